@@ -1,0 +1,90 @@
+# Only Python (3.11 or newer) and make are needed; every target sets itself up.
+PYTHON ?= python3
+# Folder with the larger real data sets; tests that need it run only where it exists.
+DATA ?= ../shared/data
+
+VENV := .venv
+FULL := .venv-full
+BIN := $(VENV)/bin
+FULL_BIN := $(FULL)/bin
+
+# Installed versions and isolated build environments are both pinned; pip knows them as two options.
+# Relative names, because pip splits these variables at blanks.
+export PIP_CONSTRAINT := constraints.txt
+export PIP_BUILD_CONSTRAINT := constraints.txt
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+ifneq ($(wildcard $(DATA)/.),)
+FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow"
+else
+FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow and not data"
+endif
+
+.PHONY: help demo test check full docs refresh wheel bench clean
+
+help:
+	@echo "make demo     set up and run the demo"
+	@echo "make test     set up and run the tests (run-time dependencies only)"
+	@echo "make check    lint, format, types, direction of imports"
+	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
+	@echo "make docs     build the documentation: docs/_build/html/index.html"
+	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
+	@echo "make wheel    build sdist and wheel: dist/"
+	@echo "make bench    run benchmarks/pair_rates.py"
+	@echo "make clean    remove what make made, environments included"
+
+demo: $(VENV)/.stamp-demo
+	$(BIN)/mmdbounds demo
+
+test: $(VENV)/.stamp-test
+	$(BIN)/python -m pytest -m "not slow and not data and not full"
+
+check: $(FULL)/.stamp-full
+	$(FULL_BIN)/ruff check
+	$(FULL_BIN)/ruff format --check
+	$(FULL_BIN)/mypy
+	$(FULL_BIN)/lint-imports
+
+full: $(FULL)/.stamp-full
+	$(FULL_TESTS)
+
+docs: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(FULL_BIN)/python docs/_tools/no_requests.py docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+refresh: $(VENV)/.stamp-test
+	$(BIN)/python docs/_tools/pages.py --write
+
+wheel: $(FULL)/.stamp-full
+	rm -rf dist
+	$(FULL_BIN)/python -m build --outdir dist
+
+bench: $(VENV)/.stamp-test
+	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
+	$(BIN)/python benchmarks/pair_rates.py
+
+clean:
+	rm -rf $(VENV) $(FULL) build dist docs/_build docs/gallery docs/reference/generated
+	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Set-up, once, and again when the dependencies change. The environment itself is made first:
+# the pip that comes with Python may be too old for dependency groups.
+$(VENV)/.stamp-pip $(FULL)/.stamp-pip: constraints.txt
+	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f"Python 3.11 or newer is needed; {sys.executable} is {v[0]}.{v[1]}. Try: make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	@touch $@
+
+$(VENV)/.stamp-demo: $(VENV)/.stamp-pip pyproject.toml
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot]'
+	@touch $@
+
+$(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e . --group test
+	@touch $@
+
+$(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot]' --group full --group lint --group docs --group release
+	@touch $@

@@ -1,0 +1,68 @@
+"""Checks of arguments, and their messages: what, which value came, what to do."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
+
+
+def check_option(value: Any, name: str, options: Sequence[str]) -> str:
+    """Return `value` if it is one of `options`."""
+    if not isinstance(value, str) or value not in options:
+        hint = did_you_mean(value, options) if isinstance(value, str) else ""
+        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {value!r}.{hint}"
+        raise MmdBoundsError(msg)
+    return value
+
+
+def check_share(value: Any, name: str) -> float:
+    """Return `value` as a share in [0, 1)."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+        msg = f"`{name}` must be a number in [0, 1); got {value!r}."
+        raise MmdBoundsError(msg)
+    share = float(value)
+    if not 0 <= share < 1:
+        hint = f" Did you mean {share / 100:g}?" if 1 < share < 100 else ""
+        msg = f"`{name}` must be in [0, 1); got {share:g}.{hint}"
+        raise MmdBoundsError(msg)
+    return share
+
+
+def check_count(value: Any, name: str, *, least: int = 0) -> int:
+    """Return `value` as a whole number from `least`."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < least:
+        msg = f"`{name}` must be a whole number from {least}; got {value!r}."
+        raise MmdBoundsError(msg)
+    return int(value)
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """Return `value` if it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        msg = f"`{name}` must be True or False; got {value!r}."
+        raise MmdBoundsError(msg)
+    return bool(value)
+
+
+def check_memory(value: Any) -> float:
+    """Return a budget in MiB."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 1 <= float(value) < math.inf:
+        msg = f"`working_memory` must be a number of MiB from 1; got {value!r}."
+        raise MmdBoundsError(msg)
+    return float(value)
+
+
+def check_same_columns(n_columns_x: int, n_columns_y: int) -> None:
+    """Refuse groups with different numbers of columns."""
+    if n_columns_x != n_columns_y:
+        msg = (
+            f"`X` and `Y` must have the same columns; got {n_columns_x} and {n_columns_y}. "
+            "Each must be an array of shape (rows, columns)."
+        )
+        raise DataError(msg)

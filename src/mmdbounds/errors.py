@@ -1,0 +1,36 @@
+"""Errors and warnings: one clear line each, saying what came, what was expected and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class MmdBoundsError(ValueError):
+    """Base of every error that a user's input can cause."""
+
+
+class DataError(MmdBoundsError):
+    """The rows, columns or files given cannot be used as they are."""
+
+
+class MissingPackageError(MmdBoundsError, ImportError):
+    """An optional package is needed for what was asked; the message names the extra."""
+
+
+class MmdBoundsWarning(UserWarning):
+    """Base of every warning of this package."""
+
+
+class BandwidthWarning(MmdBoundsWarning):
+    """The median heuristic could not be used as usual."""
+
+
+class IdentifierWarning(MmdBoundsWarning):
+    """A column that looks like an identifier is about to be used as a feature."""
+
+
+def did_you_mean(given: str, known: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string."""
+    near = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,117 @@
+"""Counting kernel values, and a line that says how far the work is.
+
+The line is a carriage return on standard error: it shows in a terminal and in a notebook,
+needs no package, appears only after a few seconds and leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TextIO
+
+PATIENCE = 2.0
+"""Seconds before the line appears: short work needs none."""
+
+INTERVAL = 0.2
+"""Seconds between two refreshes of the line."""
+
+BAR = 24
+"""Characters of the bar."""
+
+
+def show_by_default() -> bool:
+    """Return whether somebody is watching: a terminal, or a notebook."""
+    if "ipykernel" in sys.modules:
+        return True
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError, OSError):  # there is none, or it is closed
+        return False
+
+
+class Meter:
+    """Counts kernel values (`n_pairs`); shows the share done and the time left.
+
+    Parameters
+    ----------
+    total
+        Kernel values expected in all; an estimate is enough, 0 stands for no idea.
+    show
+        `None` shows the line if somebody is watching.
+    stream
+        Where the line goes, by default standard error.
+    clock
+        Returns the seconds on a clock that never goes back.
+    """
+
+    def __init__(
+        self,
+        total: int = 0,
+        *,
+        show: bool | None = False,
+        stream: TextIO | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.n_pairs = 0
+        self.total = total
+        self._show = show_by_default() if show is None else show
+        self._stream = stream
+        self._clock = clock
+        self._start = self._last = clock()
+        self._width = 0
+
+    def add(self, pairs: int) -> None:
+        """Count `pairs` more kernel values."""
+        self.n_pairs += pairs
+        now = self._clock()
+        if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
+            self._last = now
+            text = self.line(now - self._start)
+            self._write("\r" + text.ljust(self._width))
+            self._width = len(text)
+
+    def line(self, seconds: float) -> str:
+        """Return the line shown after so many seconds."""
+        rate = self.n_pairs / max(seconds, 1e-9)
+        speed = f"{rate / 1e6:,.0f} M pairs/s"
+        if not self.total:
+            return f"{self.n_pairs / 1e6:,.0f} M pairs  {speed}"
+        share = min(self.n_pairs / self.total, 1.0)
+        left = (self.total - self.n_pairs) / max(rate, 1.0)
+        when = f"{_duration(left)} left" if left > 0 else "almost done"
+        return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {speed}  {when}"
+
+    def close(self) -> None:
+        """Wipe the line."""
+        if self._width:
+            self._write("\r" + " " * self._width + "\r")
+            self._width = 0
+
+    def _write(self, text: str) -> None:
+        stream = sys.stderr if self._stream is None else self._stream
+        try:
+            stream.write(text)
+            stream.flush()
+        except (AttributeError, ValueError, OSError):
+            self._show = False  # there is no stream or it is closed; the work goes on
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _duration(seconds: float) -> str:
+    """Return a duration as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -1,0 +1,110 @@
+"""What importing costs, which room may import what, and life without optional packages."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+
+SOURCE = Path(mb.__file__).parent
+
+# Beyond numpy and scipy, each package has one home.
+HOMES = {
+    "numba": {"sums/_fused.py"},
+    "threadpoolctl": {"sums/_threads.py"},
+    "sklearn": {"datasets/breast_cancer.py"},
+    "narwhals": {"tables/frames.py"},
+    "polars": {"tables/files.py"},
+    "typer": {"cli"},
+}
+
+
+def python(code, *arguments):
+    return subprocess.run(
+        [sys.executable, *arguments, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+
+
+def imported_names(node):
+    """Yield the packages that a file imports when it runs, not those of the type checker alone."""
+    for child in ast.iter_child_nodes(node):
+        if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test)):
+            yield from imported_names(child)
+    if isinstance(node, ast.Import):
+        yield from (alias.name.split(".")[0] for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module.split(".")[0]
+
+
+@pytest.mark.parametrize("package", HOMES)
+def test_each_package_is_imported_in_its_home_only(package):
+    found = set()
+    for file in SOURCE.rglob("*.py"):
+        if package in imported_names(ast.parse(file.read_text())):
+            place = file.relative_to(SOURCE).as_posix()
+            found.add("cli" if place.startswith("cli/") else place)
+    assert found == HOMES[package]
+
+
+def test_importing_the_package_loads_numpy_alone():
+    code = (
+        "import sys, mmdbounds; mmdbounds.mmd_bounds; mmdbounds.Contamination; mmdbounds.groups; "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & "
+        "{'numpy','scipy','numba','sklearn','narwhals','polars','typer','rich','pandas','threadpoolctl'}))"
+    )
+    assert python(code).strip() == "['numpy']"
+
+
+def test_a_small_problem_touches_neither_numba_nor_polars():
+    code = (
+        "import sys, numpy as np, mmdbounds as mb; r = np.random.default_rng(0); "
+        "mb.mmd_bounds(r.normal(size=(40, 3)), r.normal(size=(50, 3)), 0.2).summary(); "
+        "print(sorted({m.split('.')[0] for m in sys.modules} & "
+        "{'scipy', 'numba','sklearn','narwhals','polars','typer'}))"
+    )
+    assert python(code).strip() == "[]"
+
+
+BLOCKER = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {names!r}:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocker())
+import importlib.util
+find = importlib.util.find_spec
+importlib.util.find_spec = lambda name, package=None: None if name in {names!r} else find(name, package)
+"""
+
+
+def test_without_anything_but_numpy_and_scipy_arrays_still_work():
+    names = ["numba", "sklearn", "narwhals", "polars", "typer", "rich", "pandas", "threadpoolctl"]
+    code = BLOCKER.format(names=names) + (
+        "import numpy as np, mmdbounds as mb\n"
+        "r = np.random.default_rng(0)\n"
+        "X, Y = r.normal(size=(2500, 3)), r.normal(size=(2500, 3))\n"
+        "result = mb.mmd_bounds(X, Y, 0.1, bandwidth=2.0)\n"
+        "print(result.provenance.backend, repr(result.lower.value))\n"
+    )
+    backend, value = python(code).split()
+    assert backend == "numpy"
+    rng = np.random.default_rng(0)
+    result = mb.mmd_bounds(rng.normal(size=(2500, 3)), rng.normal(size=(2500, 3)), 0.1, bandwidth=2.0)
+    assert result.provenance.backend == "numba"
+    np.testing.assert_allclose(float(value), result.lower.value, rtol=0, atol=1e-13)
+
+
+def test_every_public_name_exists_and_is_listed():
+    for name in mb.__all__:
+        assert getattr(mb, name) is not None
+    assert set(mb.__all__) <= set(dir(mb))
+    assert not {p.stem for p in SOURCE.glob("*.py")} & set(
+        mb.__all__
+    )  # a name that is a file's would be ambiguous
+    with pytest.raises(AttributeError, match="has no attribute 'mmd_bound'"):
+        mb.mmd_bound  # noqa: B018

@@ -1,0 +1,260 @@
+"""Results: frozen, exact through JSON, and silent about everything when printed."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.errors import DataError
+from mmdbounds.results import Bound, BoundsResult, Provenance
+
+ROW_FIELDS = ("rows", "rows_of_x", "ids", "ids_of_x", "file_rows", "file_rows_of_x")
+
+
+def make_provenance(**changes: Any) -> Provenance:
+    made: dict[str, Any] = {
+        "method": "s-sd",
+        "options": {"n_steps": None, "schedule": "even"},
+        "kernel": "rbf",
+        "bandwidth": 0.1,
+        "estimator": "unbiased",
+        "backend": "matrix",
+        "device": "cpu",
+        "dtype": "float64",
+        "seed": None,
+        "n_pairs": 12,
+        "seconds": 0.1 + 0.2,
+        "version": "1.2.3",
+    }
+    return Provenance(**{**made, **changes})
+
+
+def make_result(**changes: Any) -> BoundsResult:
+    lower = Bound(
+        side="lower",
+        value=-1 / 3,
+        rows=[4, 2],
+        rows_of_x=[],
+        ids=["é", ""],
+        ids_of_x=[],
+        file_rows=[9, 7],
+        file_rows_of_x=[],
+        status="2 steps",
+    )
+    upper = Bound(side="upper", value=0.7, rows=np.array([0, 1]), rows_of_x=np.array([], dtype=np.intp))
+    made: dict[str, Any] = {
+        "lower": lower,
+        "upper": upper,
+        "observed": 0.5,
+        "n_samples_X": 4,
+        "n_samples_Y": 6,
+        "n_moved": 2,
+        "epsilon": 1 / 3,
+        "share_of_y": 1 / 3,
+        "provenance": make_provenance(),
+    }
+    return BoundsResult(**{**made, **changes})
+
+
+def unchanged(result: BoundsResult) -> BoundsResult:
+    return result
+
+
+def through_json(result: BoundsResult) -> BoundsResult:
+    return BoundsResult.from_dict(json.loads(result.to_json()))
+
+
+def through_dict(result: BoundsResult) -> BoundsResult:
+    return BoundsResult.from_dict(result.to_dict())
+
+
+def through_pickle(result: BoundsResult) -> BoundsResult:
+    return pickle.loads(pickle.dumps(result))
+
+
+COPIES = [unchanged, through_json, through_dict, through_pickle, copy.deepcopy, copy.copy]
+
+
+@pytest.mark.parametrize("way", COPIES)
+@pytest.mark.parametrize(
+    "changes", [{}, {"n_moved_range": (0, 2), "at_most": True, "name_x": "<b>", "n_moved_of_x": 1}]
+)
+def test_every_way_back_is_exact(way: Callable[[BoundsResult], BoundsResult], changes: dict[str, Any]):
+    result = make_result(**changes)
+    back = way(result)
+    assert back.to_dict() == result.to_dict()
+    assert back.to_json() == result.to_json()
+    assert repr(back) == repr(result)
+    assert back.n_moved_range == changes.get("n_moved_range")
+    for side in ("lower", "upper"):
+        for name in ROW_FIELDS:
+            was, now = getattr(getattr(result, side), name), getattr(getattr(back, side), name)
+            if was is None:
+                assert now is None
+                continue
+            assert now.tolist() == was.tolist()
+            assert now.dtype.kind == ("U" if name.startswith("ids") else "i")
+            assert name.startswith("ids") or now.dtype == np.intp
+            assert not now.flags.writeable
+
+
+def test_computed_result_goes_through_json():
+    rng = np.random.default_rng(0)
+    result = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.2)
+    assert through_json(result).to_dict() == result.to_dict()
+    nothing = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.0)
+    back = through_json(nothing)
+    assert back.lower.rows.dtype == np.intp
+    assert back.lower.n_moved == 0
+
+
+def test_layout_of_the_dictionary():
+    saved = make_result().to_dict()
+    assert (saved["schema"], saved["type"]) == (1, "BoundsResult")
+    assert list(saved) == ["schema", "type", *(f.name for f in dataclasses.fields(BoundsResult))]
+    assert saved["lower"]["rows"] == [4, 2]
+    assert saved["lower"]["ids"] == ["é", ""]
+    assert saved["upper"]["ids"] is None
+    assert saved["lower"]["rows_of_x"] == []
+
+
+def test_numpy_numbers_become_plain():
+    result = make_result(observed=np.float64(0.5), provenance=make_provenance(options={"a": (np.int64(3),)}))
+    assert type(result.to_dict()["observed"]) is float
+    assert result.provenance.options == {"a": [3]}
+    assert type(result.provenance.options["a"][0]) is int
+
+
+def test_json_is_strict():
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        make_result(observed=float("nan")).to_json()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: [d], r"^expected a saved BoundsResult, a mapping; got list\.$"),
+        (
+            lambda d: {**d, "schema": 2},
+            r"^expected a saved BoundsResult with schema 1; got type 'BoundsResult' with schema 2\.$",
+        ),
+        (lambda d: {**d, "type": "Sweep"}, r"got type 'Sweep' with schema 1\.$"),
+        (lambda d: {}, r"got type None with schema None\.$"),
+        (
+            lambda d: {k: v for k, v in d.items() if k not in ("lower", "epsilon")},
+            r"^the saved result lacks `epsilon`, `lower`\.$",
+        ),
+        (lambda d: {**d, "colour": 1}, r"^the saved result has the unknown field `colour`\.$"),
+        (lambda d: {**d, "lower": None}, r"^`lower` of the saved result must be a mapping; got NoneType\.$"),
+        (lambda d: {**d, "upper": {**d["upper"], "x": 0}}, r"has the unknown field `upper\.x`\.$"),
+        (
+            lambda d: {**d, "lower": {k: v for k, v in d["lower"].items() if k != "value"}},
+            r"^the saved result lacks `lower\.value`\.$",
+        ),
+        (lambda d: {**d, "provenance": {}}, r"^the saved result lacks `provenance\.backend`, "),
+        (
+            lambda d: {**d, "lower": {**d["lower"], "rows": [1.5]}},
+            r"^`rows` must be a list of whole numbers; got float64 of shape \(1,\)\.$",
+        ),
+        (
+            lambda d: {**d, "lower": {**d["lower"], "ids": [1, 2]}},
+            r"^`ids` must be a list of text; got int64 of shape \(2,\)\.$",
+        ),
+        (lambda d: {**d, "lower": {**d["lower"], "rows": 3}}, r"^`rows` must be a list of whole numbers"),
+    ],
+)
+def test_what_is_no_saved_result(change: Callable[[dict[str, Any]], Any], message: str):
+    with pytest.raises(DataError, match=message):
+        BoundsResult.from_dict(change(make_result().to_dict()))
+
+
+def test_optional_fields_may_be_missing():
+    saved = make_result().to_dict()
+    del saved["n_moved_range"], saved["lower"]["ids"]
+    back = BoundsResult.from_dict(saved)
+    assert back.n_moved_range is None
+    assert back.lower.ids is None
+
+
+def test_frozen():
+    result = make_result()
+    with pytest.raises(dataclasses.FrozenInstanceError, match="observed"):
+        result.observed = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError, match="value"):
+        result.lower.value = 1.0
+    with pytest.raises(dataclasses.FrozenInstanceError, match="seconds"):
+        result.provenance.seconds = 1.0
+    with pytest.raises(ValueError, match="read-only"):
+        result.lower.rows[0] = 3
+
+
+def test_nothing_is_shared_with_the_caller():
+    rows, options, record = np.array([1, 2]), {"n_steps": 3}, {"columns": ["a"]}
+    bound = Bound(side="lower", value=0.0, rows=rows, rows_of_x=[])
+    made = make_provenance(options=options, data=record)
+    rows[0] = 7
+    options["n_steps"] = 4
+    record["columns"].append("b")
+    assert bound.rows.tolist() == [1, 2]
+    assert made.options == {"n_steps": 3}
+    assert made.data == {"columns": ["a"]}
+
+
+def test_results_are_told_apart_by_identity():
+    result = make_result()
+    assert result == result  # noqa: PLR0124
+    assert result != make_result()
+    assert len({result, result.lower, result.provenance}) == 3
+
+
+def test_interval_never_mixes_attained_and_proved():
+    result = make_result()
+    assert result.interval == (-1 / 3, 0.7)
+    assert not result.is_certified
+    proved = dataclasses.replace(result.lower, certified=-0.5)
+    half = dataclasses.replace(result, lower=proved)
+    assert half.interval == (-1 / 3, 0.7)
+    assert not half.is_certified
+    both = dataclasses.replace(half, upper=dataclasses.replace(result.upper, certified=0.9))
+    assert both.interval == (-0.5, 0.9)
+    assert both.is_certified
+    assert (both.lower.gap, result.lower.gap) == (pytest.approx(1 / 6), None)
+    assert both.width == pytest.approx(0.7 + 1 / 3)
+
+
+def test_counts_of_a_bound():
+    bound = Bound(side="upper", value=0.0, rows=[3, 4, 5], rows_of_x=[0])
+    assert (bound.n_moved, bound.n_moved_of_x) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({}, "exactly 2 of 6 rows of Y misfiled"),
+        ({"at_most": True, "n_moved_range": (0, 2)}, "at most 2 of 6 rows of Y misfiled"),
+        ({"n_moved_range": (1, 2)}, "1 to 2 of 6 rows of Y misfiled"),
+        ({"n_moved_of_x": 1}, "exactly 2 of 6 rows of Y and exactly 1 of 4 rows of X misfiled"),
+    ],
+)
+def test_repr_is_one_line(changes: dict[str, Any], text: str):
+    assert repr(make_result(**changes)) == (
+        f"BoundsResult(mmd2 in [-0.333333, 0.7] attained, observed 0.5, {text}, method 's-sd')"
+    )
+
+
+def test_html_is_the_summary_as_text():
+    result = make_result(name_y="<img src=x onerror=alert(1)>")
+    page = result._repr_html_()
+    assert "<img" not in page
+    assert "&lt;img src=x onerror=alert(1)&gt;" in page
+    assert page.startswith("<pre>")
+    assert page.endswith("</pre>")
+    assert page.count("<") == 2
