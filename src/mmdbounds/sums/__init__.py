@@ -1,0 +1,60 @@
+"""Sums over pairs of rows: the only numerics that see pairs.
+
+`make_sums` chooses how K is represented; everything above asks the four verbs of
+`KernelSums` only.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
+from mmdbounds.progress import Meter
+from mmdbounds.sums import plan
+from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.pairs import check_function, kernel_matrix
+from mmdbounds.sums.points import prepare
+from mmdbounds.sums.protocol import Float64s, KernelSums
+
+__all__ = ["KernelSums", "make_sums"]
+
+
+def make_sums(
+    Z: Float64s,
+    kernel: Kernel,
+    *,
+    dtype: str = "float64",
+    working_memory: float = 1024,
+    meter: Meter | None = None,
+) -> KernelSums:
+    """Return the sums over the kernel matrix of the pooled rows `Z`, X first.
+
+    Up to 4,096 rows the matrix is kept, in float64 whatever `dtype` is; beyond that blocks
+    are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix.
+    """
+    if isinstance(kernel, Precomputed):
+        return MatrixSums(_checked_matrix(Z), meter=meter)
+    if isinstance(kernel, FunctionKernel):
+        check_function(kernel, Z)
+    if plan.matrix_fits(len(Z), working_memory):
+        if dtype == "float32" and kernel.geometry == "distance2":
+            prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
+        K, rounding = kernel_matrix(Z, kernel)
+        return MatrixSums(K, rounding=rounding, meter=meter)
+    return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+
+
+def _checked_matrix(K: Float64s) -> Float64s:
+    if K.shape[0] != K.shape[1]:
+        msg = (
+            f"with kernel='precomputed', `X` and `Y` must be the rows of one pooled N x N matrix (X first), "
+            f"{K.shape[0]} x {K.shape[0]} in all; got {K.shape[1]} columns."
+        )
+        raise MmdBoundsError(msg)
+    asymmetry = float(np.abs(K - K.T).max(initial=0.0))
+    if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
+        msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
+        raise MmdBoundsError(msg)
+    return K

@@ -1,0 +1,53 @@
+"""One BLAS thread each while our own threads work on blocks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+_lock = threading.Lock()
+_users = 0
+_held: Any = None
+
+
+def thread_count() -> int:
+    """Return the number of threads: ``MMDBOUNDS_NUM_THREADS``, or the cores this process may use."""
+    wish = os.environ.get("MMDBOUNDS_NUM_THREADS", "")
+    if wish.isdigit() and int(wish) > 0:
+        return int(wish)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Hold every BLAS to one thread.
+
+    The limit is the process's, so the first user sets it and the last one lifts it: calls
+    from several threads at once (as Dask makes them) do not undo each other's.
+    """
+    global _users, _held  # noqa: PLW0603 -- the limit belongs to the process
+    with _lock:
+        if _users == 0:
+            _held = _limit()
+        _users += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _users -= 1
+            if _users == 0 and _held is not None:
+                _held.restore_original_limits()
+                _held = None
+
+
+def _limit() -> Any:
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:  # slower, not wrong: the blocks are small
+        return None
+    return threadpool_limits(limits=1, user_api="blas")

@@ -1,0 +1,107 @@
+"""Whole blocks of distances and kernel values for problems that are small, or have no matrix product."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.sums.points import kernel_rows, rounding_error
+from mmdbounds.sums.protocol import Float64s
+
+PRODUCT_IS_EXACT = rounding_error(0.0, "float64")
+"""A product whose rounding bound is no larger loses nothing that anybody could see."""
+
+DIFFERENCES_LIMIT = 2e10
+"""Pairs times columns up to which exact differences are affordable (about 20 s)."""
+
+
+def l1_distances(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
+    """Return the L1 distances between the rows of `A` and those of `B`."""
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(A, B, "cityblock"), dtype=np.float64)
+
+
+def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
+    """Return all squared distances between the (centred) rows of `Z`, and the rounding bound.
+
+    `length` is the bandwidth, against which the rounding counts. A product is fast; where it
+    would lose digits, differences are taken instead (always with `length` 0, if affordable).
+    """
+    norms = np.einsum("ij,ij->i", Z, Z)
+    with np.errstate(over="ignore"):
+        spread = float(norms.max(initial=0.0)) / length**2 if length > 0 else math.inf
+    bound = rounding_error(spread, "float64")
+    if bound > PRODUCT_IS_EXACT and len(Z) ** 2 * Z.shape[1] <= DIFFERENCES_LIMIT:
+        from scipy.spatial.distance import pdist, squareform
+
+        return np.asarray(squareform(pdist(Z, "sqeuclidean"))), PRODUCT_IS_EXACT
+    squared = Z @ Z.T
+    squared *= -2.0
+    squared += norms[:, None]
+    squared += norms[None, :]
+    np.maximum(squared, 0.0, out=squared)
+    np.fill_diagonal(squared, 0.0)
+    return squared, bound
+
+
+def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
+    """Return the whole kernel matrix of the rows `Z`, and the rounding bound."""
+    if isinstance(kernel, FunctionKernel):
+        return function_block(kernel, Z, Z), PRODUCT_IS_EXACT
+    if not isinstance(kernel, PairKernel):
+        msg = f"a {kernel.name} kernel has no formula."
+        raise MmdBoundsError(msg)
+    rows = kernel_rows(Z, kernel)
+    if kernel.geometry == "l1":
+        return _finite(kernel.value(l1_distances(rows, rows))), PRODUCT_IS_EXACT
+    if kernel.geometry == "distance2":
+        squared, bound = squared_distances(rows, kernel.length or 1.0)
+        return _finite(kernel.value(squared)), bound
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _finite(kernel.value(rows @ rows.T)), PRODUCT_IS_EXACT
+
+
+def function_block(kernel: FunctionKernel, A: NDArray[Any], B: NDArray[Any]) -> Float64s:
+    """Call a user's kernel for one block and check what comes back."""
+    values = np.asarray(kernel.function(A, B))
+    if values.shape != (len(A), len(B)):
+        msg = (
+            f"`kernel` must return a block of shape {(len(A), len(B))} for {len(A)} and {len(B)} rows; "
+            f"got shape {values.shape}. It is called as k(A, B) with two 2-D arrays."
+        )
+        raise MmdBoundsError(msg)
+    if not (np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)):
+        msg = f"`kernel` must return real numbers; got dtype {values.dtype}."
+        raise MmdBoundsError(msg)
+    return _finite(values.astype(np.float64))
+
+
+def check_function(kernel: FunctionKernel, Z: Float64s) -> None:
+    """Try a user's kernel on a few rows: right shape, numbers, symmetric, the same row by row."""
+    few = Z[np.unique(np.linspace(0, len(Z) - 1, num=min(len(Z), 7)).astype(np.intp))]
+    values = function_block(kernel, few, few)
+    tolerance = 1e-9 * max(float(np.abs(values).max()), 1e-300)
+    asymmetry = float(np.abs(values - values.T).max())
+    if asymmetry > tolerance:
+        msg = f"`kernel` must be symmetric, k(A, B) = k(B, A).T; two rows differ by {asymmetry:.3g}."
+        raise MmdBoundsError(msg)
+    alone = function_block(kernel, few[:1], few)
+    if float(np.abs(alone - values[:1]).max()) > tolerance:
+        msg = (
+            "`kernel` must give each pair the same value in every block; it does not. "
+            "Fix whatever it computes from the block itself (a bandwidth, a mean) beforehand."
+        )
+        raise MmdBoundsError(msg)
+
+
+def _finite(values: NDArray[Any]) -> Float64s:
+    if not np.isfinite(values).all():
+        msg = "the kernel gives values that are not finite. Rescale the columns, or choose another `kernel`."
+        raise DataError(msg)
+    return np.asarray(values, dtype=np.float64)

@@ -1,0 +1,111 @@
+"""Blocks from sizes and budgets: pure integers, the same on every backend and for any number of threads."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+BLOCK_ROWS = 512
+BLOCK_BYTES = 1 << 20
+"""A block stays in a core's second-level cache: 512 x 256 values in float64, 512 x 512 in float32."""
+
+IN_FLIGHT = 8
+"""Strips that are computed ahead at the least; the plan counts on it, whatever the number of threads."""
+
+SMALL_ROWS = 4096
+"""Up to so many pooled rows the kernel matrix is simply kept (128 MiB), if the budget allows."""
+
+MAX_SEGMENTS = 8
+"""Weights with at most so many runs of equal rows are summed without a product (see `segments`)."""
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Columns:
+    """How the columns of a strip are cut.
+
+    Attributes
+    ----------
+    edges
+        Block k covers the columns ``edges[k]`` to ``edges[k + 1]``.
+    segment
+        For each block the run of equal weights that it lies in.
+    """
+
+    edges: NDArray[np.intp]
+    segment: NDArray[np.intp]
+
+    @property
+    def widest(self) -> int:
+        """Columns of the widest block."""
+        return int(np.diff(self.edges).max(initial=0))
+
+    def from_zero(self) -> Columns:
+        """Return the same cuts, counted from the first column."""
+        return Columns(self.edges - self.edges[0], self.segment)
+
+
+def block_shape(dtype: str) -> tuple[int, int]:
+    """Return the rows and columns of a block."""
+    return BLOCK_ROWS, BLOCK_BYTES // (BLOCK_ROWS * np.dtype(dtype).itemsize)
+
+
+def strips(cuts: list[int], size: int) -> list[tuple[int, int]]:
+    """Cut the range ``cuts[0]`` to ``cuts[-1]`` into pieces of at most `size` that cross no cut."""
+    return [
+        (i, min(i + size, stop)) for start, stop in itertools.pairwise(cuts) for i in range(start, stop, size)
+    ]
+
+
+def columns(cuts: list[int], start: int, width: int, first: int | None = None) -> Columns:
+    """Cut the columns from `start` to ``cuts[-1]`` into blocks of at most `width` that cross no cut.
+
+    The first block has `first` columns (by default `width`): with a strip's own height it is
+    the square on the diagonal when half of a symmetric matrix is computed.
+    """
+    pieces: list[tuple[int, int]] = []
+    segment: list[int] = []
+    for s, (low, high) in enumerate(itertools.pairwise(cuts)):
+        begin = max(low, start)
+        if begin >= high:
+            continue
+        head = min(begin + (width if first is None or pieces else first), high)
+        here = [(begin, head), *strips([head, high], width)]
+        pieces += here
+        segment += [s] * len(here)
+    edges = [start, *(stop for _, stop in pieces)]
+    return Columns(np.array(edges, dtype=np.intp), np.array(segment, dtype=np.intp))
+
+
+def segments(W: NDArray[np.float64]) -> list[int] | None:
+    """Return the places where the rows of `W` change, both ends included; `None` if there are many.
+
+    The weights of a group sum are constant over each group. Inside a run of equal weights
+    the kernel values only need to be added up, once, whatever the number of columns.
+    """
+    changes = np.flatnonzero(np.any(W[1:] != W[:-1], axis=1)) + 1 if len(W) > 1 else np.empty(0, np.intp)
+    if len(changes) >= MAX_SEGMENTS:
+        return None
+    return [0, *(int(i) for i in changes), len(W)]
+
+
+def matrix_fits(n_rows: int, working_memory: float) -> bool:
+    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too."""
+    return n_rows <= SMALL_ROWS and 8 * n_rows**2 <= working_memory * MIB / 4
+
+
+def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
+    """Return whether half of K is enough for K @ W: each strip in flight then holds N x `n_columns` sums.
+
+    The number of threads must not matter here, or the result would have other bits.
+    """
+    return n_columns <= 64 and 8 * n_rows * n_columns * IN_FLIGHT <= working_memory * MIB / 2
+
+
+def kept_columns(n_rows: int, working_memory: float) -> int:
+    """Return how many whole columns of `n_rows` float64 values are kept at once: a quarter of the budget."""
+    return int(np.clip(working_memory * MIB / 4 // (8 * max(n_rows, 1)), 64, 1024))

@@ -1,0 +1,124 @@
+"""Rows made ready for a matrix product: centred, scaled, their norms folded in.
+
+With z the scaled rows and h = -|z|^2 / 2, the product of [z, h, 1] with [z, 1, h] is
+-|a - b|^2 / 2: one matrix product gives what a distance kernel needs, with no second pass
+over the block. Centring comes first, because a squared distance taken from a product loses
+eps |z|^2 / bandwidth^2.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.errors import DataError
+from mmdbounds.kernels import Kernel, Polynomial
+from mmdbounds.sums.protocol import Float64s, Rows
+
+LOG2_E = math.log2(math.e)
+
+# The squared distance of the scaled rows is the argument that each formula wants:
+# exp2(-s^2 / 2) for the Gaussian, s = sqrt(3) r or sqrt(5) r for the Matern kernels.
+_SQUARED_SCALE = {"rbf": LOG2_E, "matern32": 3.0, "matern52": 5.0, "imq": 1.0}
+
+FLOAT32_LOSS = 1e-3
+"""float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Pooled rows in the form that one matrix product needs.
+
+    Attributes
+    ----------
+    right
+        Right-hand factors, one row for each pooled row; `left` makes the other ones.
+    unit
+        Squared distance = -2 x product x `unit`; `None` where the product is an inner product.
+    spread
+        Largest squared norm over the squared bandwidth: what a product loses, in units of eps.
+    """
+
+    right: NDArray[Any]
+    unit: float | None
+    spread: float
+
+    def left(self, rows: Rows) -> NDArray[Any]:
+        """Return the left-hand factors of `rows`."""
+        chosen = np.array(self.right[rows])
+        if self.unit is not None:
+            chosen[:, [-2, -1]] = chosen[:, [-1, -2]]
+        return chosen
+
+
+def centred(Z: Float64s) -> Float64s:
+    """Return the rows less their mean."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        shifted: Float64s = Z - Z.mean(axis=0)
+    _check_finite(shifted, "float64")
+    return shifted
+
+
+def kernel_rows(Z: Float64s, kernel: Kernel) -> Float64s:
+    """Return the rows that enter the kernel's formula: centred, scaled or brought to length 1."""
+    if kernel.geometry == "cosine":
+        return unit_rows(Z)
+    rows = centred(Z) if kernel.shift_invariant else Z
+    if isinstance(kernel, Polynomial) and kernel.gamma is not None:
+        rows = rows * math.sqrt(kernel.gamma)
+    return rows
+
+
+def unit_rows(Z: Float64s) -> Float64s:
+    """Return the rows scaled to length 1; rows of zeros stay."""
+    largest = np.abs(Z).max(axis=1, keepdims=True, initial=0.0)
+    safe = Z / np.where(largest > 0, largest, 1.0)  # squares of the rest neither overflow nor vanish
+    norms = np.linalg.norm(safe, axis=1, keepdims=True)
+    return np.asarray(safe / np.where(norms > 0, norms, 1.0), dtype=np.float64)
+
+
+def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
+    """Make the pooled rows `Z` ready for products in `dtype`."""
+    rows = kernel_rows(Z, kernel)
+    if kernel.geometry != "distance2":
+        right = rows.astype(dtype)
+        _check_finite(right, dtype)
+        return Points(right, None, 0.0)
+    length = kernel.length or 1.0
+    squared_scale = _SQUARED_SCALE[kernel.name]
+    with np.errstate(over="ignore", invalid="ignore"):
+        z = (rows * (math.sqrt(squared_scale) / length)).astype(dtype)
+        norms = np.einsum("ij,ij->i", z, z, dtype=np.float64)
+        right = np.column_stack([z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)])
+    _check_finite(right, dtype)
+    spread = float(norms.max(initial=0.0)) / squared_scale
+    _check_float32(spread, dtype)
+    return Points(right, length**2 / squared_scale, spread)
+
+
+def rounding_error(spread: float, dtype: str) -> float:
+    """Return the bound on a kernel value's error, relative to the largest entry of the diagonal."""
+    return max(1e-12, 8.0 * float(np.finfo(dtype).eps) * (1.0 + spread))
+
+
+def _check_finite(rows: NDArray[Any], dtype: str) -> None:
+    if not np.isfinite(rows).all():
+        cure = (
+            'Use dtype="float64", or rescale the columns.' if dtype == "float32" else "Rescale the columns."
+        )
+        msg = f"the squared norms of the rows overflow {dtype}: the values are too large. {cure}"
+        raise DataError(msg)
+
+
+def _check_float32(spread: float, dtype: str) -> None:
+    if dtype == "float32" and np.finfo(np.float32).eps * spread > FLOAT32_LOSS:
+        msg = (
+            "float32 is too coarse here: the largest squared distance from the centre is "
+            f"{spread:.3g} squared bandwidths (at most {FLOAT32_LOSS / np.finfo(np.float32).eps:.3g}). "
+            'Use dtype="float64", a larger `bandwidth`, or scaled columns.'
+        )
+        raise DataError(msg)

@@ -1,0 +1,228 @@
+"""Problems, and what is true of them by definition: loops and sums, no cleverness.
+
+Everything here is written from the definitions (sections 2 to 4 of the notation page), with
+other code than the package's: kernel values pair by pair, the statistic as three double sums,
+the gradient as a difference quotient (exact for a quadratic), S-SD by recomputing everything in
+every step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from mmdbounds import kernels
+from mmdbounds.contamination import Counts
+
+KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "polynomial", "linear", "cosine", "function")
+TIES = 1e-12
+"""Kernel means closer than this, relative to the largest diagonal entry, are tied."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two groups, a kernel, an estimator, and how many rows move."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    kernel: kernels.Kernel
+    estimator: str
+    counts: Counts
+
+    @property
+    def Z(self):
+        return np.concatenate([self.X, self.Y])
+
+    @property
+    def p(self):
+        return len(self.X)
+
+    @property
+    def q(self):
+        return len(self.Y)
+
+
+def sample_function(A, B):
+    """A kernel of a user: a product of one-dimensional Laplacians and a constant."""
+    return 0.5 + np.exp(-np.abs(A[:, None, :] - B[None, :, :]).mean(axis=2))
+
+
+def random_problem(seed, *, two_way=None, kernel=None):
+    """Draw a problem: any sizes, dimensions, kernels, bandwidths; duplicates; far from the origin."""
+    rng = np.random.default_rng(seed)
+    p, q = rng.integers(2, 41, size=2)
+    d = int(rng.choice([1, 2, 3, 5, 10, 30, 200]))
+    Z = rng.normal(size=(p + q, d)) + np.where(np.arange(p + q)[:, None] < p, 0.0, rng.normal(size=d))
+    if rng.random() < 0.3:
+        Z = np.round(Z)  # discrete values: ties everywhere
+    if rng.random() < 0.3:
+        Z = Z[rng.integers(0, p + q, size=p + q)]  # duplicates, across the groups too
+    if rng.random() < 0.3:
+        Z = Z * rng.choice([1e-3, 1e3], size=d)  # columns of different scales
+    if rng.random() < 0.3:
+        Z = Z + rng.choice([100.0, 1e5]) * np.abs(Z).max()  # far from the origin
+    name = kernel or KERNELS[rng.integers(len(KERNELS))]
+    estimator = str(rng.choice(["unbiased", "biased"]))
+    two_way = bool(rng.random() < 0.4) if two_way is None else two_way
+    least = 2 if estimator == "unbiased" else 1
+    while True:
+        m = int(rng.integers(0, q + 1))
+        m_d = int(rng.integers(0, p + 1)) if two_way else 0
+        if min(p + m - m_d, q - m + m_d) >= least:
+            break
+    counts = Counts(m, m_d, int(p + m - m_d), int(q - m + m_d))
+    return Problem(Z[:p], Z[p:], make_kernel(name, Z, rng), estimator, counts)
+
+
+def make_kernel(name, Z, rng):
+    """Make a kernel object with a bandwidth from 1e-3 to 1e3 of the median."""
+    if name == "polynomial":
+        return kernels.Polynomial(int(rng.integers(1, 4)), 1.0 / Z.shape[1], float(rng.random()))
+    if name == "function":
+        return kernels.FunctionKernel(sample_function)
+    if name in kernels.WITHOUT_BANDWIDTH:
+        return kernels.WITHOUT_BANDWIDTH[name]()
+    order = 1 if name == "laplacian" else 2
+    median = np.median([np.linalg.norm(a - b, order) for i, a in enumerate(Z) for b in Z[:i]]) or 1.0
+    factor = 1.0 if rng.random() < 0.5 else 10.0 ** rng.uniform(-3, 3)
+    return kernels.WITH_BANDWIDTH[name](float(median * factor))
+
+
+def naive_value(kernel, a, b):
+    """k(a, b) for two rows, from the formula."""
+    match kernel.name:
+        case "rbf":
+            return math.exp(-float(np.sum((a - b) ** 2)) / (2 * kernel.bandwidth**2))
+        case "laplacian":
+            return math.exp(-float(np.sum(np.abs(a - b))) / kernel.bandwidth)
+        case "imq":
+            return 1 / math.sqrt(1 + float(np.sum((a - b) ** 2)) / kernel.bandwidth**2)
+        case "matern32":
+            s = math.sqrt(3 * float(np.sum((a - b) ** 2))) / kernel.bandwidth
+            return (1 + s) * math.exp(-s)
+        case "matern52":
+            s = math.sqrt(5 * float(np.sum((a - b) ** 2))) / kernel.bandwidth
+            return (1 + s + s * s / 3) * math.exp(-s)
+        case "polynomial":
+            return (kernel.gamma * float(a @ b) + kernel.coef0) ** kernel.degree
+        case "linear":
+            return float(a @ b)
+        case "cosine":
+            lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
+            return float(a @ b) / lengths if lengths > 0 else 0.0
+        case "function":
+            return float(kernel.function(a[None], b[None])[0, 0])
+    raise AssertionError(kernel)
+
+
+def naive_matrix(problem):
+    """The kernel matrix, pair by pair. A linear kernel's rows are centred, which changes no MMD."""
+    Z = problem.Z - problem.Z.mean(axis=0) if problem.kernel.name == "linear" else problem.Z
+    K = np.empty((len(Z), len(Z)))
+    for i in range(len(Z)):
+        for j in range(i + 1):
+            K[i, j] = K[j, i] = naive_value(problem.kernel, Z[i], Z[j])
+    return K
+
+
+def naive_mmd2(K, in_x, estimator):
+    """The statistic of the rows marked `in_x` against the others, as three double sums."""
+    x, y = (np.flatnonzero(in_x == side).tolist() for side in (True, False))
+    unbiased = estimator == "unbiased"
+    within_x = math.fsum(K[i, j] for i in x for j in x if not (unbiased and i == j))
+    within_y = math.fsum(K[i, j] for i in y for j in y if not (unbiased and i == j))
+    between = math.fsum(K[i, j] for i in x for j in y)
+    o = 1 if unbiased else 0
+    n_x, n_y = len(x), len(y)
+    return within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y)
+
+
+def naive_extension(K, u, counts, estimator):
+    """The statistic as a function of weights u in place of marks, at the sizes after the move."""
+    o = 1 if estimator == "unbiased" else 0
+    n_x, n_y = counts.n_x, counts.n_y
+    v, d = 1 - u, np.diag(K)
+    return (
+        (u @ K @ u - o * (d @ u)) / (n_x * (n_x - o))
+        + (v @ K @ v - o * (d @ v)) / (n_y * (n_y - o))
+        - 2 * (u @ K @ v) / (n_x * n_y)
+    )
+
+
+def naive_gradient(K, u, counts, estimator):
+    """The gradient: central differences with step 1, exact for a quadratic but for rounding."""
+    steps = np.eye(len(u))
+    return np.array(
+        [
+            (naive_extension(K, u + e, counts, estimator) - naive_extension(K, u - e, counts, estimator)) / 2
+            for e in steps
+        ]
+    )
+
+
+def tie_width(K, counts, estimator):
+    """Gradients closer than this are tied."""
+    o = 1 if estimator == "unbiased" else 0
+    return TIES * np.abs(np.diag(K)).max() * 2 * (len(K) - o) / (counts.n_x * counts.n_y)
+
+
+def naive_extreme(scores, count, free, width):
+    """The `count` free rows with the largest scores; those tied with the last one by the lowest row."""
+    rows = sorted(free, key=lambda i: -scores[i])
+    if count == 0:
+        return []
+    cut = scores[rows[count - 1]]
+    sure = [i for i in rows if scores[i] > cut + width]
+    tied = sorted(i for i in rows if abs(scores[i] - cut) <= width)
+    return sure + tied[: count - len(sure)]
+
+
+def naive_stepwise(K, problem, n_steps, side):
+    """S-SD, even schedule: everything anew in every step. Returns the rows of Y and of X that move."""
+    counts, p = problem.counts, problem.p
+    u = (np.arange(len(K)) < p).astype(float)
+    of_y, of_x = set(range(p, len(K))), set(range(p)) if counts.n_moved_of_x else set()
+    sign = np.where(np.arange(len(K)) < p, -1.0, 1.0) * (1 if side == "upper" else -1)
+    width = tie_width(K, counts, problem.estimator)
+    moved = []
+    for s in range(1, n_steps + 1):
+        scores = sign * naive_gradient(K, u, counts, problem.estimator)
+        batch = []
+        for m, group in ((counts.n_moved, of_y), (counts.n_moved_of_x, of_x)):
+            quota = m * s // n_steps - m * (s - 1) // n_steps
+            batch += naive_extreme(scores, quota, group - set(moved), width)
+        u[batch] = 1 - u[batch]
+        moved += batch
+    return sorted(i - p for i in moved if i >= p), sorted(i for i in moved if i < p)
+
+
+def naive_printed(K, problem, n_steps, side, weights):
+    """S-SD as printed: weighted sums, quantiles by their definition, ties included.
+
+    Returns the rows of Y, or None where no row would be left in Y.
+    """
+    p, q, m = problem.p, problem.q, problem.counts.n_moved
+    epsilon = Fraction(m, p + m)
+    level = epsilon / (epsilon + n_steps)
+    x, y = list(range(p)), list(range(p, p + q))
+    width = TIES * np.abs(np.diag(K)).max()
+    for _ in range(n_steps):
+        size_x, size_y = (len(x), len(y)) if weights == "means" else (1, 1)
+        tie = width if weights == "means" else width * (p + q)
+        f = {
+            j: float(1 - epsilon / n_steps) * math.fsum(K[i, j] for i in x) / size_x
+            - float(1 + epsilon / n_steps) * math.fsum(K[i, j] for i in y) / size_y
+            for j in y
+        }
+        ordered = sorted(f.values())
+        quantile = 1 - level if side == "upper" else level
+        # inf{f : quantile < CDF(f)}: the k-th smallest value has CDF k / n, or more with ties, taken anyway.
+        gamma = next(v for k, v in enumerate(ordered, start=1) if quantile < Fraction(k, len(y)))
+        batch = [j for j in y if (f[j] >= gamma - tie if side == "upper" else f[j] <= gamma + tie)]
+        x, y = x + batch, [j for j in y if j not in batch]
+        if not y:
+            return None
+    return sorted(i - p for i in x if i >= p)

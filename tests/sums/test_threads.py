@@ -1,0 +1,85 @@
+"""Threads: no order, no number of them and no error may leave a trace."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info
+
+from mmdbounds import kernels
+from mmdbounds.sums import _fused
+from mmdbounds.sums._threads import one_blas_thread, thread_count
+from mmdbounds.sums.blocked import BlockedSums
+
+Z = np.random.default_rng(0).normal(size=(900, 3))
+EVERYONE = slice(0, 900)
+
+
+def blas_threads():
+    return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def test_blas_is_held_to_one_thread_and_let_go_by_the_last_user():
+    before = blas_threads()
+    with one_blas_thread():
+        with one_blas_thread():
+            assert set(blas_threads()) == {1}
+        assert set(blas_threads()) == {1}
+    assert blas_threads() == before
+
+
+def test_calls_from_several_threads_at_once_agree():
+    sums = BlockedSums(Z, kernels.RBF(1.0), block=(64, 32))
+    W = np.random.default_rng(1).normal(size=(900, 3))
+    alone = sums.apply(EVERYONE, EVERYONE, W)
+    before = blas_threads()
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda _: sums.apply(EVERYONE, EVERYONE, W), range(8)))
+    assert all(np.array_equal(result, alone) for result in together)
+    assert blas_threads() == before
+
+
+def test_an_error_in_the_middle_leaves_no_thread_and_no_limit():
+    before, threads = blas_threads(), threading.active_count()
+
+    def stop(i, j, block):
+        if i > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        BlockedSums(Z, kernels.RBF(1.0), block=(64, 32), n_threads=3).fold(EVERYONE, EVERYONE, stop)
+    assert blas_threads() == before
+    assert threading.active_count() == threads
+
+
+def test_an_error_in_a_kernel_comes_through():
+    def broken(A, B):
+        if len(A) == 64:
+            msg = "my kernel broke"
+            raise RuntimeError(msg)
+        return A @ B.T
+
+    with pytest.raises(RuntimeError, match="my kernel broke"):
+        BlockedSums(Z, kernels.FunctionKernel(broken), block=(64, 32)).apply(EVERYONE, EVERYONE, np.ones(900))
+
+
+def test_number_of_threads_can_be_set(monkeypatch):
+    monkeypatch.setenv("MMDBOUNDS_NUM_THREADS", "3")
+    assert thread_count() == 3
+    for nonsense in ("0", "-1", "many", ""):
+        monkeypatch.setenv("MMDBOUNDS_NUM_THREADS", nonsense)
+        assert thread_count() >= 1
+
+
+def test_compiled_code_works_where_nothing_can_be_cached(monkeypatch):
+    real = _fused.njit
+
+    def njit(**options):
+        if options.get("cache"):
+            msg = "cannot cache function: no locator available"
+            raise RuntimeError(msg)
+        return real(**options)
+
+    monkeypatch.setattr(_fused, "njit", njit)
+    assert _fused._jit(lambda x: x + 1)(2) == 3

@@ -1,0 +1,227 @@
+"""The four verbs of every representation against a kernel matrix written out pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmdbounds import kernels
+from mmdbounds.progress import Meter
+from mmdbounds.sums import _engines, make_sums, plan
+from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.matrix import MatrixSums
+from problems import KERNELS, Problem, make_kernel, naive_matrix
+
+N = 57
+
+
+def rows_and_kernel(name, seed=0, d=3):
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(N, d)) + 5.0
+    kernel = make_kernel(name, Z, rng)
+    if kernel.length is not None:
+        kernel = type(kernel)(2.0)
+    return Z, kernel, naive_matrix(Problem(Z[:20], Z[20:], kernel, "biased", None))
+
+
+def blocked(Z, kernel, **options):
+    return BlockedSums(Z, kernel, **({"block": (8, 5), "n_threads": 2} | options))
+
+
+def without_numba(Z, kernel, monkeypatch):
+    monkeypatch.setattr(_engines, "numba_is_there", lambda: False)
+    sums = blocked(Z, kernel)
+    assert sums.backend == "numpy"
+    return sums
+
+
+@pytest.fixture(params=["matrix", "blocked", "plain"])
+def make(request, monkeypatch):
+    """Make the sums in each of three ways: matrix kept, compiled blocks, NumPy blocks."""
+    return {
+        "matrix": make_sums,
+        "blocked": blocked,
+        "plain": lambda Z, kernel: without_numba(Z, kernel, monkeypatch),
+    }[request.param]
+
+
+SELECTIONS = {
+    "all, all": (slice(0, N), slice(0, N)),
+    "slice, slice": (slice(3, 41), slice(20, N)),
+    "rows, slice": (np.array([50, 2, 2, 31]), slice(20, N)),
+    "slice, rows": (slice(20, N), np.array([1, 0, 56])),
+    "rows, rows": (np.array([9, 8, 7]), np.array([7, 30])),
+    "none, all": (np.array([], dtype=np.intp), slice(0, N)),
+    "all, none": (slice(0, N), np.array([], dtype=np.intp)),
+}
+
+
+@pytest.mark.parametrize("selection", SELECTIONS.values(), ids=SELECTIONS)
+@pytest.mark.parametrize("name", KERNELS)
+def test_verbs_follow_the_matrix(make, name, selection):
+    Z, kernel, K = rows_and_kernel(name)
+    A, B = selection
+    expected = K[A][:, B]
+    scale = np.abs(np.diag(K)).max()
+    sums = make(Z, kernel)
+    close = {"rtol": 0, "atol": 1e-12 * scale}
+    np.testing.assert_allclose(sums.block(A, B), expected, **close)
+    np.testing.assert_allclose(sums.diagonal(A), np.diag(K)[A], **close)
+    for W in (weights(expected.shape[1], kind) for kind in ("ones", "group", "random", "many")):
+        result = sums.apply(A, B, W)
+        assert result.shape == (expected.shape[0], *W.shape[1:])
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    collected = np.full(expected.shape, np.nan)
+
+    def collect(i, j, block):
+        assert np.isnan(collected[i : i + len(block), j : j + block.shape[1]]).all()
+        collected[i : i + len(block), j : j + block.shape[1]] = block
+
+    sums.fold(A, B, collect)
+    np.testing.assert_allclose(collected, expected, **close)
+
+
+def weights(n, kind):
+    rng = np.random.default_rng(n)
+    if kind == "ones":
+        return np.ones(n)
+    if kind == "group":
+        return np.stack([np.arange(n) < n // 3, np.arange(n) >= n // 3], axis=1).astype(float)
+    return rng.normal(size=(n, 1 if kind == "random" else 90))
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52", "imq", "polynomial", "linear", "cosine"])
+def test_float32_is_as_good_as_float32_can_be(name):
+    Z, kernel, K = rows_and_kernel(name, d=20)
+    scale = np.abs(np.diag(K)).max()
+    sums = blocked(Z, kernel, dtype="float32")
+    everyone = slice(0, N)
+    block = sums.block(everyone, everyone)
+    assert block.dtype == np.float64
+    np.testing.assert_allclose(block, K, rtol=0, atol=sums.rounding * scale)
+    assert np.abs(block - K).max() > 1e-12 * scale  # it really was float32
+    labels = weights(N, "group")
+    np.testing.assert_allclose(
+        sums.apply(everyone, everyone, labels), K @ labels, rtol=0, atol=sums.rounding * N * scale / 4
+    )
+
+
+@given(
+    seed=st.integers(0, 10**6), p=st.integers(1, 300), block=st.tuples(st.integers(1, 80), st.integers(1, 80))
+)
+def test_block_size_changes_the_last_digits_only(seed, p, block):
+    Z = np.random.default_rng(seed).normal(size=(301, 2))
+    labels = (np.arange(301) < p).astype(float)
+    everyone = slice(0, 301)
+    reference = BlockedSums(Z, kernels.RBF(1.0)).apply(everyone, everyone, labels)
+    result = BlockedSums(Z, kernels.RBF(1.0), block=block).apply(everyone, everyone, labels)
+    np.testing.assert_allclose(result, reference, rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["group", "random", "many"])
+def test_any_number_of_threads_gives_the_same_bits(kind, dtype):
+    Z = np.random.default_rng(1).normal(size=(700, 4))
+    W = weights(700, kind)
+    results = [
+        BlockedSums(Z, kernels.RBF(1.5), dtype=dtype, block=(64, 32), n_threads=n).apply(
+            slice(0, 700), slice(0, 700), W
+        )
+        for n in (1, 2, 5)
+    ]
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
+def test_threads_do_not_change_the_plan_of_a_tight_budget():
+    Z = np.random.default_rng(1).normal(size=(3000, 2))
+    results = [
+        BlockedSums(Z, kernels.RBF(1.5), n_threads=n, working_memory=memory).apply(
+            slice(0, 3000), slice(0, 3000), np.ones(3000)
+        )
+        for memory in (0.3, 1)
+        for n in (1, 2, 40)
+    ]
+    assert not np.array_equal(results[0], results[3])  # half of the matrix, or all of it: other sums
+    for start in (0, 3):
+        assert np.array_equal(results[start], results[start + 1])
+        assert np.array_equal(results[start], results[start + 2])
+
+
+def test_half_of_a_symmetric_matrix_is_computed_once():
+    Z = np.random.default_rng(0).normal(size=(400, 2))
+    meter = Meter()
+    sums = BlockedSums(Z, kernels.RBF(1.0), block=(50, 50), meter=meter)
+    sums.apply(slice(0, 400), slice(0, 400), np.ones(400))
+    assert meter.n_pairs == sum(50 * (400 - i) for i in range(0, 400, 50))  # 36 of 64 blocks
+    meter.n_pairs = 0
+    sums.apply(slice(0, 400), slice(0, 399), np.ones(399))
+    assert meter.n_pairs == 400 * 399
+
+
+def test_duplicates_have_distance_zero_on_the_diagonal_only_by_construction():
+    # Far away and with a tiny bandwidth a product cannot see that a row is at distance 0 from itself.
+    Z = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
+    sums = BlockedSums(Z, kernels.RBF(1e-2), block=(16, 16))
+    result = sums.apply(slice(0, 60), slice(0, 60), np.ones(60))
+    np.testing.assert_array_equal(result, np.ones(60))
+
+
+def test_laws_of_the_plan():
+    for n, cuts, width, first in ((10, [0, 10], 3, None), (10, [0, 4, 10], 3, 2), (7, [0, 1, 2, 7], 100, 1)):
+        for start in range(n):
+            cut = plan.columns(cuts, start, width, first)
+            assert cut.edges[0] == start
+            assert cut.edges[-1] == n
+            assert (np.diff(cut.edges) > 0).all()
+            assert cut.widest <= max(width, first or 0)
+            for low, high, segment in zip(cut.edges[:-1], cut.edges[1:], cut.segment, strict=True):
+                assert cuts[segment] <= low < high <= cuts[segment + 1]
+    assert plan.strips([0, 5, 12], 4) == [(0, 4), (4, 5), (5, 9), (9, 12)]
+    assert plan.segments(np.array([[1.0], [1.0], [2.0], [1.0]])) == [0, 2, 3, 4]
+    assert plan.segments(np.arange(20.0)[:, None]) is None
+
+
+def test_small_problems_keep_the_matrix_and_large_ones_do_not():
+    rng = np.random.default_rng(0)
+    assert isinstance(make_sums(rng.normal(size=(50, 2)), kernels.RBF(1.0)), MatrixSums)
+    assert isinstance(make_sums(rng.normal(size=(4097, 1)), kernels.RBF(1.0)), BlockedSums)
+    # 1,000 rows need 7.6 MiB, more than a quarter of a budget of 20 MiB.
+    assert isinstance(make_sums(rng.normal(size=(1000, 1)), kernels.RBF(1.0), working_memory=20), BlockedSums)
+
+
+def test_small_problems_with_a_tiny_bandwidth_take_differences():
+    # Two rows a hair apart, far from the centre: their product distance is all rounding.
+    Z = np.array([[1e6], [1e6 + 1e-6], [-1e6], [-1e6 + 3e-6]])
+    K = make_sums(Z, kernels.RBF(1e-6)).block(slice(0, 4), slice(0, 4))
+    gap = Z[1, 0] - Z[0, 0]
+    np.testing.assert_allclose(K[0, 1], np.exp(-((gap / 1e-6) ** 2) / 2), rtol=1e-12)
+
+
+def test_blocked_centring_keeps_digits_far_from_the_origin():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(300, 2))
+    near, far = (BlockedSums(rows, kernels.RBF(1.0)) for rows in (Z, Z + 2.0**20))
+    everyone = slice(0, 300)
+    shifted = (Z + 2.0**20) - 2.0**20  # the rows that really were given
+    np.testing.assert_allclose(
+        far.block(everyone, everyone),
+        BlockedSums(shifted, kernels.RBF(1.0)).block(everyone, everyone),
+        atol=1e-14,
+    )
+    assert near.rounding == far.rounding == 1e-12
+
+
+def test_the_exponential_is_right_to_the_last_bits():
+    from mmdbounds.sums import _fused
+
+    for dtype, tolerance in ((np.float64, 4e-16), (np.float32, 2e-7)):
+        x = -np.concatenate([np.linspace(0, 40, 100_001), [100.0, 125.9]]).astype(dtype)
+        row = x.copy()
+        _fused._formula(row, 0, dtype(0), 1)
+        np.testing.assert_allclose(row, np.exp2(x.astype(np.float64)), rtol=tolerance)
+        assert row[0] == 1.0
+        far = np.array([-1e4, -np.inf], dtype=dtype)
+        _fused._formula(far, 0, dtype(0), 1)
+        assert (far <= 2 * np.finfo(dtype).tiny).all()
