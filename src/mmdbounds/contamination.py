@@ -1,0 +1,232 @@
+"""How much is misfiled: shares into counts, counts into true sizes, one-way and two-way.
+
+Notation (docs/notation.md): p and q rows are filed under X and Y; m rows of Y truly belong to
+X (`n_moved`), m_D rows of X truly belong to Y (`n_moved_of_x`); the true sizes are
+n_X = p + m - m_D and n_Y = q - m + m_D. One-way misfiling has m_D = 0.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from mmdbounds.checks import check_count, check_share
+from mmdbounds.errors import MmdBoundsError
+
+SLACK = 1e-9
+"""Added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9."""
+
+Share = float | tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One admissible pair of counts, and the true sizes that follow.
+
+    Attributes
+    ----------
+    n_moved
+        Rows of Y that belong to X (m).
+    n_moved_of_x
+        Rows of X that belong to Y (m_D).
+    n_x, n_y
+        True sizes of the groups.
+    """
+
+    n_moved: int
+    n_moved_of_x: int
+    n_x: int
+    n_y: int
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Share of the true X that was filed under Y, exactly."""
+        return Fraction(self.n_moved, self.n_x)
+
+
+@dataclass(frozen=True)
+class Contamination:
+    """How many rows were filed under the wrong group.
+
+    Exactly one of `x_in_y`, `n_moved` and `share_of_y` says how many rows of Y truly belong
+    to X; `y_in_x` or `n_moved_of_x` makes the misfiling two-way.
+
+    Parameters
+    ----------
+    x_in_y
+        Share of the true X that was filed under Y, epsilon (1 - sensitivity of the filing).
+        A pair ``(low, high)`` stands for every share in between.
+    y_in_x
+        Share of the true Y that was filed under X (1 - specificity). Needs `x_in_y`.
+    n_moved
+        The number of rows of Y that belong to X, where it is known.
+    n_moved_of_x
+        The number of rows of X that belong to Y. Needs `n_moved`.
+    share_of_y
+        Share of the rows filed under Y that belong to X.
+
+    Examples
+    --------
+    >>> Contamination(0.2).counts(p=40, q=60)
+    Counts(n_moved=10, n_moved_of_x=0, n_x=50, n_y=50)
+    >>> Contamination(0.2, y_in_x=0.2).counts(p=100, q=40)
+    Counts(n_moved=24, n_moved_of_x=4, n_x=120, n_y=20)
+    """
+
+    x_in_y: Share | None = None
+    y_in_x: float = 0.0
+    n_moved: int | None = None
+    n_moved_of_x: int = 0
+    share_of_y: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [n for n in ("x_in_y", "n_moved", "share_of_y") if getattr(self, n) is not None]
+        if len(given) != 1:
+            came = " and ".join(f"`{n}`" for n in given) or "none"
+            msg = f"exactly one of `x_in_y` (epsilon), `n_moved` and `share_of_y` must be given; got {came}."
+            raise MmdBoundsError(msg)
+        if isinstance(self.x_in_y, tuple | list):
+            object.__setattr__(self, "x_in_y", _checked_pair(tuple(self.x_in_y)))
+        elif self.x_in_y is not None:
+            object.__setattr__(self, "x_in_y", check_share(self.x_in_y, "epsilon"))
+        if self.share_of_y is not None:
+            check_share(self.share_of_y, "share_of_y")
+        if self.n_moved is not None:
+            object.__setattr__(self, "n_moved", check_count(self.n_moved, "n_moved"))
+        object.__setattr__(self, "n_moved_of_x", check_count(self.n_moved_of_x, "n_moved_of_x"))
+        object.__setattr__(self, "y_in_x", check_share(self.y_in_x, "y_in_x"))
+        self._check_two_way()
+
+    def _check_two_way(self) -> None:
+        if self.y_in_x and not isinstance(self.x_in_y, float):
+            msg = "`y_in_x` is a share and goes with a single share `x_in_y` (epsilon)."
+            raise MmdBoundsError(msg)
+        if self.n_moved_of_x and self.n_moved is None:
+            msg = "`n_moved_of_x` is a count and goes with the count `n_moved`."
+            raise MmdBoundsError(msg)
+        if isinstance(self.x_in_y, float) and self.x_in_y + self.y_in_x >= 1:
+            msg = (
+                f"`epsilon` and `y_in_x` must add up to less than 1, or the filing says nothing; "
+                f"got {self.x_in_y:g} and {self.y_in_x:g}."
+            )
+            raise MmdBoundsError(msg)
+
+    @property
+    def is_two_way(self) -> bool:
+        """Whether rows of X may belong to Y too."""
+        return self.y_in_x > 0 or self.n_moved_of_x > 0
+
+    @property
+    def is_range(self) -> bool:
+        """Whether an interval of shares is meant rather than one share."""
+        return isinstance(self.x_in_y, tuple)
+
+    def counts(self, p: int, q: int) -> Counts:
+        """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
+        return _sized(*self._numbers(p, q), p, q)
+
+    def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
+        """Return every admissible pair of counts, the largest last.
+
+        With `at_most` all counts whose shares are no larger; for an interval of shares all
+        counts whose share lies in it. Otherwise just one.
+        """
+        largest = self.counts(p, q)
+        if not (at_most or self.is_range):
+            return [largest]
+        first = 0
+        if not at_most and isinstance(self.x_in_y, tuple):
+            low = self.x_in_y[0]
+            first = min(math.ceil(low * p / (1 - low) - SLACK), largest.n_moved)
+        if not self.is_two_way:
+            return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
+        return self._pairs(p, q)
+
+    def _numbers(self, p: int, q: int) -> tuple[int, int]:
+        if self.n_moved is not None:
+            return self.n_moved, self.n_moved_of_x
+        if self.share_of_y is not None:
+            return math.floor(self.share_of_y * q + SLACK), 0
+        high = self._highest_share
+        if not self.y_in_x:
+            return math.floor(high * p / (1 - high) + SLACK), 0
+        rest = 1 - high - self.y_in_x
+        n_x = ((1 - self.y_in_x) * p - self.y_in_x * q) / rest
+        n_y = ((1 - high) * q - high * p) / rest
+        if n_x <= 0 or n_y <= 0:
+            msg = (
+                f"shares of {high:g} and {self.y_in_x:g} do not fit groups of {p} and {q} rows: "
+                f"the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
+            )
+            raise MmdBoundsError(msg)
+        return math.floor(high * n_x + SLACK), math.floor(self.y_in_x * n_y + SLACK)
+
+    @property
+    def _highest_share(self) -> float:
+        return self.x_in_y[1] if isinstance(self.x_in_y, tuple) else self.x_in_y or 0.0
+
+    def _pairs(self, p: int, q: int) -> list[Counts]:
+        """Return all pairs of counts with both shares (or both counts) no larger than stated."""
+        if self.n_moved is not None:
+            every = itertools.product(range(self.n_moved + 1), range(self.n_moved_of_x + 1))
+            return [_sized(m, m_d, p, q) for m, m_d in every]
+        x_in_y, y_in_x = self._highest_share, self.y_in_x
+        pairs = []
+        for m in range(math.floor(x_in_y * p / (1 - x_in_y) + SLACK) + 1):
+            for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1):
+                if m <= x_in_y * (p + m - m_d) + SLACK:
+                    pairs.append(_sized(m, m_d, p, q))
+        return pairs
+
+
+def as_contamination(epsilon: Share | Contamination) -> Contamination:
+    """Return what `epsilon` stands for, wherever a function takes one."""
+    if isinstance(epsilon, Contamination):
+        return epsilon
+    return Contamination(epsilon)
+
+
+def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
+    """Return the counts with the true sizes, or say that there are not so many rows."""
+    if m > q or m_d > p:
+        group, rows, count = ("Y", q, m) if m > q else ("X", p, m_d)
+        msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. Give a smaller amount."
+        raise MmdBoundsError(msg)
+    return Counts(m, m_d, p + m - m_d, q - m + m_d)
+
+
+def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
+    """Refuse counts that leave too few rows in a group for the estimator."""
+    fewest = 2 if unbiased else 1
+    for group, size in (("X", counts.n_x), ("Y", counts.n_y)):
+        if size >= fewest:
+            continue
+        kind = "unbiased" if unbiased else "biased"
+        moved = (
+            f"with {counts.n_moved} of the {q} rows of `Y` moved to `X`"
+            + (
+                f" and {counts.n_moved_of_x} of the {p} rows of `X` moved to `Y`"
+                if counts.n_moved_of_x
+                else ""
+            )
+            if counts.n_moved or counts.n_moved_of_x
+            else f"of {p} and {q} rows as filed"
+        )
+        msg = (
+            f"{moved}, the true `{group}` would have {size} row{'' if size == 1 else 's'}; "
+            f"the {kind} estimator needs at least {fewest}."
+        )
+        raise MmdBoundsError(msg)
+
+
+def _checked_pair(pair: tuple[float, ...]) -> tuple[float, float]:
+    if len(pair) != 2:
+        msg = f"`epsilon` must be a share or a pair (low, high); got {len(pair)} numbers."
+        raise MmdBoundsError(msg)
+    low, high = (check_share(v, "epsilon") for v in pair)
+    if low > high:
+        msg = f"`epsilon` must be a pair (low, high) with low <= high; got ({low:g}, {high:g})."
+        raise MmdBoundsError(msg)
+    return low, high

@@ -1,0 +1,202 @@
+r"""One quadratic carries everything: the squared MMD as a function of the labelling.
+
+Let u mark with 1 the pooled rows that belong to X after the move and with 0 the others, u0
+the labelling as filed, d the diagonal of K, and o = 1 for the unbiased estimator, 0 for the
+biased one. With the true sizes n_X and n_Y fixed (N = n_X + n_Y),
+
+.. math::
+    f(u) = c\,u'Ku - 2b\,(K1)'u - e\,d'u + \mathrm{const}
+
+    c = \frac{(N-o)(N-2o)}{n_X (n_X-o) n_Y (n_Y-o)}, \quad
+    b = \frac{N-o}{n_X n_Y (n_Y-o)}, \quad
+    e = o\left(\frac{1}{n_X(n_X-1)} - \frac{1}{n_Y(n_Y-1)}\right)
+
+is the squared MMD of the labelling, for every u with n_X ones. One pass over the pairs
+(`GroupSums`) gives f and its gradient at u0; after that only the columns of the rows that
+move are needed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.contamination import Counts
+from mmdbounds.results import Estimator
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
+
+Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupSums:
+    """What one pass over the pairs tells.
+
+    Attributes
+    ----------
+    sums
+        The sums they come from.
+    p, q
+        Rows filed under X and Y; X comes first in the pooled sample.
+    to_x, to_y
+        For each pooled row the sum of k to the rows of X, K u0, and to those of Y, K (1 - u0).
+    diagonal
+        k(z, z) for each pooled row.
+    """
+
+    sums: KernelSums
+    p: int
+    q: int
+    to_x: Float64s
+    to_y: Float64s
+    diagonal: Float64s
+
+    @property
+    def largest_diagonal(self) -> float:
+        """The scale of the kernel: its largest diagonal entry."""
+        return float(np.abs(self.diagonal).max())
+
+    @property
+    def tolerance(self) -> float:
+        """Differences of mean kernel values below this are rounding."""
+        return self.sums.rounding * self.largest_diagonal
+
+
+def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
+    """Make the one pass over the pairs."""
+    everyone = slice(0, p + q)
+    labels = np.zeros((p + q, 2))
+    labels[:p, 0] = 1.0
+    labels[p:, 1] = 1.0
+    totals = sums.apply(everyone, everyone, labels)
+    return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), sums.diagonal(everyone))
+
+
+class Quadratic:
+    """The quadratic f of the module's docstring, for one pair of true sizes.
+
+    Attributes
+    ----------
+    counts
+        How many rows are to move, and the true sizes.
+    c, b, e
+        Its coefficients.
+    value_as_filed, gradient_as_filed
+        f and its gradient at u0. With rows to move, f(u0) is *not* the observed statistic:
+        the sizes are those after the move.
+    sign
+        +1 for rows of Y (they enter X when they move), -1 for rows of X.
+    """
+
+    def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
+        o = 1 if estimator == "unbiased" else 0
+        n_x, n_y = counts.n_x, counts.n_y
+        n = n_x + n_y
+        self.totals = totals
+        self.counts = counts
+        self.c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
+        self.b = (n - o) / (n_x * n_y * (n_y - o))
+        self.e = o * (1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1))) if o else 0.0
+        self.sign = np.repeat([-1.0, 1.0], [totals.p, totals.q])
+        # Differences of means rather than 2cKu - 2bK1: the two large terms would cancel.
+        slope = 2 * (n - o) / (n_x * n_y)
+        means = totals.to_x / (n_x - o) - totals.to_y / (n_y - o)
+        self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
+        self.value_as_filed = self._three_means(o)
+        self.tolerance = slope * totals.tolerance
+
+    def _three_means(self, o: int) -> float:
+        t, p = self.totals, self.totals.p
+        n_x, n_y = self.counts.n_x, self.counts.n_y
+        within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
+        within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
+        between = t.to_y[:p].sum()
+        return float(within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y))
+
+
+class Labelling:
+    """A labelling under way: who has moved, and what the quadratic says there.
+
+    Attributes
+    ----------
+    quadratic
+        The function.
+    active
+        The pooled rows that may move, a slice: the rows of Y, and with two-way counts all rows.
+    moved
+        Which of them have moved.
+    shift
+        K (u - u0) on the active rows.
+    """
+
+    def __init__(self, quadratic: Quadratic) -> None:
+        t = quadratic.totals
+        self.quadratic = quadratic
+        self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
+        self.sign = quadratic.sign[self.active]
+        self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)
+        self.shift: Float64s = np.zeros(len(self.sign))
+
+    def gradient(self) -> Float64s:
+        """Return the gradient of f at this labelling, on the active rows."""
+        return self.quadratic.gradient_as_filed[self.active] + 2 * self.quadratic.c * self.shift
+
+    def value(self) -> float:
+        """Return f at this labelling; the squared MMD once all rows have moved that should."""
+        f, moved = self.quadratic, self.moved
+        step = self.sign[moved]
+        slope = f.gradient_as_filed[self.active][moved]
+        return float(f.value_as_filed + step @ slope + f.c * (step @ self.shift[moved]))
+
+    def move(self, rows: Indices, shift: Float64s | None = None) -> None:
+        """Move rows (places among the active ones) to the other group, or back.
+
+        `shift` is the change of K u on the active rows where it is known already: the sum of the
+        rows' columns, each with its sign.
+        """
+        if shift is None:
+            direction = self.sign[rows] * np.where(self.moved[rows], -1.0, 1.0)
+            shift = self.quadratic.totals.sums.apply(self.active, self.pooled(rows), direction)
+        self.shift += shift
+        self.moved[rows] ^= True
+
+    def columns(self, rows: Indices, out: Float64s | None = None) -> Float64s:
+        """Return the kernel values of `rows` to all active rows, one row each."""
+        return self.quadratic.totals.sums.block(self.pooled(rows), self.active, out)
+
+    def swap_gain(self, leaving: Rows, entering: Rows) -> Float64s:
+        """Return by how much f changes when a row with u = 1 and one with u = 0 change places.
+
+        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j
+        (places among the active rows, both filed in the same group).
+        """
+        f, g = self.quadratic, self.gradient()
+        out, into = (np.arange(len(g))[rows] for rows in (leaving, entering))
+        k = f.totals.sums.block(self.pooled(out), self.pooled(into))
+        d = f.totals.diagonal[self.active]
+        return np.asarray(g[into] - g[out][:, None] + f.c * (d[out][:, None] + d[into] - 2 * k))
+
+    def pooled(self, rows: Indices) -> Indices:
+        """Return places among the active rows as places in the pooled sample."""
+        return np.asarray(rows + self.active.start)
+
+    @property
+    def n_active_x(self) -> int:
+        """How many of the active rows are filed under X; they come first."""
+        return self.quadratic.totals.p - self.active.start
+
+    def rows_of_y(self) -> Indices:
+        """Return the rows of Y that have moved, as places in Y."""
+        return np.flatnonzero(self.moved[self.n_active_x :])
+
+    def rows_of_x(self) -> Indices:
+        """Return the rows of X that have moved, as places in X."""
+        return np.flatnonzero(self.moved[: self.n_active_x])
+
+
+def observed_mmd2(totals: GroupSums, estimator: Estimator) -> float:
+    """Return the squared MMD of the groups as filed."""
+    return Quadratic(totals, Counts(0, 0, totals.p, totals.q), estimator).value_as_filed

@@ -1,0 +1,167 @@
+"""Counts and sizes from shares, one-way and two-way."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.errors import MmdBoundsError
+
+
+@pytest.mark.parametrize(
+    ("how_much", "p", "q", "moved", "moved_of_x"),
+    [
+        (Contamination(0.2), 40, 60, 10, 0),
+        (Contamination(0.2), 38, 34, 9, 0),  # 47 and 25 rows with 9 hidden
+        (Contamination(0.1), 212, 357, 23, 0),
+        (Contamination(0.2, y_in_x=0.2), 100, 40, 24, 4),
+        (Contamination(0.2, y_in_x=0.0), 100, 40, 25, 0),
+        (Contamination(n_moved=7), 5, 9, 7, 0),
+        (Contamination(n_moved=7, n_moved_of_x=3), 5, 9, 7, 3),
+        (Contamination(share_of_y=0.25), 5, 60, 15, 0),
+        (Contamination(share_of_y=0.3), 5, 10, 3, 0),
+        (Contamination((0.1, 0.2)), 40, 60, 10, 0),
+        (Contamination(0.0), 40, 60, 0, 0),
+    ],
+)
+def test_counts(how_much, p, q, moved, moved_of_x):
+    expected = Counts(moved, moved_of_x, p + moved - moved_of_x, q - moved + moved_of_x)
+    assert how_much.counts(p, q) == expected
+
+
+@given(m=st.integers(0, 500), p=st.integers(1, 500))
+def test_one_way_share_of_a_count_gives_the_count_back(m, p):
+    assert Contamination(m / (p + m)).counts(p, q=1000).n_moved == m
+
+
+@given(m=st.integers(0, 40), m_d=st.integers(1, 40), p=st.integers(45, 200), q=st.integers(45, 200))
+def test_two_way_shares_of_counts_give_the_counts_back(m, m_d, p, q):
+    shares = m / (p + m - m_d), m_d / (q - m + m_d)
+    assume(sum(shares) < 0.99)
+    counts = Contamination(shares[0], y_in_x=shares[1]).counts(p, q)
+    assert (counts.n_moved, counts.n_moved_of_x) == (m, m_d)
+
+
+@given(p=st.integers(1, 60), q=st.integers(1, 60), share=st.floats(0, 0.7))
+def test_the_count_is_the_largest_with_a_share_of_at_most_epsilon(p, q, share):
+    m = Contamination(n_moved=0).counts(p, q).n_moved
+    limit = Fraction(share) + Fraction(1, 10**8)
+    while Fraction(m + 1, p + m + 1) <= limit:
+        m += 1
+    assume(abs(Fraction(m, p + m) - Fraction(share)) > Fraction(1, 10**7) or m == 0)
+    assume(m <= q)
+    assert Contamination(share).counts(p, q).n_moved in (
+        m,
+        m - 1 if Fraction(m, p + m) > Fraction(share) else m,
+    )
+
+
+def test_admissible_counts():
+    exact = Contamination(0.2)
+    assert [c.n_moved for c in exact.admissible(40, 60)] == [10]
+    assert [c.n_moved for c in exact.admissible(40, 60, at_most=True)] == list(range(11))
+    between = Contamination((0.1, 0.2))
+    assert [c.n_moved for c in between.admissible(40, 60)] == [
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+    ]  # 5/45 is the first share from 0.1
+    assert [c.n_moved for c in between.admissible(40, 60, at_most=True)] == list(range(11))
+    assert [c.n_moved for c in Contamination((0.2, 0.2)).admissible(40, 60)] == [10]
+
+
+def test_admissible_pairs_are_all_pairs_with_both_shares_small_enough():
+    p, q = 12, 9
+    pairs = {
+        (c.n_moved, c.n_moved_of_x) for c in Contamination(0.25, y_in_x=0.2).admissible(p, q, at_most=True)
+    }
+    expected = {
+        (m, m_d)
+        for m in range(q + 1)
+        for m_d in range(p + 1)
+        if p + m - m_d > 0
+        and q - m + m_d > 0
+        and Fraction(m, p + m - m_d) <= Fraction(1, 4)
+        and Fraction(m_d, q - m + m_d) <= Fraction(1, 5)
+    }
+    assert pairs == expected
+    counted = Contamination(n_moved=2, n_moved_of_x=1).admissible(p, q, at_most=True)
+    assert [(c.n_moved, c.n_moved_of_x) for c in counted] == [(a, b) for a in range(3) for b in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.2,), r"`epsilon` must be in \[0, 1\); got 1\.2\. Did you mean 0\.012\?"),
+        ((20,), r"`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?"),
+        ((1.0,), r"`epsilon` must be in \[0, 1\); got 1\.$"),
+        ((-0.1,), r"`epsilon` must be in \[0, 1\); got -0\.1\.$"),
+        ((float("nan"),), r"`epsilon` must be in \[0, 1\); got nan\."),
+        (("0.2",), r"`epsilon` must be a number in \[0, 1\); got '0\.2'\."),
+        ((True,), r"`epsilon` must be a number in \[0, 1\); got True\."),
+        (((0.2, 0.1),), r"with low <= high; got \(0\.2, 0\.1\)\."),
+        (((0.1, 0.2, 0.3),), r"a share or a pair \(low, high\); got 3 numbers\."),
+        ((), r"exactly one of `x_in_y` \(epsilon\), `n_moved` and `share_of_y` must be given; got none\."),
+    ],
+)
+def test_wrong_shares(arguments, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        Contamination(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"x_in_y": 0.1, "n_moved": 3}, r"must be given; got `x_in_y` and `n_moved`\."),
+        ({"n_moved": -1}, r"`n_moved` must be a whole number from 0; got -1\."),
+        ({"n_moved": 2.0}, r"`n_moved` must be a whole number from 0; got 2\.0\."),
+        ({"share_of_y": 1.5}, r"`share_of_y` must be in \[0, 1\); got 1\.5\."),
+        ({"n_moved": 2, "y_in_x": 0.1}, r"`y_in_x` is a share and goes with a single share `x_in_y`"),
+        (
+            {"x_in_y": 0.1, "n_moved_of_x": 1},
+            r"`n_moved_of_x` is a count and goes with the count `n_moved`\.",
+        ),
+        ({"x_in_y": 0.6, "y_in_x": 0.4}, r"must add up to less than 1, .*; got 0\.6 and 0\.4\."),
+        ({"x_in_y": (0.1, 0.2), "y_in_x": 0.1}, r"goes with a single share"),
+    ],
+)
+def test_wrong_combinations(options, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        Contamination(**options)
+
+
+def test_counts_that_do_not_fit():
+    with pytest.raises(MmdBoundsError, match=r"25 misfiled rows cannot be among the 20 rows of `Y`\."):
+        Contamination(0.2).counts(100, 20)
+    with pytest.raises(MmdBoundsError, match=r"4 misfiled rows cannot be among the 3 rows of `X`\."):
+        Contamination(n_moved=1, n_moved_of_x=4).counts(3, 20)
+    with pytest.raises(MmdBoundsError, match=r"shares of 0\.4 and 0\.4 do not fit groups of 100 and 20 rows"):
+        Contamination(0.4, y_in_x=0.4).counts(100, 20)
+
+
+def test_sizes_that_are_too_small_for_the_estimator():
+    left_one = Counts(9, 0, 14, 1)
+    with pytest.raises(
+        MmdBoundsError,
+        match=r"with 9 of the 10 rows of `Y` moved to `X`, the true `Y` would have 1 row; the unbiased",
+    ):
+        check_sizes(left_one, 5, 10, unbiased=True)
+    check_sizes(left_one, 5, 10, unbiased=False)
+    with pytest.raises(
+        MmdBoundsError, match=r"the true `Y` would have 0 rows; the biased estimator needs at least 1"
+    ):
+        check_sizes(Counts(10, 0, 15, 0), 5, 10, unbiased=False)
+    with pytest.raises(MmdBoundsError, match=r"of 1 and 10 rows as filed, the true `X` would have 1 row"):
+        check_sizes(Counts(0, 0, 1, 10), 1, 10, unbiased=True)
+
+
+def test_wherever_a_share_is_taken_a_contamination_is_taken():
+    said = Contamination(n_moved=3)
+    assert as_contamination(said) is said
+    assert as_contamination(0.2) == Contamination(0.2)
+    assert as_contamination((0.1, 0.2)) == Contamination((0.1, 0.2))
