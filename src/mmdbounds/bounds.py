@@ -1,0 +1,240 @@
+"""The front door: check, one pass over the pairs, search on both sides, result."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from typing import Any
+
+from mmdbounds._version import __version__
+from mmdbounds.checks import check_flag
+from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.objective import GroupSums, observed_mmd2
+from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.progress import Meter
+from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
+from mmdbounds.search import Found, Method, as_method
+from mmdbounds.sums._threads import one_blas_thread
+
+
+def mmd2(
+    X: Any,
+    Y: Any,
+    *,
+    kernel: KernelLike = "rbf",
+    bandwidth: Bandwidth = "median",
+    estimator: Estimator = "unbiased",
+    backend: str = "auto",
+    dtype: DType = "float64",
+    working_memory: float = 1024,
+    progress: bool | None = None,
+) -> float:
+    r"""Squared MMD between two groups as filed.
+
+    .. math::
+        \frac{1}{p(p-1)} \sum_{i \ne j} k(x_i, x_j) + \frac{1}{q(q-1)} \sum_{i \ne j} k(y_i, y_j)
+        - \frac{2}{pq} \sum_{i,j} k(x_i, y_j)
+
+    for ``estimator="unbiased"`` (it may be negative and is never clipped);
+    ``"biased"`` keeps the diagonal and divides by the squared sizes.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (p, d) and (q, d)
+        The groups: arrays, DataFrames, or what `groups` returns. Never scaled here.
+    kernel : str, kernel object or callable, default="rbf"
+        ``"rbf"``, ``"laplacian"``, ``"imq"``, ``"matern32"``, ``"matern52"``, ``"polynomial"``,
+        ``"linear"``, ``"cosine"``, an object such as `RBF`, a function ``k(A, B)`` that returns the
+        block of kernel values, or ``"precomputed"``: then `X` and `Y` are the rows of the
+        pooled N x N matrix, X first.
+    bandwidth : float or "median", default="median"
+        Length of a distance kernel given by name; the median distance over pairs of pooled rows.
+    estimator : {"unbiased", "biased"}, default="unbiased"
+        U-statistic or V-statistic.
+    backend : {"auto", "numpy"}, default="auto"
+        Where the pairs are computed.
+    dtype : {"float64", "float32"}, default="float64"
+        Precision of the kernel values; sums are always in float64.
+    working_memory : float, default=1024
+        Budget in MiB.
+    progress : bool, optional
+        Show how far the work is; by default if somebody is watching and it takes seconds.
+
+    Returns
+    -------
+    float
+        The squared MMD.
+
+    Examples
+    --------
+    >>> import mmdbounds as mb
+    >>> round(mb.mmd2([[0.0], [1.0]], [[2.0], [4.0]], bandwidth=1.0), 6)
+    0.365211
+    """
+    problem = pose(
+        X,
+        Y,
+        kernel=kernel,
+        bandwidth=bandwidth,
+        estimator=estimator,
+        backend=backend,
+        dtype=dtype,
+        working_memory=working_memory,
+    )
+    check_sizes(Counts(0, 0, problem.p, problem.q), problem.p, problem.q, unbiased=estimator == "unbiased")
+    with Meter(problem.n_pairs, show=progress) as meter:
+        return observed_mmd2(problem.one_pass(meter), estimator)
+
+
+def mmd_bounds(
+    X: Any,
+    Y: Any,
+    epsilon: float | tuple[float, float] | Contamination,
+    *,
+    method: str | Method = "s-sd",
+    kernel: KernelLike = "rbf",
+    bandwidth: Bandwidth = "median",
+    estimator: Estimator = "unbiased",
+    at_most: bool = False,
+    backend: str = "auto",
+    dtype: DType = "float64",
+    working_memory: float = 1024,
+    progress: bool | None = None,
+) -> BoundsResult:
+    """Bound the squared MMD between the true groups when rows of X were filed under Y.
+
+    Over every set C of m rows of `Y` that might be the misfiled ones, look for the smallest and
+    the largest squared MMD between ``X + C`` and ``Y - C``.
+
+    Parameters
+    ----------
+    X, Y : array-like of shape (p, d) and (q, d)
+        The groups as filed; some rows of the true X are among the rows of `Y`.
+    epsilon : float, (low, high) or Contamination
+        Share of the true X that was filed under Y: m = floor(epsilon p / (1 - epsilon)) rows.
+        A pair stands for every share in between; a `Contamination` says it in other ways
+        (``n_moved=``, ``share_of_y=``, two-way).
+    method : str or method object, default="s-sd"
+        ``"s-sd"`` (stepwise stochastic dominance), ``"sd"`` (one step), ``"exhaustive"`` (every
+        labelling, for a handful of rows), or an object such as ``StepwiseDominance(n_steps=50)``.
+    at_most : bool, default=False
+        Whether any smaller number of rows may be misfiled too; else exactly m are.
+    kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
+
+    Returns
+    -------
+    BoundsResult
+        Lower and upper bound with the rows that reach them, the observed value, the counts, and
+        how it was made.
+
+    Notes
+    -----
+    S-SD and SD return the value of one labelling on each side: the extreme over all labellings
+    can lie beyond it. `BoundsResult.is_certified` says whether a bound is proved.
+
+    The cost is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
+    the number of steps. With `at_most` or an interval every count is searched.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(60, 2))
+    >>> result = mb.mmd_bounds(X, Y, epsilon=0.2)
+    >>> result.n_moved
+    10
+    >>> result.lower.value < result.observed < result.upper.value
+    True
+    """
+    started = time.perf_counter()
+    search = as_method(method)
+    at_most = check_flag(at_most, "at_most")
+    contamination = as_contamination(epsilon)
+    problem = pose(
+        X,
+        Y,
+        kernel=kernel,
+        bandwidth=bandwidth,
+        estimator=estimator,
+        backend=backend,
+        dtype=dtype,
+        working_memory=working_memory,
+    )
+    p, q = problem.p, problem.q
+    admissible = contamination.admissible(p, q, at_most=at_most)
+    for counts in (Counts(0, 0, p, q), *admissible):
+        check_sizes(counts, p, q, unbiased=estimator == "unbiased")
+    columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
+    with one_blas_thread(), Meter(problem.n_pairs + columns, show=progress) as meter:
+        totals = problem.one_pass(meter)
+        lower, upper = (_extreme(search, problem, totals, admissible, side) for side in ("lower", "upper"))
+    largest = max(admissible, key=lambda c: c.n_moved)
+    return BoundsResult(
+        lower=_named(lower, "lower", problem),
+        upper=_named(upper, "upper", problem),
+        observed=observed_mmd2(totals, estimator),
+        n_samples_X=p,
+        n_samples_Y=q,
+        n_moved=largest.n_moved,
+        n_moved_of_x=max(c.n_moved_of_x for c in admissible),
+        n_moved_range=(admissible[0].n_moved, largest.n_moved) if contamination.is_range else None,
+        at_most=at_most,
+        epsilon=float(max(c.epsilon for c in admissible)),
+        share_of_y=largest.n_moved / q,
+        name_x=problem.X.name,
+        name_y=problem.Y.name,
+        provenance=_provenance(search, problem, totals, meter, time.perf_counter() - started),
+    )
+
+
+def _extreme(
+    search: Method, problem: Problem, totals: GroupSums, admissible: list[Counts], side: Side
+) -> Found:
+    """Return the most extreme labelling over all admissible counts, of equals the one with fewest moves.
+
+    What is proved must hold for every count, so it is the most extreme proof, if all counts have one.
+    """
+    found = [search.search(totals, c, problem.estimator, side, problem.working_memory) for c in admissible]
+    extreme = min if side == "lower" else max
+    best = extreme(found, key=lambda f: f.value)
+    proofs = [f.certified for f in found if f.certified is not None]
+    return dataclasses.replace(best, certified=extreme(proofs) if len(proofs) == len(found) else None)
+
+
+def _named(found: Found, side: Side, problem: Problem) -> Bound:
+    """Put the names of the rows to what a search found."""
+    X, Y, rows, of_x = problem.X, problem.Y, found.rows, found.rows_of_x
+    return Bound(
+        side=side,
+        value=found.value,
+        certified=found.certified,
+        rows=rows,
+        rows_of_x=of_x,
+        ids=None if Y.ids is None else Y.ids[rows],
+        ids_of_x=None if X.ids is None else X.ids[of_x],
+        file_rows=None if Y.file_rows is None else Y.file_rows[rows],
+        file_rows_of_x=None if X.file_rows is None else X.file_rows[of_x],
+        kind=found.kind,
+        status=found.status,
+    )
+
+
+def _provenance(
+    search: Method, problem: Problem, totals: GroupSums, meter: Meter, seconds: float
+) -> Provenance:
+    return Provenance(
+        method=search.name,
+        options=search.options(),
+        kernel=problem.kernel.name,
+        bandwidth=problem.kernel.length,
+        estimator=problem.estimator,
+        backend=totals.sums.backend,
+        device=totals.sums.device,
+        dtype=totals.sums.dtype,
+        seed=None,
+        n_pairs=meter.n_pairs,
+        seconds=seconds,
+        version=__version__,
+        data=problem.X.record,
+    )

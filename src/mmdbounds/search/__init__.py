@@ -1,0 +1,28 @@
+"""Searches for the extreme labellings, by name."""
+
+from __future__ import annotations
+
+from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.search.exhaustive import Exhaustive
+from mmdbounds.search.found import Found, Method
+from mmdbounds.search.stepwise import StepwiseDominance
+
+__all__ = ["METHODS", "Exhaustive", "Found", "Method", "StepwiseDominance", "as_method"]
+
+METHODS: dict[str, Method] = {
+    "s-sd": StepwiseDominance(),
+    "sd": StepwiseDominance(n_steps=1),
+    "exhaustive": Exhaustive(),
+}
+
+
+def as_method(method: str | Method) -> Method:
+    """Return the search that `method` names or is."""
+    if not isinstance(method, str) and hasattr(method, "search"):
+        return method
+    if method not in METHODS:
+        hint = did_you_mean(method, METHODS) if isinstance(method, str) else ""
+        known = ", ".join(map(repr, METHODS))
+        msg = f"`method` must be one of {known} or a method object; got {method!r}.{hint}"
+        raise MmdBoundsError(msg)
+    return METHODS[method]

@@ -1,0 +1,183 @@
+"""Stepwise stochastic dominance, S-SD, and its one-step form SD (algorithms 1 and 2 of the paper).
+
+In each step the rows with the most extreme gradient move, and the gradient is brought up to
+date by their columns alone: the pairs are visited once, whatever the number of steps.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from mmdbounds.checks import check_count, check_option
+from mmdbounds.contamination import Counts, check_sizes
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
+from mmdbounds.results import Estimator, Side
+from mmdbounds.search.ahead import ColumnsAhead
+from mmdbounds.search.found import Found
+from mmdbounds.search.ranking import at_least, largest
+from mmdbounds.sums.greedy import take_one_by_one
+from mmdbounds.sums.plan import kept_columns
+from mmdbounds.sums.protocol import Float64s
+
+DEFAULT_STEPS = 10
+
+FEW = 32
+"""Steps that move fewer rows than this look their columns up among those computed ahead."""
+
+
+@dataclass(frozen=True)
+class StepwiseDominance:
+    """Stepwise stochastic dominance (S-SD); with one step, SD.
+
+    Parameters
+    ----------
+    n_steps
+        Number of steps S, at most one for each row that moves; `None` takes min(m, 10).
+    schedule
+        ``"even"``: after step s exactly floor(m s / S) rows have moved, ranked by the gradient of
+        the chosen estimator. ``"paper"``: the printed algorithm, which weighs the sums by
+        1 -+ epsilon / S, takes quantiles with all their ties, and so moves more than m rows; its
+        value is then not the value of a labelling with m rows.
+    weights
+        For ``schedule="paper"``: ``"sums"`` as printed, or ``"means"``, which divides each sum by
+        the current size of its group.
+    """
+
+    n_steps: int | None = None
+    schedule: Literal["even", "paper"] = "even"
+    weights: Literal["sums", "means"] = "sums"
+    name: ClassVar[str] = "s-sd"
+
+    def __post_init__(self) -> None:
+        if self.n_steps is not None:
+            object.__setattr__(self, "n_steps", check_count(self.n_steps, "n_steps", least=1))
+        check_option(self.schedule, "schedule", ("even", "paper"))
+        check_option(self.weights, "weights", ("sums", "means"))
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain data, for the record."""
+        return asdict(self)
+
+    def steps_for(self, counts: Counts) -> int:
+        """Return the number of steps S for so many rows."""
+        most = max(counts.n_moved, counts.n_moved_of_x)
+        return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
+
+    def search(
+        self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side, working_memory: float
+    ) -> Found:
+        """Return the rows that this method moves on one side, and their value."""
+        towards = 1.0 if side == "upper" else -1.0
+        steps = self.steps_for(counts)
+        if self.schedule == "paper" and steps:
+            return self._printed(totals, counts, estimator, side)
+        labelling = Labelling(Quadratic(totals, counts, estimator))
+        _move_evenly(labelling, steps, towards, kept_columns(len(labelling.sign), working_memory))
+        status = f"{steps} step{'' if steps == 1 else 's'}"
+        return Found(labelling.value(), labelling.rows_of_y(), labelling.rows_of_x(), status=status)
+
+    def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
+        if counts.n_moved_of_x:
+            msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
+            raise MmdBoundsError(msg)
+        steps = self.steps_for(counts)
+        rows = _printed_rows(totals, counts, steps, side, means=self.weights == "means")
+        resized = Counts(len(rows), 0, totals.p + len(rows), totals.q - len(rows))
+        check_sizes(resized, totals.p, totals.q, unbiased=estimator == "unbiased")
+        labelling = Labelling(Quadratic(totals, resized, estimator))
+        labelling.move(rows)
+        exact = len(rows) == counts.n_moved
+        return Found(
+            labelling.value(),
+            rows,
+            labelling.rows_of_x(),
+            kind="labelling" if exact else "resized labelling",
+            status=f"{steps} quantile steps moved {len(rows)} rows"
+            + ("" if exact else f" instead of {counts.n_moved}"),
+        )
+
+
+def _move_evenly(labelling: Labelling, steps: int, towards: float, most_columns: int) -> None:
+    """Move floor(m s / S) rows by step s, the most extreme gradients first."""
+    counts, tolerance = labelling.quadratic.counts, labelling.quadratic.tolerance
+    ahead = ColumnsAhead(labelling, most_columns)
+    if steps == counts.n_moved and not counts.n_moved_of_x:
+        _move_one_by_one(labelling, ahead, towards)
+        return
+    of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
+    for s in range(1, steps + 1):
+        quota_y, quota_x = (
+            m * s // steps - m * (s - 1) // steps for m in (counts.n_moved, counts.n_moved_of_x)
+        )
+        scores = towards * labelling.sign * labelling.gradient()
+        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tolerance)
+        if quota_x:
+            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tolerance), rows])
+        if len(rows) < FEW:
+            labelling.move(rows, labelling.sign[rows] @ ahead.columns_of(rows, scores))
+        else:
+            labelling.move(rows)
+
+
+def _move_one_by_one(labelling: Labelling, ahead: ColumnsAhead, towards: float) -> None:
+    """Move the m rows one after the other (one-way), many of them in one go."""
+    f = labelling.quadratic
+    compiled = f.totals.sums.backend == "numba"
+    left = f.counts.n_moved
+    while left:
+        scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
+        first = np.flatnonzero(scores >= scores.max() - f.tolerance)[:1]
+        ahead.fetch(first, scores)
+        rows, shift = take_one_by_one(
+            scores, ahead.place, ahead.columns, 2 * f.c * towards, left, f.tolerance, compiled=compiled
+        )
+        labelling.move(rows, shift)
+        left -= len(rows)
+
+
+def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, means: bool) -> Indices:
+    """Return the rows that the printed algorithm moves: weighted sums, quantiles, ties included."""
+    p, q = totals.p, totals.q
+    epsilon = counts.epsilon
+    level = epsilon / (epsilon + steps)  # alpha_s, a fraction: 1/6 of 60 rows are 10, not 11
+    weight_x, weight_y = float(1 - epsilon / steps), float(1 + epsilon / steps)
+    to_x, to_y = totals.to_x[p:].copy(), totals.to_y[p:].copy()
+    moved = np.zeros(q, dtype=np.bool_)
+    for _ in range(steps):
+        n_moved = int(np.count_nonzero(moved))
+        size_x, size_y = (p + n_moved, q - n_moved) if means else (1, 1)
+        witness = weight_x * to_x / size_x - weight_y * to_y / size_y
+        # Rounding of a witness made of sums grows with the number of terms.
+        tolerance = totals.tolerance * (1.0 if means else p + q)
+        batch = _quantile_rows(witness, level, ~moved, side, tolerance)
+        if n_moved + len(batch) >= q:
+            msg = f"the quantiles of `schedule='paper'` would move all {q} rows of `Y`. Use schedule='even'."
+            raise MmdBoundsError(msg)
+        columns = totals.sums.apply(slice(p, p + q), batch + p, np.ones(len(batch)))
+        to_x += columns
+        to_y -= columns
+        moved[batch] = True
+    return np.flatnonzero(moved)
+
+
+def _quantile_rows(
+    witness: Float64s,
+    level: Fraction,
+    eligible: np.ndarray[Any, np.dtype[np.bool_]],
+    side: Side,
+    tolerance: float,
+) -> Indices:
+    """Return the rows beyond the quantile inf{f : level < CDF(f)}, ties included.
+
+    Without ties these are ceil(alpha n) rows above and floor(alpha n) + 1 below.
+    """
+    n = int(np.count_nonzero(eligible))
+    if side == "upper":
+        return at_least(witness, max(math.ceil(level * n), 1), eligible, tolerance)
+    return at_least(-witness, min(math.floor(level * n) + 1, n), eligible, tolerance)

@@ -1,0 +1,181 @@
+"""S-SD against a version that computes everything anew in every step: the same rows, ties included."""
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.objective import group_sums
+from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums import make_sums
+from mmdbounds.sums.blocked import BlockedSums
+from problems import naive_matrix, naive_mmd2, naive_printed, naive_stepwise, random_problem
+
+PROBLEMS = 500
+CHUNK = 25
+
+
+def search(problem, method, side, sums=None):
+    totals = group_sums(sums or make_sums(problem.Z, problem.kernel), problem.p, problem.q)
+    return method.search(totals, problem.counts, problem.estimator, side, 1024)
+
+
+def check_even(seed, sums=None):
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    K = naive_matrix(problem)
+    most = max(problem.counts.n_moved, problem.counts.n_moved_of_x)
+    asked = [None, 1, int(rng.integers(1, 40)), 1000][seed % 4]
+    steps = min(most, 10 if asked is None else asked)
+    for side in ("lower", "upper"):
+        found = search(problem, StepwiseDominance(n_steps=asked), side, sums(problem) if sums else None)
+        rows, rows_of_x = naive_stepwise(K, problem, steps, side)
+        assert found.rows.tolist() == rows, (seed, side)
+        assert found.rows_of_x.tolist() == rows_of_x, (seed, side)
+        in_x = np.arange(len(K)) < problem.p
+        in_x[found.rows + problem.p] = True
+        in_x[found.rows_of_x] = False
+        value = naive_mmd2(K, in_x, problem.estimator)
+        np.testing.assert_allclose(found.value, value, rtol=0, atol=1e-10 * np.abs(np.diag(K)).max())
+
+
+@pytest.mark.parametrize("start", range(0, PROBLEMS, CHUNK))
+def test_moved_rows_are_those_of_the_definition(start):
+    for seed in range(start, start + CHUNK):
+        check_even(seed)
+
+
+def test_blocked_sums_move_the_same_rows():
+    for seed in range(4000, 4040):
+        if (
+            random_problem(seed).kernel.length is not None
+            and random_problem(seed).kernel.geometry == "distance2"
+        ):
+            sums = BlockedSums(random_problem(seed).Z, random_problem(seed).kernel, block=(16, 8))
+            if sums.rounding == 1e-12:  # else its ties are wider than the definition's
+                check_even(seed, lambda p: BlockedSums(p.Z, p.kernel, block=(16, 8)))
+
+
+@pytest.mark.parametrize("weights", ["sums", "means"])
+@pytest.mark.parametrize("side", ["lower", "upper"])
+def test_paper_schedule_follows_its_definition(side, weights):
+    outcomes = {"moved": 0, "emptied": 0, "too few": 0}
+    for seed in range(150):
+        problem = random_problem(seed, two_way=False)
+        if problem.counts.n_moved == 0:
+            continue
+        steps = min(problem.counts.n_moved, [10, 1, 3, 25][seed % 4])
+        method = StepwiseDominance(n_steps=steps, schedule="paper", weights=weights)
+        rows = naive_printed(naive_matrix(problem), problem, steps, side, weights)
+        if rows is None:
+            outcomes["emptied"] += 1
+            with pytest.raises(MmdBoundsError, match="would move all"):
+                search(problem, method, side)
+        elif problem.estimator == "unbiased" and problem.q - len(rows) < 2:
+            outcomes["too few"] += 1
+            with pytest.raises(MmdBoundsError, match="the unbiased estimator needs at least 2"):
+                search(problem, method, side)
+        else:
+            outcomes["moved"] += 1
+            assert search(problem, method, side).rows.tolist() == rows, seed
+    assert outcomes["moved"] > 100
+    assert outcomes["emptied"] > 0
+
+
+def test_the_paper_schedule_moves_fifteen_rows_where_ten_are_misfiled():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(60, 2))
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=10, schedule="paper"))
+    assert result.n_moved == 10
+    assert (result.lower.n_moved, result.upper.n_moved) == (15, 15)
+    assert result.upper.kind == "resized labelling"
+    assert "moved 15 rows instead of 10" in result.upper.status
+
+
+def test_quantile_counts_are_computed_in_integers():
+    # One sixth of 60 rows is 10; in floating point 60 * (0.2 / 1.2) is a little more, and 11 rows would move.
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(40, 1)), rng.normal(size=(60, 1))
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=1, schedule="paper"))
+    assert (result.lower.n_moved, result.upper.n_moved) == (11, 10)
+
+
+def test_ties_go_to_the_lowest_rows():
+    # Y holds four copies of 1 and four of 0; X sits at 1, so that the copies of 1 look most like X.
+    X = np.ones((6, 1))
+    Y = np.array([[0.0], [1.0], [0.0], [1.0], [1.0], [0.0], [1.0], [0.0]])
+    result = mb.mmd_bounds(X, Y, Contamination(n_moved=3), bandwidth=1.0, method="sd")
+    assert result.upper.rows.tolist() == [1, 3, 4]
+    assert result.lower.rows.tolist() == [0, 2, 5]
+
+
+def test_one_row_a_step_in_compiled_code_and_in_numpy_agree():
+    rng = np.random.default_rng(7)
+    Z = np.round(rng.normal(size=(300, 2)), 1)  # duplicates
+    kernel = mb.RBF(1.0)
+    counts = Counts(60, 0, 160, 140)
+    found = [
+        StepwiseDominance(n_steps=60).search(group_sums(sums, 100, 200), counts, "unbiased", side, 1024)
+        for side in ("lower", "upper")
+        for sums in (make_sums(Z, kernel), BlockedSums(Z, kernel))
+    ]
+    for plain, compiled in (found[:2], found[2:]):
+        assert plain.rows.tolist() == compiled.rows.tolist()
+        np.testing.assert_allclose(plain.value, compiled.value, rtol=0, atol=1e-13)
+
+
+def test_few_columns_at_a_time_change_nothing():
+    problem = random_problem(17, two_way=True, kernel="rbf")
+    totals = group_sums(make_sums(problem.Z, problem.kernel), problem.p, problem.q)
+    tight, ample = (
+        StepwiseDominance(n_steps=7).search(totals, problem.counts, "biased", "upper", memory)
+        for memory in (1e-4, 1e4)
+    )
+    assert tight.rows.tolist() == ample.rows.tolist()
+
+
+def test_no_rows_to_move_gives_the_observed_value():
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(8, 2)), rng.normal(size=(9, 2))
+    for method in ("s-sd", "sd", "exhaustive", StepwiseDominance(schedule="paper")):
+        result = mb.mmd_bounds(X, Y, 0.0, method=method)
+        assert result.lower.value == result.upper.value == result.observed == mb.mmd2(X, Y)
+
+
+def test_paper_schedule_refuses_two_way():
+    rng = np.random.default_rng(2)
+    with pytest.raises(MmdBoundsError, match="is for one-way misfiling"):
+        mb.mmd_bounds(
+            rng.normal(size=(20, 2)),
+            rng.normal(size=(20, 2)),
+            Contamination(n_moved=2, n_moved_of_x=1),
+            method=StepwiseDominance(schedule="paper"),
+        )
+
+
+def test_paper_schedule_refuses_to_empty_y():
+    with pytest.raises(MmdBoundsError, match="would move all 4 rows of `Y`"):
+        mb.mmd_bounds(
+            np.eye(8), np.ones((4, 8)), Contamination(n_moved=2), method=StepwiseDominance(schedule="paper")
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_steps": 0}, r"`n_steps` must be a whole number from 1; got 0\."),
+        ({"n_steps": 2.5}, r"`n_steps` must be a whole number from 1; got 2\.5\."),
+        (
+            {"schedule": "papr"},
+            r"`schedule` must be one of 'even', 'paper'; got 'papr'\. Did you mean 'paper'\?",
+        ),
+        (
+            {"weights": "mean"},
+            r"`weights` must be one of 'sums', 'means'; got 'mean'\. Did you mean 'means'\?",
+        ),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        StepwiseDominance(**options)

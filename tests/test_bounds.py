@@ -1,0 +1,227 @@
+"""The front door: laws that must hold, hand-derived numbers, independent code, bad input."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import mmdbounds as mb
+from mmdbounds.errors import DataError, MmdBoundsError
+
+RNG = np.random.default_rng(0)
+X, Y = RNG.normal(size=(40, 2)), RNG.normal(1, 1, size=(60, 2))
+
+
+def test_a_number_derived_by_hand():
+    # X = {0, 1}, Y = {2, 4}, bandwidth 1, k = exp(-d^2 / 2):
+    # within X exp(-1/2), within Y exp(-2), between the mean of exp(-2), exp(-8), exp(-1/2), exp(-9/2).
+    e = math.exp
+    u = e(-0.5) + e(-2) - (e(-2) + e(-8) + e(-0.5) + e(-4.5)) / 2
+    v = (2 + 2 * e(-0.5)) / 4 + (2 + 2 * e(-2)) / 4 - (e(-2) + e(-8) + e(-0.5) + e(-4.5)) / 2
+    groups = [[0.0], [1.0]], [[2.0], [4.0]]
+    np.testing.assert_allclose(mb.mmd2(*groups, bandwidth=1.0), u, rtol=1e-14)
+    np.testing.assert_allclose(mb.mmd2(*groups, bandwidth=1.0, estimator="biased"), v, rtol=1e-14)
+
+
+def test_bounds_derived_by_hand():
+    # X = {0}, Y = {0, 1, 3}, one row moves, biased, linear kernel: the squared distance of the means.
+    # Moving 0: 0 against 2 -> 4; moving 1: 1/2 against 3/2 -> 1; moving 3: 3/2 against 1/2 -> 1.
+    result = mb.mmd_bounds(
+        [[0.0]],
+        [[0.0], [1.0], [3.0]],
+        mb.Contamination(n_moved=1),
+        kernel="linear",
+        estimator="biased",
+        method="exhaustive",
+    )
+    np.testing.assert_allclose((result.lower.value, result.upper.value), (1.0, 4.0), rtol=1e-14)
+    assert result.is_certified
+    assert result.interval[0] < 1.0
+    assert result.interval[1] > 4.0
+    np.testing.assert_allclose(result.interval, (1.0, 4.0), rtol=1e-11)
+    np.testing.assert_allclose(result.observed, 16 / 9, rtol=1e-14)
+    assert result.upper.rows.tolist() == [0]
+    assert result.lower.rows.tolist() == [1]
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize(
+    ("name", "independent"),
+    [
+        ("rbf", lambda m, Z: m.rbf_kernel(Z, gamma=1 / (2 * 1.5**2))),
+        ("laplacian", lambda m, Z: m.laplacian_kernel(Z, gamma=1 / 1.5)),
+        ("cosine", lambda m, Z: m.cosine_similarity(Z)),
+        ("linear", lambda m, Z: m.linear_kernel(Z)),
+        ("polynomial", lambda m, Z: m.polynomial_kernel(Z, degree=3, gamma=1 / 2, coef0=1)),
+    ],
+)
+def test_kernels_agree_with_scikit_learn(name, independent, estimator):
+    from sklearn.metrics import pairwise
+
+    K = independent(pairwise, np.concatenate([X, Y]))
+    bandwidth = {"bandwidth": 1.5} if name in ("rbf", "laplacian") else {}
+    ours = mb.mmd_bounds(X, Y, 0.2, kernel=name, estimator=estimator, **bandwidth)
+    theirs = mb.mmd_bounds(K[:40], K[40:], 0.2, kernel="precomputed", estimator=estimator)
+    np.testing.assert_allclose(ours.interval, theirs.interval, rtol=1e-11)
+    np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-11)
+    assert ours.upper.rows.tolist() == theirs.upper.rows.tolist()
+    assert ours.lower.rows.tolist() == theirs.lower.rows.tolist()
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(1, 20))
+def test_row_order_changes_names_only(seed, m):
+    rng = np.random.default_rng(seed)
+    a, b = rng.permutation(40), rng.permutation(60)
+    how_much = mb.Contamination(n_moved=m)
+    first, second = mb.mmd_bounds(X, Y, how_much), mb.mmd_bounds(X[a], Y[b], how_much)
+    np.testing.assert_allclose(first.interval, second.interval, rtol=0, atol=1e-13)
+    assert sorted(b[second.upper.rows].tolist()) == first.upper.rows.tolist()
+    assert sorted(b[second.lower.rows].tolist()) == first.lower.rows.tolist()
+
+
+@given(seed=st.integers(0, 10**6), shift=st.floats(-100, 100))
+def test_shifting_all_rows_changes_nothing(seed, shift):
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
+    for kernel in ("rbf", "linear", "laplacian"):
+        near, far = (mb.mmd_bounds(A + s, B + s, 0.2, kernel=kernel) for s in (0.0, shift))
+        np.testing.assert_allclose(near.interval, far.interval, rtol=0, atol=1e-11)
+
+
+@given(seed=st.integers(0, 10**6))
+def test_at_most_is_the_union_over_counts(seed):
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(8, 2)), rng.normal(0.5, 1, size=(9, 2))
+    each = [mb.mmd_bounds(A, B, mb.Contamination(n_moved=m), method="exhaustive") for m in range(4)]
+    union = mb.mmd_bounds(A, B, mb.Contamination(n_moved=3), method="exhaustive", at_most=True)
+    assert union.lower.value == min(r.lower.value for r in each)
+    assert union.upper.value == max(r.upper.value for r in each)
+    assert union.lower.certified == min(r.lower.certified for r in each)
+    assert union.upper.certified == max(r.upper.certified for r in each)
+    assert union.at_most
+    assert union.lower.value <= union.observed <= union.upper.value
+    smaller = mb.mmd_bounds(A, B, mb.Contamination(n_moved=2), method="exhaustive", at_most=True)
+    assert union.lower.value <= smaller.lower.value <= smaller.upper.value <= union.upper.value
+
+
+def test_an_interval_of_shares_is_the_union_over_its_counts():
+    each = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m)) for m in range(5, 11)]
+    union = mb.mmd_bounds(X, Y, epsilon=(0.1, 0.2))
+    assert union.interval == (min(r.lower.value for r in each), max(r.upper.value for r in each))
+    assert (union.n_moved_range, union.n_moved, union.epsilon) == ((5, 10), 10, 0.2)
+    assert "between" in union.summary()
+
+
+def test_two_way_at_most_reports_the_largest_counts_considered():
+    result = mb.mmd_bounds(X[:20], Y[:12], mb.Contamination(0.2, y_in_x=0.2), at_most=True, method="sd")
+    considered = mb.Contamination(0.2, y_in_x=0.2).admissible(20, 12, at_most=True)
+    assert result.n_moved == max(c.n_moved for c in considered)
+    assert result.n_moved_of_x == max(c.n_moved_of_x for c in considered)
+
+
+def test_two_way_with_nothing_the_other_way_is_one_way():
+    one = mb.mmd_bounds(X, Y, 0.2)
+    two = mb.mmd_bounds(X, Y, mb.Contamination(0.2, y_in_x=0.0))
+    assert one.interval == two.interval
+    assert one.upper.rows.tolist() == two.upper.rows.tolist()
+
+
+def test_two_way_is_symmetric_in_the_groups():
+    there = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=5, n_moved_of_x=3))
+    back = mb.mmd_bounds(Y, X, mb.Contamination(n_moved=3, n_moved_of_x=5))
+    np.testing.assert_allclose(there.interval, back.interval, rtol=0, atol=1e-14)
+    assert there.upper.rows.tolist() == back.upper.rows_of_x.tolist()
+    assert there.upper.rows_of_x.tolist() == back.upper.rows.tolist()
+
+
+def test_large_and_small_problems_go_the_same_way(monkeypatch):
+    # The same rows through kept matrix, compiled blocks, and NumPy blocks.
+    small = mb.mmd_bounds(X, Y, 0.2)
+    blocks = mb.mmd_bounds(X, Y, 0.2, working_memory=1e-9 + 1, progress=False)
+    assert (small.provenance.backend, blocks.provenance.backend) == ("matrix", "matrix")
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
+    blocks = mb.mmd_bounds(X, Y, 0.2)
+    monkeypatch.setattr("mmdbounds.sums._engines.numba_is_there", lambda: False)
+    plain = mb.mmd_bounds(X, Y, 0.2)
+    assert (blocks.provenance.backend, plain.provenance.backend) == ("numba", "numpy")
+    for other in (blocks, plain):
+        np.testing.assert_allclose(other.interval, small.interval, rtol=0, atol=1e-13)
+        assert other.upper.rows.tolist() == small.upper.rows.tolist()
+        assert other.lower.rows.tolist() == small.lower.rows.tolist()
+
+
+def test_what_the_result_says():
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=5))
+    assert (result.n_samples_X, result.n_samples_Y, result.n_moved, result.n_moved_of_x) == (40, 60, 10, 0)
+    assert (result.epsilon, result.share_of_y) == (0.2, 10 / 60)
+    assert result.lower.n_moved == result.upper.n_moved == 10
+    assert not result.is_certified
+    assert result.lower.gap is None
+    assert result.observed == mb.mmd2(X, Y)
+    made = result.provenance
+    assert (made.method, made.options["n_steps"], made.kernel, made.estimator) == (
+        "s-sd",
+        5,
+        "rbf",
+        "unbiased",
+    )
+    assert (made.dtype, made.device, made.version) == ("float64", "cpu", mb.__version__)
+    assert made.n_pairs == 100**2
+
+
+def test_sd_is_one_step():
+    named, said = (
+        mb.mmd_bounds(X, Y, 0.2, method="sd"),
+        mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=1)),
+    )
+    assert named.interval == said.interval
+    assert named.upper.rows.tolist() == said.upper.rows.tolist()
+
+
+def test_names_of_rows_follow_the_rows():
+    group = mb.Group(
+        Y, name="healthy", ids=np.array([f"P{i}" for i in range(60)]), file_rows=np.arange(60) * 2 + 1
+    )
+    result = mb.mmd_bounds(X, group, 0.2)
+    assert result.name_y == "healthy"
+    assert result.upper.ids.tolist() == [f"P{i}" for i in result.upper.rows]
+    assert result.lower.file_rows.tolist() == [2 * i + 1 for i in result.lower.rows]
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"X": X[:0]}, DataError, "`X`.*no rows"),
+        ({"X": X[:1]}, MmdBoundsError, "of 1 and 60 rows as filed, the true `X` would have 1 row"),
+        ({"X": X[:, :1]}, DataError, r"`X` and `Y` must have the same columns; got 1 and 2\."),
+        ({"X": np.where(X > 2, np.nan, X)}, DataError, "`X` has missing or infinite values"),
+        ({"Y": np.where(Y > 2, np.inf, Y)}, DataError, "`Y` has missing or infinite values"),
+        ({"X": X.astype(str)}, DataError, "`X`"),
+        ({"X": X[:, 0]}, DataError, r"reshape\(-1, 1\)"),
+        ({"epsilon": 20}, MmdBoundsError, r"Did you mean 0\.2\?"),
+        ({"epsilon": 0.61}, MmdBoundsError, r"62 misfiled rows cannot be among the 60 rows of `Y`"),
+        (
+            {"epsilon": 0.6},
+            MmdBoundsError,
+            r"with 60 of the 60 rows of `Y` moved to `X`, the true `Y` would have 0 rows",
+        ),
+        (
+            {"method": "ssd"},
+            MmdBoundsError,
+            r"`method` must be one of 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
+        ),
+        ({"method": 3}, MmdBoundsError, r"`method` must be one of .*; got 3\."),
+        ({"estimator": "biasd"}, MmdBoundsError, r"`estimator` must be one of .*Did you mean 'biased'\?"),
+        ({"backend": "torch"}, MmdBoundsError, r"`backend` must be one of 'auto', 'numpy'; got 'torch'"),
+        ({"dtype": "float16"}, MmdBoundsError, r"`dtype` must be one of .*got 'float16'"),
+        ({"working_memory": 0}, MmdBoundsError, r"`working_memory` must be a number of MiB from 1; got 0\."),
+        ({"at_most": "yes"}, MmdBoundsError, r"`at_most` must be True or False; got 'yes'\."),
+    ],
+)
+def test_bad_input_gets_one_clear_line(change, error, message):
+    arguments = {"X": X, "Y": Y, "epsilon": 0.2} | change
+    with pytest.raises(error, match=message) as caught:
+        mb.mmd_bounds(**arguments)
+    assert "\n" not in str(caught.value)
