@@ -1,0 +1,11 @@
+"""Files and DataFrames become X and Y, with row names and a record of what was done.
+
+Importing this package loads NumPy alone; polars and narwhals come with the first table.
+"""
+
+from mmdbounds.tables.arrays import as_group
+from mmdbounds.tables.frames import read_table
+from mmdbounds.tables.group import Group
+from mmdbounds.tables.split import groups
+
+__all__ = ["Group", "as_group", "groups", "read_table"]

@@ -1,0 +1,99 @@
+"""How names and counts are put into a message: short, on one line, no cell values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.errors import DataError, did_you_mean
+
+MAX_NAMED = 5
+"""Columns named in one message; the rest are counted."""
+
+MAX_LENGTH = 60
+"""Characters of a name that are shown."""
+
+
+def shown(name: object) -> str:
+    """Return a name in quotes, on one line and of bounded length."""
+    text = str(name)
+    if len(text) > MAX_LENGTH:
+        text = text[: MAX_LENGTH - 3] + "..."
+    return repr(text)
+
+
+def counted(number: int, word: str) -> str:
+    """Return ``"1 row"``, ``"2 rows"``."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def listed(parts: Sequence[str], most: int = MAX_NAMED) -> str:
+    """Join the first few parts by commas and count the others."""
+    more = f" and {len(parts) - most} more" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more
+
+
+def nearest(given: str, known: Iterable[str]) -> str:
+    """Suggest the known name that was probably meant; upper and lower case are the first guess."""
+    names = list(known)
+    same = [name for name in names if name.strip().casefold() == given.strip().casefold()]
+    if same:
+        return f" Did you mean {shown(same[0])}?"
+    # Guessing among long names would put whole sentences into the message.
+    return did_you_mean(given, [name for name in names if len(name) <= MAX_LENGTH])
+
+
+def option(name: str) -> str:
+    """Return an option as a Python user and as a command-line user writes it."""
+    return f"`{name}=` (`--{name}`)"
+
+
+def require_finite(
+    values: NDArray[np.float64], names: Sequence[str] | None, subject: str, advice: str = ""
+) -> None:
+    """Refuse missing and infinite values, saying in which columns and in how many rows.
+
+    Parameters
+    ----------
+    values
+        The rows.
+    names
+        Names of the columns; without them they are numbered from 0.
+    subject
+        What holds the values, as the message calls it.
+    advice
+        What else can be done about it, put behind "Drop or fill them first".
+    """
+    # A sum is finite almost always, and costs no array of the size of the data.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):
+            return
+    bad = {j: n for j in range(values.shape[1]) if (n := _n_bad(values[:, j]))}
+    if not bad:
+        return
+    label = {j: shown(names[j]) if names is not None else f"column {j}" for j in bad}
+    parts = [f"{label[j]} ({counted(n, 'row')})" for j, n in bad.items()]
+    msg = (
+        f"{subject} has missing or infinite values in {len(bad)} of "
+        f"{counted(values.shape[1], 'column')}: {listed(parts)}. Drop or fill them first{advice}."
+    )
+    raise DataError(msg)
+
+
+def _n_bad(column: NDArray[np.float64]) -> int:
+    return len(column) - int(np.count_nonzero(np.isfinite(column)))
+
+
+def option_names(given: Any, name: str) -> tuple[str, ...]:
+    """Return the names given for an option: one text or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        msg = f"{option(name)} must be a column name or a list of them; got {type(given).__name__}."
+        raise DataError(msg)
+    return tuple(str(each) for each in given)

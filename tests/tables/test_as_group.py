@@ -1,0 +1,310 @@
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from mmdbounds.errors import DataError
+from mmdbounds.tables import Group, as_group
+
+
+def test_array_is_taken_without_copy_and_read_only():
+    X = np.arange(6.0).reshape(3, 2)
+    group = as_group(X, "X")
+    assert np.shares_memory(group.values, X)
+    assert X.flags.writeable
+    assert not group.values.flags.writeable
+    assert group.name == "X"
+    assert group.ids is None
+    assert group.file_rows is None
+    assert group.columns is None
+    assert group.record == {}
+
+
+def test_group_is_returned_as_it_is():
+    group = as_group([[1.0], [2.0]], "Y")
+    assert as_group(group, "X") is group
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", ">f8"])
+def test_numbers_become_float64(dtype: str):
+    group = as_group(np.array([[0, 1], [1, 1]], dtype=dtype), "X")
+    assert group.values.dtype == np.dtype("float64")
+    assert group.values.flags.c_contiguous
+    assert group.values.tolist() == [[0.0, 1.0], [1.0, 1.0]]
+
+
+def test_integers_beyond_float64_are_rounded():
+    assert as_group([[2**53 + 1]], "X").values[0, 0] == 2.0**53
+
+
+def test_fortran_order_becomes_contiguous():
+    X = np.asfortranarray(np.arange(6.0).reshape(3, 2))
+    group = as_group(X, "X")
+    assert group.values.flags.c_contiguous
+    np.testing.assert_array_equal(group.values, X)
+
+
+class Tensor:
+    """Acts like a torch tensor with a gradient on a GPU: NumPy gets it only after detach and cpu."""
+
+    def __init__(self, values: np.ndarray, done: frozenset[str] = frozenset()):
+        self.values, self.done = values, done
+
+    def detach(self) -> Tensor:
+        return Tensor(self.values, self.done | {"detach"})
+
+    def cpu(self) -> Tensor:
+        return Tensor(self.values, self.done | {"cpu"})
+
+    def double(self) -> Tensor:
+        return Tensor(self.values.astype(float), self.done)
+
+    def is_floating_point(self) -> bool:
+        return self.values.dtype.kind == "f"
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        if self.done != {"detach", "cpu"}:
+            raise RuntimeError("detach and move to the CPU first")
+        return self.values
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int64"])
+def test_tensors(dtype: str):
+    assert as_group(Tensor(np.array([[1, 2]], dtype=dtype)), "X").values.tolist() == [[1.0, 2.0]]
+
+
+class Sparse:
+    def toarray(self) -> np.ndarray:
+        return np.eye(2)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.arange(3.0), r"`X` must be 2-D.*got shape \(3,\)\. .*`X\.reshape\(-1, 1\)`"),
+        (np.zeros((2, 2, 2)), r"`X` must be 2-D.*got shape \(2, 2, 2\)\.$"),
+        (7.0, r"`X` must be 2-D.*got shape \(\)\.$"),
+        ([], r"`X` has no rows"),
+        (np.empty((0, 3)), r"`X` has no rows; got shape \(0, 3\)\."),
+        (np.empty((3, 0)), r"`X` has no columns; got shape \(3, 0\)\."),
+        ([["a", "b"]], r"`X` must hold real numbers; got dtype <U1\..*DataFrame"),
+        ([[1, None]], r"`X` must hold real numbers; got dtype object"),
+        ([[1j]], r"`X` must hold real numbers; got dtype complex128\.$"),
+        (np.array([["2020-01-01"]], dtype="M8[D]"), r"must hold real numbers; got dtype datetime64\[D\]\.$"),
+        ([[1.0], [2.0, 3.0]], r"got list that NumPy cannot turn into an array .*same length\?"),
+        (
+            "patients.csv",
+            r"`X` must be an array or a DataFrame; got str\. For a file use `mmdbounds\.groups`",
+        ),
+        (None, r"got NoneType"),
+        (Sparse(), r"`X` must be dense; got Sparse\. Call `\.toarray\(\)` first\."),
+    ],
+)
+def test_what_is_refused(data: object, message: str):
+    with pytest.raises(DataError, match=message) as caught:
+        as_group(data, "X")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_values_are_counted_by_column():
+    X = np.ones((4, 5))
+    X[0, 1] = X[1, 1] = X[2, 1] = np.nan
+    X[3, 4] = -np.inf
+    with pytest.raises(DataError) as caught:
+        as_group(X, "X")
+    assert str(caught.value) == (
+        "`X` has missing or infinite values in 2 of 5 columns: column 1 (3 rows), column 4 (1 row). "
+        "Drop or fill them first."
+    )
+
+
+def test_five_columns_are_named_at_most():
+    with pytest.raises(DataError, match=r"in 7 of 7 columns: .*column 4 \(1 row\) and 2 more\. Drop"):
+        as_group(np.full((1, 7), np.nan), "Y")
+
+
+def test_huge_values_are_finite_though_their_sum_is_not():
+    assert as_group(np.full((3, 1), 1.7e308), "X").shape == (3, 1)
+
+
+def test_masked_cells_are_missing():
+    X = np.ma.array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
+    with pytest.raises(DataError, match=r"in 1 of 2 columns: column 1 \(1 row\)\."):
+        as_group(X, "X")
+
+
+def test_group_acts_like_an_array():
+    group = as_group([[1.0, 2.0], [3.0, 4.0]], "X")
+    assert len(group) == 2
+    assert group.shape == (2, 2)
+    assert np.shares_memory(np.asarray(group), group.values)
+    assert np.asarray(group, dtype="float32").dtype == np.float32
+    assert not np.shares_memory(np.array(group, copy=True), group.values)
+    with pytest.raises(ValueError, match="copy"):
+        np.array(group, dtype="float32", copy=False)
+
+
+def test_repr_is_one_line_without_cells():
+    group = Group(np.full((2, 1), 12345.0), name="MI\n", ids=np.array(["Smith", "Jones"]))
+    assert repr(group) == "Group('MI\\n', 2 rows x 1 columns, with row names)"
+
+
+def test_group_is_frozen_and_can_be_pickled():
+    group = Group(np.eye(2), ids=np.array(["a", "b"]), record={"n": 2})
+    with pytest.raises(AttributeError, match="name"):
+        group.name = "other"
+    again = pickle.loads(pickle.dumps(group))
+    assert again.ids.tolist() == ["a", "b"]
+    assert again.record == {"n": 2}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"ids": ["a"]}, r"`ids` must have length 2, like `values`; got 1"),
+        ({"file_rows": [1, 2, 3]}, r"`file_rows` must have length 2"),
+        ({"columns": ("a",)}, r"`columns` must have length 3"),
+        ({"values": np.ones(3)}, r"`values` must be 2-D; got shape \(3,\)"),
+    ],
+)
+def test_group_lengths_must_agree(wrong: dict, message: str):
+    with pytest.raises(DataError, match=message):
+        Group(**{"values": np.ones((2, 3)), **wrong})
+
+
+def test_polars_frame():
+    import polars as pl
+
+    frame = pl.DataFrame({"a": [1, 2], "b": [True, False], "c": pl.Series([0.5, 1.5], dtype=pl.Float32)})
+    group = as_group(frame, "X")
+    assert group.values.tolist() == [[1.0, 1.0, 0.5], [2.0, 0.0, 1.5]]
+    assert group.columns == ("a", "b", "c")
+    assert group.ids is None
+
+
+def test_polars_types_that_numpy_does_not_know():
+    from decimal import Decimal
+
+    import polars as pl
+
+    frame = pl.DataFrame({"i": pl.Series([10**25], dtype=pl.Int128), "d": [Decimal("1.5")]})
+    assert as_group(frame, "X").values.tolist() == [[1e25, 1.5]]
+
+
+def test_frames_that_are_refused():
+    import datetime
+
+    import polars as pl
+
+    with pytest.raises(
+        DataError, match=r"`X` has 1 column that is not numbers: 'who' \(String\)\. Drop or enc"
+    ):
+        as_group(pl.DataFrame({"a": [1], "who": ["x"]}), "X")
+    with pytest.raises(
+        DataError, match=r"`X` has 2 columns that are not numbers: 'd' \(Date\), 'l' \(List\)"
+    ):
+        as_group(pl.DataFrame({"d": [datetime.date(2020, 1, 1)], "l": [[1]]}), "X")
+    with pytest.raises(DataError, match=r"`Y` has no rows; got shape \(0, 1\)"):
+        as_group(pl.DataFrame({"a": []}, schema={"a": pl.Float64}), "Y")
+    with pytest.raises(DataError, match=r"`Y` has no columns"):
+        as_group(pl.DataFrame(), "Y")
+    with pytest.raises(DataError, match=r"`X` is a lazy LazyFrame\. Call `\.collect\(\)`"):
+        as_group(pl.LazyFrame({"a": [1]}), "X")
+    with pytest.raises(DataError, match=r"`X` must be 2-D.*reshape"):
+        as_group(pl.Series([1.0, 2.0]), "X")
+
+
+def test_missing_cells_of_a_frame_name_the_columns():
+    import polars as pl
+
+    frame = pl.DataFrame(
+        {"age": [1, None, None], "ok": [1.0, 2.0, 3.0], "bmi": [1.0, float("nan"), 3.0], "no": [None] * 3}
+    )
+    with pytest.raises(
+        DataError, match=r"in 3 of 4 columns: 'age' \(2 rows\), 'bmi' \(1 row\), 'no' \(3 rows\)"
+    ):
+        as_group(frame, "X")
+
+
+def test_column_names_keep_the_message_on_one_line():
+    import polars as pl
+
+    with pytest.raises(DataError, match=r"'a\\nb' \(1 row\), 'x{57}\.\.\.' \(1 row\)"):
+        as_group(pl.DataFrame({"a\nb": [None], "x" * 500: [None]}), "X")
+
+
+@pytest.mark.full
+def test_pandas_index_names_the_rows_also_after_filtering():
+    import pandas as pd
+
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [True, False, True]}, index=["r1", "r2", "r3"])
+    assert as_group(frame, "X").ids.tolist() == ["r1", "r2", "r3"]
+    group = as_group(frame.reset_index(drop=True).query("a != 2"), "X")
+    assert group.ids.tolist() == ["0", "2"]
+    assert group.values.tolist() == [[1.0, 1.0], [3.0, 1.0]]
+
+
+@pytest.mark.full
+def test_pandas_types():
+    import pandas as pd
+
+    frame = pd.DataFrame(
+        {
+            0: pd.array([1, 2], dtype="Int64"),
+            1: pd.array([True, False], dtype="boolean"),
+            2: pd.array([2**53 + 1, 1], dtype="int64[pyarrow]"),
+        }
+    )
+    group = as_group(frame, "X")
+    assert group.columns == ("0", "1", "2")
+    assert group.values.tolist() == [[1.0, 1.0, 2.0**53], [2.0, 0.0, 1.0]]
+
+
+@pytest.mark.full
+def test_pandas_frames_that_are_refused():
+    import pandas as pd
+
+    with pytest.raises(DataError, match=r"`X` must be 2-D.*reshape"):
+        as_group(pd.Series([1.0, 2.0]), "X")
+    with pytest.raises(DataError, match=r"`X` must be 2-D.*reshape"):
+        as_group(pd.Series(["a", "b"]), "X")
+    with pytest.raises(DataError, match=r"more than one column called 'a'"):
+        as_group(pd.DataFrame([[1, 2]], columns=["a", "a"]), "X")
+    with pytest.raises(DataError, match=r"more than one column called '1'"):
+        as_group(pd.DataFrame([[1, 2]], columns=[1, "1"]), "X")
+    with pytest.raises(DataError, match=r"column names of several levels"):
+        as_group(pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])), "X")
+    with pytest.raises(DataError, match=r"'c' \(complex128\)"):
+        as_group(pd.DataFrame({"c": [1j]}), "X")
+    with pytest.raises(DataError, match=r"'o' \(Object\)"):
+        as_group(pd.DataFrame({"o": [1, "a"]}), "X")
+    nullable = pd.DataFrame({"i": pd.array([1, None], dtype="Int64"), "b": pd.array([None, True])})
+    with pytest.raises(DataError, match=r"'i' \(1 row\), 'b' \(1 row\)"):
+        as_group(nullable, "X")
+
+
+@pytest.mark.full
+def test_pyarrow_table():
+    import pyarrow as pa
+
+    group = as_group(pa.table({"a": [2**53 + 1, 2], "b": [True, False]}), "X")
+    assert group.values.tolist() == [[2.0**53, 1.0], [2.0, 0.0]]
+    assert group.ids is None
+    with pytest.raises(DataError, match=r"'a' \(1 row\), 'b' \(1 row\)"):
+        as_group(pa.table({"a": pa.array([1, None]), "b": pa.array([None, True])}), "X")
+    with pytest.raises(DataError, match=r"`X` has more than one column called 'a'|of the same name"):
+        as_group(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]), "X")
+
+
+def test_importing_loads_numpy_alone():
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, mmdbounds.tables as t; t.as_group([[1.0]], 'X');"
+        "print({'polars', 'narwhals', 'pandas', 'scipy'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "set()", "")

@@ -1,0 +1,274 @@
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmdbounds.errors import DataError
+from mmdbounds.tables import files, read_table
+
+Write = Callable[[str, str | bytes], Path]
+
+PLAIN = "a,b\n1,2.5\n3,4\n"
+ROWS = [(1, 2.5), (3, 4.0)]
+
+
+@pytest.mark.parametrize(
+    ("name", "contents"),
+    [
+        ("plain.csv", PLAIN),
+        ("no_last_newline.csv", PLAIN.rstrip()),
+        ("windows.csv", PLAIN.replace("\n", "\r\n")),
+        ("old_mac.csv", PLAIN.replace("\n", "\r")),
+        ("bom.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
+        ("semicolon.csv", PLAIN.replace(",", ";")),
+        ("tab.tsv", PLAIN.replace(",", "\t")),
+        ("blank_lines_around.csv", "\n\r\n" + PLAIN + "\n\n\n"),
+        ("blanks_in_header.csv", PLAIN.replace("a,b", " a , b ")),
+        ("quoted.csv", '"a","b"\n"1","2.5"\n"3","4"\n'),
+        ("packed.csv.gz", gzip.compress(PLAIN.encode())),
+        ("packed_but_called.csv", gzip.compress(PLAIN.encode())),
+        ("without_ending", PLAIN),
+        ("excel_in_name_only.xlsx", PLAIN),
+        ("blanks_before_numbers.csv", "a,b\n1, 2.5\n3, 4\n"),
+    ],
+)
+def test_ways_to_write_the_same_table(write: Write, name: str, contents: str | bytes):
+    table = read_table(write(name, contents))
+    assert table.columns == ["a", "b"]
+    assert list(table.rows()) == ROWS
+
+
+@pytest.mark.parametrize("name", ["table.parquet", "table.csv"])
+def test_parquet_is_told_by_its_contents(tmp_path: Path, name: str):
+    import polars as pl
+
+    path = tmp_path / name
+    pl.DataFrame({"a": [1, 3], "b": [2.5, 4.0]}).write_parquet(path)
+    assert list(read_table(str(path)).rows()) == ROWS
+
+
+def test_names_are_literal(write: Write, monkeypatch: pytest.MonkeyPatch):
+    # polars, given these names, reads data1.csv, looks into the home folder or asks the network.
+    folder = write("data1.csv", "a\n1\n").parent
+    write("data[1].csv", "a\n2\n")
+    write("*.csv", "a\n3\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("HOME", str(folder))
+    assert list(read_table("data[1].csv").rows()) == [(2,)]
+    assert list(read_table("*.csv").rows()) == [(3,)]
+    with pytest.raises(DataError, match=r"there is no file '~/data1\.csv'"):
+        read_table("~/data1.csv")
+    (folder / "http:").mkdir()
+    (folder / "http:" / "host.csv").write_text("a\n4\n")
+    assert list(read_table("http://host.csv").rows()) == [(4,)]
+
+
+def test_header_that_looks_like_parquet(write: Write):
+    assert read_table(write("genes.csv", "PAR1,b\n1,2\n")).columns == ["PAR1", "b"]
+
+
+def test_types_come_from_the_whole_file(write: Write):
+    cells = "\n".join(["1"] * 5000 + ["0.5"])
+    assert read_table(write("late.csv", f"a\n{cells}\n"))["a"].to_list()[-1] == 0.5
+
+
+def test_words_for_missing_cells_and_signs(write: Write):
+    table = read_table(write("na.csv", "a,b,c,d\n1,NA,x,\n+2,0.5,NA,\n,n/a,y,.\n"))
+    assert table["a"].to_list() == [1.0, 2.0, None]
+    assert table["b"].to_list() == [None, 0.5, None]
+    assert table["c"].to_list() == ["x", "NA", "y"]  # text stays as it is printed
+    assert table["d"].to_list() == [None, None, None]
+    assert table["d"].dtype == table["a"].dtype
+
+
+def test_quoted_separators_newlines_and_quotes(write: Write):
+    table = read_table(write("quotes.csv", '"a;1";"b\nc";"d""e"\n1;"x;\ny";"q""r"\n'))
+    assert table.columns == ["a;1", "b\nc", 'd"e']
+    assert list(table.rows()) == [(1, "x;\ny", 'q"r')]
+
+
+def test_separators_within_quotes_do_not_count(write: Write):
+    table = read_table(write("quotes.csv", '"dose, mg, daily";b\n1;2\n'))
+    assert table.columns == ["dose, mg, daily", "b"]
+
+
+def test_empty_last_cells_are_not_ragged(write: Write):
+    assert list(read_table(write("last.csv", "a,b\n1,\n\n3,4\n")).rows()) == [(1, None), (None, None), (3, 4)]
+
+
+def test_long_cells_are_no_reason_to_refuse(write: Write):
+    # The module csv stops at 131072 characters; polars does not, and decides.
+    assert read_table(write("long.csv", f"a,b\n{'x' * 200_000},\ny,2\n")).shape == (2, 2)
+
+
+def test_record_of_the_file(write: Write):
+    packed = gzip.compress(PLAIN.encode())
+    loaded = files.load_file(write("patients.csv.gz", packed))
+    assert loaded.name == "patients.csv.gz"
+    assert loaded.sha256 == hashlib.sha256(packed).hexdigest()
+
+
+def test_columns_can_be_kept_as_printed(write: Write):
+    frame = files.load_file(write("ids.csv", " id ,a\n007,1\n010,2\n"), text=["id"]).frame
+    assert frame.get_column("id").to_list() == ["007", "010"]
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "message"),
+    [
+        ("e.csv", "", r"^'e\.csv' is an empty file\.$"),
+        ("e.csv", " \n\n ", r"^'e\.csv' is empty but for blanks\.$"),
+        ("e.csv", b"\xef\xbb\xbf", r"is empty but for blanks"),
+        ("e.csv.gz", gzip.compress(b""), r"is empty but for blanks"),
+        ("h.csv", "a,b\n", r"^'h\.csv' has no rows below the header\.$"),
+        ("h.csv", "a,b", r"has no rows below the header"),
+        (
+            "l.csv",
+            b"a,b\n1,2\n1,\xff\n",
+            r"^'l\.csv' is not UTF-8 text \(line 3\)\. Save it as 'CSV UTF-8'\.$",
+        ),
+        ("l.csv", b"a\xff,b\n1,2\n", r"is not UTF-8 text \(line 1\)"),
+        ("u.csv", PLAIN.encode("utf-16"), r"is not UTF-8 text but UTF-16"),
+        (
+            "n.csv",
+            b"a,b\n1\0,2\n",
+            r"^'n\.csv' \(a \.csv file\) holds binary data, neither CSV nor Parquet\.",
+        ),
+        ("n", b"\0\0", r"\(an unknown format\) holds binary data"),
+        (
+            "m.csv",
+            "a,b\n1,2\n1,2,3\n",
+            r"is ragged: row 2 below the header has 3 fields where the header has 2\.",
+        ),
+        (
+            "f.csv",
+            "a,b\n1,2\n3,4\n5\n",
+            r"is ragged: row 3 below the header has 1 field where the header has 2\.",
+        ),
+        (
+            "d.csv",
+            "a,b,a,b,c\n1,2,3,4,5\n",
+            r"^'d\.csv' has more than one column called 'a', 'b'\. Give each",
+        ),
+        ("d.csv", "a, a\n1,2\n", r"more than one column called 'a'"),
+        ("q.csv", 'a,b\n1,"secret\n', r"^'q\.csv' cannot be read as CSV from line 2 on\. Check its quot"),
+        (
+            "q.csv",
+            'a,b\n1,5" secret\n2,x"y"z\n',
+            r"^'q\.csv' cannot be read as CSV\. Check its quotation marks\.$",
+        ),
+        ("q.csv", '"a,b', r"has a header that cannot be read"),
+        ("t.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-6], r"is a damaged or incomplete gzip file"),
+        ("t.gz", b"\x1f\x8bgarbage", r"is a damaged or incomplete gzip file"),
+        (
+            "p.parquet",
+            b"PAR1\0\0secretPAR1",
+            r"is a damaged Parquet file, or one that polars cannot read \(\w+\)\.$",
+        ),
+        ("p.parquet", b"PAR1\0\0secret", r"is a damaged Parquet file"),
+        ("x.xlsx", b"PK\x03\x04\0", r"^'x\.xlsx' is a \.xlsx file, .*Export it to CSV \(in Excel"),
+        ("x.sav", b"$FL2\0", r"is a \.sav file.*in SPSS"),
+        ("x.DTA", b"<stata_dta>\0", r"is a \.dta file.*in Stata"),
+        ("x.sas7bdat", b"\0\0", r"is a \.sas7bdat file.*in SAS"),
+        ("x.rds", gzip.compress(b"X\n\0\0"), r"is a \.rds file.*in R"),
+        ("x.pkl", pickle.dumps({"a": [1]}), r"is a \.pkl file.*pickles are never opened"),
+        ("x.npz", b"PK\x03\x04", r"\(a \.npz file\) holds binary data"),
+        (
+            "x.json",
+            '{"a": 1}',
+            r"^'x\.json' \(a \.json file\) is neither CSV nor Parquet\. Export it to CSV\.$",
+        ),
+        ("x.xls", "<html><table></table></html>", r"\(a \.xls file\) is neither CSV nor Parquet"),
+    ],
+)
+def test_what_is_refused(write: Write, name: str, contents: str | bytes, message: str):
+    with pytest.raises(DataError, match=message) as caught:
+        read_table(write(name, contents))
+    assert "\n" not in str(caught.value)
+    assert "secret" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+def test_missing_file_suggests_the_nearest(write: Write):
+    folder = write("patients.csv", PLAIN).parent
+    with pytest.raises(
+        DataError, match=r"^there is no file '.*patient\.csv'\. Did you mean 'patients\.csv'\?$"
+    ):
+        read_table(folder / "patient.csv")
+
+
+def test_names_that_are_no_files(tmp_path: Path):
+    with pytest.raises(DataError, match=r"is a directory; name a CSV or Parquet file in it"):
+        read_table(tmp_path)
+    with pytest.raises(DataError, match=r"^'a\\x00b' cannot be read: not a possible file name\.$"):
+        read_table("a\0b")
+    with pytest.raises(DataError, match=r"^there is no file ''\.$"):
+        read_table("")
+    with pytest.raises(DataError, match=r"^'\.\.\.x{157}' cannot be read: "):
+        read_table("x" * 5000)
+    with pytest.raises(DataError, match=r"`source` must be a file name; got int\."):
+        read_table(3)
+
+
+def test_unreadable_file(write: Write, monkeypatch: pytest.MonkeyPatch):
+    path = write("closed.csv", PLAIN)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("builtins.open", refuse)  # root may read everything, so chmod would show nothing
+    with pytest.raises(DataError, match=r"closed\.csv' cannot be read: Permission denied\.$"):
+        read_table(path)
+
+
+def test_panic_of_polars_is_rephrased(write: Write, monkeypatch: pytest.MonkeyPatch):
+    import polars as pl
+
+    def panic(*_: object, **__: object) -> None:
+        raise pl.exceptions.PanicException("secret")
+
+    monkeypatch.setattr(pl, "read_csv", panic)
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(DataError, match=r"^'a\.csv' cannot be read as CSV\. Check its quotation marks\.$"):
+        read_table(write("a.csv", PLAIN))
+    with pytest.raises(
+        DataError, match=r"damaged Parquet file, or one that polars cannot read \(PanicException\)"
+    ):
+        read_table(write("a.parquet", b"PAR1\0PAR1"))
+
+
+def test_parquet_without_rows(tmp_path: Path):
+    import polars as pl
+
+    pl.DataFrame({"a": []}).write_parquet(tmp_path / "none.parquet")
+    with pytest.raises(DataError, match=r"'none\.parquet' has no rows"):
+        read_table(tmp_path / "none.parquet")
+
+
+FLOATS = st.floats(allow_nan=False, allow_infinity=False, width=64)
+
+
+@settings(deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(FLOATS, FLOATS, st.integers(-(2**63), 2**63 - 1)), min_size=1, max_size=30),
+    st.sampled_from([",", ";", "\t"]),
+    st.sampled_from(["\n", "\r\n"]),
+)
+def test_numbers_read_back_exactly(
+    tmp_path_factory: pytest.TempPathFactory, rows: list, separator: str, end: str
+):
+    path = tmp_path_factory.mktemp("csv") / "numbers.csv"
+    lines = [separator.join("xyz"), *(separator.join(repr(cell) for cell in row) for row in rows)]
+    path.write_bytes(end.join(lines).encode())
+    table = read_table(os.fspath(path))
+    for j, name in enumerate("xyz"):
+        np.testing.assert_array_equal(table[name].to_numpy(), np.array([row[j] for row in rows]))
