@@ -1,0 +1,93 @@
+"""``mmdbounds demo``: a short story on real data, with the truth at the end."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from mmdbounds.datasets import FiledTumours
+    from mmdbounds.tables import Group
+
+SHARE = 0.1
+"""Share of the malignant tumours that the story files as benign."""
+
+
+def demo_command(
+    save: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Also write the table as filed to a CSV file, to try things on."),
+    ] = None,
+) -> None:
+    """Tell a short story on real data: malignant tumours that were filed as benign.
+
+    \b
+    Example:
+      mmdbounds demo --save tumours.csv
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.bounds import mmd2, mmd_bounds
+    from mmdbounds.cli.files import check_writable, write_whole
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.datasets import overlooked_tumours
+    from mmdbounds.words import wrapped
+
+    if save is not None:
+        check_writable(save)
+    tumours = overlooked_tumours(SHARE)
+    n_overlooked = len(tumours.overlooked)
+    X, Y = _groups(tumours, tumours.filed)
+    typer.echo(wrapped(_opening(len(X), len(Y), n_overlooked)))
+    result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked))
+    typer.echo(f"\n{result.summary()}\n")
+    truth = mmd2(*_groups(tumours, tumours.truth))
+    typer.echo(wrapped(_ending(truth, result.interval, n_overlooked)))
+    if save is not None:
+        write_whole(save, tumours.to_csv())
+        typer.echo(f"\nThe table as filed is in {save}.")
+    typer.echo(f"\n{_try_next(save)}")
+
+
+def _groups(tumours: FiledTumours, diagnosis: NDArray[np.str_]) -> tuple[Group, Group]:
+    from mmdbounds.tables import groups
+
+    return groups(tumours.table(diagnosis), "diagnosis", hidden="malignant", among="benign", id="patient")
+
+
+def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
+    return (
+        f"Real data: {n_x + n_y} breast tumours with 30 measurements each, {n_x} filed as malignant "
+        f"and {n_y} as benign. But {n_overlooked} of those filed as benign are malignant, overlooked, and "
+        "nobody knows which. How different are the two kinds really?"
+    )
+
+
+def _ending(truth: float, interval: tuple[float, float], n_overlooked: int) -> str:
+    from mmdbounds.words import number
+
+    low, high = interval
+    where = "inside" if low <= truth <= high else "outside"
+    return (
+        f"Here the truth is known, for the misfiling was made up: the {n_overlooked} malignant tumours "
+        "with the smallest radius had been filed as benign. With them back in their group the squared MMD is "
+        f"{number(truth)}, {where} the range from {number(low)} to {number(high)}."
+    )
+
+
+def _try_next(save: Path | None) -> str:
+    name = "tumours.csv" if save is None else shlex.quote(str(save))
+    bounds = f"  mmdbounds bounds {name} --group diagnosis --hidden malignant --among benign --id patient"
+    return "\n".join(
+        [
+            "Try next:",
+            *([f"  mmdbounds demo --save {name}"] if save is None else []),
+            f"{bounds} \\\n    --epsilon 0.1",
+            f"{bounds} \\\n    --epsilon 0.3 --at-most",
+            "  mmdbounds bounds --help",
+        ]
+    )

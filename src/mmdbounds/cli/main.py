@@ -1,0 +1,106 @@
+"""The command ``mmdbounds``: its commands, its one-line errors and its exit codes.
+
+Exit codes: 0 done, 1 whoever read our output has left, 2 something was typed or given wrong (one
+line says what), 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import warnings
+from typing import Annotated, Any
+
+import typer
+
+from mmdbounds._version import __version__
+from mmdbounds.cli.backends import backends_command
+from mmdbounds.cli.bounds import bounds_command
+from mmdbounds.cli.demo import demo_command
+from mmdbounds.errors import MmdBoundsError
+
+EXIT_WRONG = 2
+EXIT_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="mmdbounds",
+    help="How different are two groups when some rows are filed under the wrong one?\n\n"
+    "Bounds on the kernel two-sample statistic (squared MMD) over every misfiling that is possible.",
+    epilog="Start with `mmdbounds demo`.",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command("bounds", short_help="Bound the squared MMD between two groups of a table.")(bounds_command)
+app.command("demo", short_help="A short story on real data.")(demo_command)
+app.command("backends", short_help="Where pairs can be computed here, and how fast.")(backends_command)
+
+# Newer releases of typer carry click inside, older ones depend on it: the base of their usage errors
+# is reached through the one that typer exports.
+_ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mmdbounds {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Take the options that come before a command; without a command, show the help."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and leave with its exit code."""
+    warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot print is no error
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code; whatever a user can cause is one line on stderr."""
+    try:
+        outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        outcome = EXIT_INTERRUPTED
+    except _ClickError as error:
+        message = error.format_message().strip()
+        stop = "" if message.endswith((".", "?")) else "."
+        return _wrong(f"{message}{stop} {_where_to_look(error)}")
+    except MmdBoundsError as error:
+        return _wrong(str(error))
+    except MemoryError:
+        return _wrong("not enough memory. Give a smaller `--working-memory`, or fewer rows.")
+    except OSError as error:  # files have messages of their own: this is standard output, e.g. a full disk
+        return _wrong(f"cannot write the output: {error.strerror or type(error).__name__}.")
+    except SystemExit as left:  # the reader of our output has left, e.g. `| head`: typer's way to say so
+        return int(left.code or 0)
+    if outcome == EXIT_INTERRUPTED:  # newer releases of typer return it
+        typer.echo("mmdbounds: interrupted; nothing was written.", err=True)
+    return outcome if isinstance(outcome, int) else 0
+
+
+def _wrong(message: str) -> int:
+    typer.echo(f"mmdbounds: {' '.join(message.split())}", err=True)
+    return EXIT_WRONG
+
+
+def _where_to_look(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    command = "mmdbounds" if context is None else context.command_path
+    return f"See `{command} --help`."
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    typer.echo(f"mmdbounds: note: {' '.join(str(message).split())}", err=True)

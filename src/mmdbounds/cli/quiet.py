@@ -1,0 +1,47 @@
+"""What compiled code writes to standard error behind Python's back."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from mmdbounds.errors import DataError
+
+STDERR = 2
+
+
+@contextmanager
+def held_stderr() -> Iterator[None]:
+    """Hold standard error back; drop it if a `DataError` says the same in one line, else show it.
+
+    A damaged Parquet file makes polars print the stack of its threads before it raises.
+    """
+    try:
+        shown = os.dup(STDERR)
+    except OSError:  # closed: nothing to keep clean
+        yield
+        return
+    with tempfile.TemporaryFile() as held:
+        os.dup2(held.fileno(), STDERR)
+        explained = False
+        try:
+            yield
+        except DataError:
+            explained = True
+            raise
+        finally:
+            os.dup2(shown, STDERR)
+            os.close(shown)
+            if not explained:
+                held.seek(0)
+                _pass_on(held.read())
+
+
+def _pass_on(text: bytes) -> None:
+    while text:
+        try:
+            text = text[os.write(STDERR, text) :]
+        except OSError:
+            return

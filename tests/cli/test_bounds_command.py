@@ -1,0 +1,142 @@
+"""`mmdbounds bounds` says what the function returns, and hands every flag on."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmdbounds as mb
+import mmdbounds.bounds
+from mmdbounds.cli.main import run
+from mmdbounds.contamination import Contamination
+from mmdbounds.results import BoundsResult
+from mmdbounds.search import StepwiseDominance
+
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
+
+
+def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--n-moved", "1", "--method", "sd", "--bandwidth", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[0] == "Assumed: exactly 25 % of the true A rows, 1 of the 5 filed under B, are misfiled."
+    assert lines[1].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
+    assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step", lines[5])
+    # Of B, h lies among the rows of A: without it the groups are furthest apart.
+    assert "    moves 1 row filed under B: h (row 8)" in lines
+    assert lines[-1].startswith("kernel values in ") or " kernel values in " in out
+    assert "Method s-sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
+
+
+def test_summary_is_that_of_the_function(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--epsilon", "0.4"]) == 0
+    X, Y = mb.groups(table, "g", hidden="A", among="B", id="name")
+    summary = mb.mmd_bounds(X, Y, 0.4).summary()
+    printed = capsys.readouterr().out.rstrip("\n")
+    assert CHANGING.sub("", printed) == CHANGING.sub("", summary)
+    assert CHANGING.search(printed)
+
+
+def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    made = []
+    function = mmdbounds.bounds.mmd_bounds
+
+    def remember(*arguments: Any, **options: Any) -> BoundsResult:
+        made.append(function(*arguments, **options))
+        return made[0]
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", remember)
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert out == made[0].to_json() + "\n"
+    assert err == ""
+    back = BoundsResult.from_dict(json.loads(out))
+    assert back.n_moved == 2
+    assert back.lower.ids is not None
+    assert back.provenance.data["source"] == Path(table).name
+
+
+def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
+    calls: list[Any] = []
+
+    def stop(X: Any, Y: Any, contamination: Any, **options: Any) -> None:
+        calls.append((X, Y, contamination, options))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
+    flags = (
+        "--n-moved 2 --n-moved-of-x 1 --at-most --columns y --columns x --scale none --n-steps 2 "
+        "--schedule even --kernel imq --bandwidth 2.5 --estimator biased --backend numpy --dtype float32 "
+        "--working-memory 64 --no-progress"
+    )
+    assert run(["bounds", table, *GROUPS, *flags.split()]) == 130
+    X, Y, contamination, options = calls[0]
+    assert contamination == Contamination(n_moved=2, n_moved_of_x=1)
+    assert (X.columns, X.values[0].tolist(), X.ids.tolist()) == (("y", "x"), [2.0, 1.0], ["a", "b", "c"])
+    assert len(Y) == 5
+    assert options == {
+        "method": StepwiseDominance(n_steps=2),
+        "kernel": "imq",
+        "bandwidth": 2.5,
+        "estimator": "biased",
+        "backend": "numpy",
+        "dtype": "float32",
+        "working_memory": 64.0,
+        "at_most": True,
+        "progress": False,
+    }
+    assert run(["bounds", table, *GROUPS, "--epsilon", "0.3", "--y-in-x", "0.1", "--exclude", "y"]) == 130
+    X, _, contamination, options = calls[1]
+    assert contamination == Contamination(0.3, y_in_x=0.1)
+    assert X.columns == ("x",)
+    assert X.record["scale"] == "standard"
+    assert (options["method"], options["bandwidth"], options["progress"]) == (
+        StepwiseDominance(),
+        "median",
+        None,
+    )
+    assert (options["at_most"], options["working_memory"]) == (False, 1024.0)
+    assert run(["bounds", table, *GROUPS, "--share-of-y", "0.4", "--schedule", "paper", "--progress"]) == 130
+    _, _, contamination, options = calls[2]
+    assert contamination == Contamination(share_of_y=0.4)
+    assert options["method"] == StepwiseDominance(schedule="paper")
+    assert options["progress"] is True
+
+
+def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--at-most"]) == 0
+    assert capsys.readouterr().out.startswith(
+        "Assumed: up to 40 % of the true A rows, 2 of the 5 filed under B"
+    )
+
+
+def test_printed_schedule_bounds_nothing(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--schedule", "paper", "--n-steps", "1"]) == 0
+    out = capsys.readouterr().out
+    assert "(n_steps=1, schedule=paper, weights=sums)" in out
+
+
+def test_warning_is_a_note(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    import warnings
+
+    from mmdbounds.cli.main import _show_warning
+
+    path = tmp_path / "ids.csv"
+    path.write_text("g,mrn,x\n" + "".join(f"{'AB'[i % 2]},{(i * 37) % 101},{i % 7}\n" for i in range(20)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        monkeypatch.setattr(warnings, "showwarning", _show_warning)
+        assert run(["bounds", str(path), *GROUPS[:-2], "--n-moved", "2"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Assumed: ")
+    assert err.startswith("mmdbounds: note: column 'mrn' looks like an identifier")
+    assert "--id" in err
+    assert err.count("\n") == 1

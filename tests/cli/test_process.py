@@ -1,0 +1,149 @@
+"""The command in a process of its own: streams, signals, encodings, and what it loads."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
+COMMAND = [sys.executable, "-m", "mmdbounds"]
+
+
+def start(*arguments: str, encoding: str = "utf-8", **options: object) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+        timeout=120,
+        check=False,
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+    )
+
+
+HEAVY = "numpy scipy sklearn polars narwhals numba threadpoolctl pandas mmdbounds.bounds mmdbounds.tables"
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom mmdbounds.cli.main import run\n"
+        "codes = [run(['--help']), run(['bounds', '--help']), run(['--version'])]\n"
+        f"print(codes, [name for name in {HEAVY.split()!r} if name in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert done.stderr == "[0, 0, 0] []\n"
+
+
+def test_module_is_the_command(table: str):
+    done = start("bounds", table, *GROUPS)
+    assert done.returncode == 0
+    assert done.stdout.startswith(b"Assumed: exactly 25 % of the true A rows, 1 of the 5 filed under B")
+    assert done.stderr == b""
+
+
+def test_error_is_one_line_and_exit_code_2(table: str):
+    done = start("bounds", table, *GROUPS, "--kernel", "rbd")
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"mmdbounds: `kernel` must be one of ")
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_reader_that_has_left(table: str):
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = start("bounds", table, *GROUPS, stdout=writing)
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no /bin/sh")
+def test_closed_streams(table: str):
+    line = shlex.join([*COMMAND, "bounds", table, *GROUPS])
+    assert subprocess.run(f"{line} >&-", shell=True, timeout=120, check=False).returncode == 0
+    done = subprocess.run(
+        f"{line} --kernel no 2>&-", shell=True, timeout=120, check=False, stdout=subprocess.PIPE
+    )
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")
+def test_interrupt(tmp_path: Path):
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    with (
+        subprocess.Popen(
+            [*COMMAND, "bounds", str(pipe), *GROUPS],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+        open(pipe, "w", encoding="utf-8"),
+    ):  # waits until the command reads
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (130, "")
+    assert err.strip() == "mmdbounds: interrupted; nothing was written."
+
+
+@pytest.fixture
+def foreign(tmp_path: Path) -> list[str]:
+    """A command on a table whose names no ASCII terminal can print."""
+    path = tmp_path / "table.csv"
+    path.write_text("日本,x\nå,1\nå,2\nå,4\n健,1\n健,5\n健,4\n", encoding="utf-8")
+    return ["bounds", str(path), "--group", "日本", "--hidden", "å", "--among", "健", "--n-moved", "1"]
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict", "utf-8"])
+def test_names_that_the_terminal_cannot_print(encoding: str, foreign: list[str]):
+    done = start(*foreign, encoding=encoding)
+    assert (done.returncode, done.stderr) == (0, b"")
+    first = done.stdout.splitlines()[0]
+    assert first.startswith(b"Assumed: exactly 25 % of the true ")
+    if encoding == "latin-1:strict":
+        assert first.endswith(b"the true \xe5 rows, 1 of the 3 filed under \\u5065, are misfiled.")
+    if encoding == "utf-8":
+        assert first.decode().endswith("the true å rows, 1 of the 3 filed under 健, are misfiled.")
+
+
+def test_json_is_ascii(foreign: list[str]):
+    assert b'"name_y": "\\u5065"' in start(*foreign, "--json", encoding="ascii").stdout
+
+
+def test_errors_that_the_terminal_cannot_print(foreign: list[str]):
+    done = start(*foreign, "--id", "名", encoding="latin-1:strict")
+    assert done.returncode == 2
+    assert done.stderr.startswith(b"mmdbounds: there is no column '\\u540d'")
+
+
+def test_panic_of_polars_stays_off_the_terminal(tmp_path: Path):
+    import polars as pl
+
+    path = tmp_path / "bad.parquet"
+    pl.DataFrame({"g": ["A", "B"], "x": [1.0, 2.0]}).write_parquet(path)
+    code = (
+        "import os, sys, polars as pl\nfrom mmdbounds.cli.main import main\n"
+        "def panic(*_, **__):\n"
+        "    os.write(2, b'thread panicked at crates/polars\\nstack backtrace:\\n')\n"
+        "    raise pl.exceptions.PanicException('on purpose')\n"
+        "pl.read_parquet = panic\nmain(sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "bounds", str(path), *GROUPS],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "mmdbounds: 'bad.parquet' is a damaged Parquet file, "
+        "or one that polars cannot read (PanicException).\n"
+    )

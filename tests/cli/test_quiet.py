@@ -1,0 +1,46 @@
+"""What compiled code writes to standard error: dropped where a `DataError` says it, else shown."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from mmdbounds.cli.quiet import held_stderr
+from mmdbounds.errors import DataError
+
+
+def write_and(error: BaseException | None) -> None:
+    with held_stderr():
+        os.write(2, b"thread panicked\n")
+        if error is not None:
+            raise error
+
+
+def test_dropped_with_an_explanation(capfd: pytest.CaptureFixture[str]):
+    with pytest.raises(DataError, match="damaged"):
+        write_and(DataError("damaged"))
+    assert capfd.readouterr().err == ""
+    os.write(2, b"later\n")
+    assert capfd.readouterr().err == "later\n"
+
+
+@pytest.mark.parametrize("error", [None, KeyError("bug"), KeyboardInterrupt("stop")])
+def test_shown_otherwise(error: BaseException | None, capfd: pytest.CaptureFixture[str]):
+    if error is None:
+        write_and(None)
+    else:
+        with pytest.raises(type(error), match=r"bug|stop"):
+            write_and(error)
+    assert capfd.readouterr().err == "thread panicked\n"
+
+
+def test_without_standard_error(monkeypatch: pytest.MonkeyPatch):
+    def closed(_: int) -> int:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(os, "dup", closed)
+    ran = []
+    with held_stderr():
+        ran.append(1)
+    assert ran == [1]

@@ -1,0 +1,108 @@
+"""Exit codes, help, and what happens when the output goes wrong; in this process."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import warnings
+
+import pytest
+
+import mmdbounds.bounds
+from mmdbounds import __version__
+from mmdbounds.cli import main as cli
+
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
+COMMANDS = ("bounds", "demo", "backends")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out == f"mmdbounds {__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]])
+def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFixture[str]):
+    assert cli.run(arguments) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert re.findall(r"^  (\w+)  +[A-Z]", out[out.index("Commands:") :], flags=re.M) == list(COMMANDS)
+    assert "Start with `mmdbounds demo`." in out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_every_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]):
+    assert cli.run([command, "--help"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(rf"^  Example:\n    mmdbounds {command}( |$)", out, flags=re.M)
+    assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_example_of_bounds_names_real_flags(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["bounds", "-h"]) == 0
+    usage, options = capsys.readouterr().out.split("Options:")
+    flags = set(re.findall(r"--[a-z-]+", usage.split("Example:")[1]))
+    assert flags == {"--group", "--hidden", "--among", "--epsilon", "--id"}
+    assert all(f"  {flag} " in options for flag in flags)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), EOFError()])
+def test_interrupted(
+    error: BaseException, table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    def stop(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
+    assert cli.run(["bounds", table, *GROUPS]) == 130
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.strip() == "mmdbounds: interrupted; nothing was written."
+
+
+def test_out_of_memory(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    def stop(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
+    assert cli.run(["bounds", table, *GROUPS]) == 2
+    assert capsys.readouterr().err == (
+        "mmdbounds: not enough memory. Give a smaller `--working-memory`, or fewer rows.\n"
+    )
+
+
+def test_a_bug_is_not_hidden(table: str, monkeypatch: pytest.MonkeyPatch):
+    def bug(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a bug of ours")
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", bug)
+    with pytest.raises(ZeroDivisionError, match="a bug of ours"):
+        cli.run(["bounds", table, *GROUPS])
+
+
+def test_disk_full(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert cli.run(["bounds", table, *GROUPS]) == 2
+    assert capsys.readouterr().err == "mmdbounds: cannot write the output: No space left on device.\n"
+
+
+def test_no_standard_output(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.run(["bounds", table, *GROUPS]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_main_leaves_with_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
+    with pytest.raises(SystemExit, match=r"^2$"):
+        cli.main(["nothing"])
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main(["--version"])
+    capsys.readouterr()
+    warnings.showwarning("two\nlines", UserWarning, "f.py", 1)
+    assert capsys.readouterr().err == "mmdbounds: note: two lines\n"

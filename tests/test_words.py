@@ -1,0 +1,243 @@
+"""The sentences, word for word."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from mmdbounds import words
+from mmdbounds.results import Bound, BoundsResult, Provenance
+
+LOWER = Bound(side="lower", value=0.27602, rows=[6, 14], rows_of_x=[], status="2 steps")
+UPPER = Bound(side="upper", value=0.39744, rows=[0, 1], rows_of_x=[], status="2 steps")
+MADE = Provenance(
+    method="s-sd",
+    options={"n_steps": None, "schedule": "even", "weights": "sums"},
+    kernel="rbf",
+    bandwidth=6.3820812,
+    estimator="unbiased",
+    backend="matrix",
+    device="cpu",
+    dtype="float64",
+    seed=None,
+    n_pairs=323761,
+    seconds=0.0841,
+    version="1.0",
+)
+RESULT = BoundsResult(
+    lower=LOWER,
+    upper=UPPER,
+    observed=0.3837,
+    n_samples_X=8,
+    n_samples_Y=1234,
+    n_moved=2,
+    epsilon=0.2,
+    share_of_y=2 / 1234,
+    name_x="MI",
+    name_y="healthy",
+    provenance=MADE,
+)
+
+
+def result(**changes: Any) -> BoundsResult:
+    return dataclasses.replace(RESULT, **changes)
+
+
+def bound(which: Bound, **changes: Any) -> Bound:
+    return dataclasses.replace(which, **changes)
+
+
+def test_summary_of_an_attained_result():
+    assert RESULT.summary().splitlines() == [
+        "Assumed: exactly 20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled.",
+        "Depending on which rows they are, the squared MMD of the true groups can be as small as 0.276 or as",
+        "large as 0.3974; as filed it is 0.3837. Labellings reach both values; that none lies beyond them is",
+        "not proved. If more or fewer rows are misfiled, it can lie outside this range.",
+        "",
+        "  smallest found         0.276   2 steps",
+        "    moves 2 rows filed under healthy: Y[6], Y[14]",
+        "  as filed              0.3837",
+        "  largest found         0.3974   2 steps",
+        "    moves 2 rows filed under healthy: Y[0], Y[1]",
+        "",
+        "Method s-sd (schedule=even); kernel rbf, bandwidth 6.38208; unbiased estimator; float64, matrix on",
+        "cpu; 323,761 kernel values in 0.084 s; mmdbounds 1.0.",
+    ]
+
+
+def test_summary_of_a_proved_result():
+    proved = result(
+        lower=bound(LOWER, certified=0.27129), upper=bound(UPPER, certified=0.40011), at_most=True
+    )
+    text = proved.summary()
+    # Rounded outwards, or the printed numbers would not be proved.
+    assert words.finding(proved) == (
+        "Whichever rows they are, the squared MMD of the true groups is between 0.2712 and 0.4002 (proved); "
+        "as filed it is 0.3837. If more rows are misfiled, it can lie outside this range."
+    )
+    assert "  smallest found         0.276   proved: 0.2712   2 steps\n" in text
+    assert "  largest found         0.3974   proved: 0.4002   2 steps\n" in text
+    assert "not proved" not in text
+
+
+def test_half_a_proof_is_none():
+    half = result(lower=bound(LOWER, certified=0.27129))
+    assert "not proved" in words.finding(half)
+    assert "as small as 0.276 " in words.finding(half)
+
+
+@pytest.mark.parametrize(
+    ("value", "side", "text"),
+    [
+        (0.123449, "lower", "0.1234"),
+        (0.123401, "upper", "0.1235"),
+        (-0.123401, "lower", "-0.1235"),
+        (-0.123449, "upper", "-0.1234"),
+        (1e-9, "lower", "1e-09"),
+        (0.0, "upper", "0"),
+    ],
+)
+def test_proved_numbers_are_rounded_outwards(value: float, side: Any, text: str):
+    assert words.proved_number(value, side) == text
+
+
+ONE_WAY = "20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled"
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({}, f"exactly {ONE_WAY}."),
+        ({"at_most": True}, f"up to {ONE_WAY}."),
+        ({"at_most": True, "n_moved_range": (0, 2)}, f"up to {ONE_WAY}."),
+        ({"n_moved_range": (1, 2)}, f"between 11.1 % and {ONE_WAY.replace('2 of', '1 to 2 of')}."),
+        ({"n_moved_of_x": 1}, f"exactly {ONE_WAY}; exactly 1 of the 8 filed under MI belongs to healthy."),
+        (
+            {"n_moved_of_x": 3, "at_most": True},
+            f"up to {ONE_WAY}; up to 3 of the 8 filed under MI belong to healthy.",
+        ),
+    ],
+)
+def test_assumption(changes: dict[str, Any], sentence: str):
+    assert words.assumption(result(**changes)) == f"Assumed: {sentence}"
+
+
+def test_converse_of_a_range():
+    assert words.finding(result(n_moved_range=(1, 2))).endswith(
+        "If more or fewer rows are misfiled, it can lie outside this range."
+    )
+
+
+def test_nothing_misfiled():
+    none = result(
+        n_moved=0,
+        epsilon=0.0,
+        share_of_y=0.0,
+        lower=bound(LOWER, rows=[], value=0.3837),
+        upper=bound(UPPER, rows=[], value=0.3837),
+    )
+    assert words.finding(none) == "Nothing is misfiled, so the squared MMD is 0.3837."
+    text = none.summary()
+    assert "found" not in text
+    assert "\n  as filed              0.3837\n" in text
+
+
+def test_printed_schedule_bounds_nothing():
+    text = words.finding(result(upper=bound(UPPER, kind="resized labelling")))
+    assert text == (
+        "These are the paper's printed quantile steps: they move another number of rows than were misfiled, "
+        "so the values below bound nothing."
+    )
+
+
+def test_sides_that_cross():
+    crossed = result(lower=bound(LOWER, value=0.5))
+    assert words.finding(crossed).startswith("The two sides cross: ")
+    proved = result(lower=bound(LOWER, value=0.5, certified=0.1), upper=bound(UPPER, certified=0.6))
+    assert "between 0.1 and 0.6 (proved)" in words.finding(proved)
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({}, "Y[6], Y[14]"),
+        ({"ids": ["a", "b"]}, "a, b"),
+        ({"file_rows": [7, 15]}, "row 7, row 15"),
+        ({"ids": ["a", "b"], "file_rows": [7, 15]}, "a (row 7), b (row 15)"),
+        ({"rows": range(8)}, "Y[0], Y[1], Y[2], Y[3], Y[4], Y[5], Y[6], Y[7]"),
+        ({"rows": range(9)}, "Y[0], Y[1], Y[2], Y[3], Y[4], Y[5], Y[6], Y[7] and 1 more"),
+        ({"ids": ["x\x1b[31m", "b\nc"]}, r"'x\x1b[31m', 'b\nc'"),
+        ({"rows": [6], "ids": ["i" * 70]}, "i" * 57 + "..."),
+    ],
+)
+def test_rows_are_named(changes: dict[str, Any], names: str):
+    moved = bound(LOWER, **{**changes, "rows": list(changes.get("rows", [6, 14]))})
+    count = "1 row" if moved.n_moved == 1 else f"{moved.n_moved} rows"
+    assert words.side_lines(moved, "MI", "healthy")[1:] == [f"    moves {count} filed under healthy: {names}"]
+
+
+def test_rows_that_move_both_ways():
+    both = bound(LOWER, rows_of_x=[3], ids_of_x=["q"], file_rows_of_x=[4], ids=["a", "b"], file_rows=[7, 15])
+    assert words.side_lines(both, "MI", "healthy")[1:] == [
+        "    moves 2 rows filed under healthy: a (row 7), b (row 15)",
+        "    moves 1 row filed under MI: q (row 4)",
+    ]
+
+
+def test_no_line_is_longer_than_a_hundred_columns():
+    ids = [f"patient-with-a-long-name-{i}" for i in range(30)]
+    long = result(
+        lower=bound(LOWER, rows=list(range(30)), ids=ids),
+        name_y="healthy volunteers of the second hospital",
+        n_moved_of_x=5,
+    )
+    lines = long.summary().splitlines()
+    assert max(map(len, lines)) <= 100
+    text = " ".join(line.strip() for line in lines)
+    assert ", ".join(ids[:8]) + " and 22 more" in text
+    named = next(i for i, line in enumerate(lines) if line.startswith("    moves 30"))
+    assert lines[named + 1].startswith("      patient-with")
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        ({}, "Method s-sd; kernel"),
+        (
+            {"n_steps": 5, "schedule": "even", "weights": "sums"},
+            "Method s-sd (n_steps=5, schedule=even); kernel",
+        ),
+        (
+            {"n_steps": None, "schedule": "paper", "weights": "means"},
+            "(schedule=paper, weights=means); kernel",
+        ),
+    ],
+)
+def test_options_that_matter(options: dict[str, Any], shown: str):
+    made = dataclasses.replace(MADE, options=options)
+    assert shown in words.settings(result(provenance=made))
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.0841, "0.084 s"), (9.87, "9.9 s"), (1234.5, "1,234 s")])
+def test_seconds(seconds: float, text: str):
+    assert f" in {text};" in words.settings(result(provenance=dataclasses.replace(MADE, seconds=seconds)))
+
+
+def test_kernel_without_bandwidth():
+    made = dataclasses.replace(MADE, kernel="linear", bandwidth=None)
+    assert "; kernel linear; " in words.settings(result(provenance=made))
+
+
+def test_group_names_cannot_break_the_terminal():
+    text = result(name_x="a\nb\x1b[31m").summary()
+    assert "\x1b" not in text
+    assert r"true 'a\nb\x1b[31m' rows" in text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.2, "20 %"), (0.035, "3.5 %"), (0.00123, "0.123 %"), (0, "0 %")]
+)
+def test_percent(share: float, text: str):
+    assert words.percent(share) == text
