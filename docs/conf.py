@@ -1,0 +1,55 @@
+"""Sphinx settings: built offline, and read offline too (no CDN, no intersphinx)."""
+
+from __future__ import annotations
+
+import mmdbounds
+
+project = "mmdbounds"
+author = "The mmdbounds developers"
+copyright = "2026, The mmdbounds developers"
+version = release = mmdbounds.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
+exclude_patterns = ["_build", "_tools", "examples"]
+templates_path = ["_templates"]
+default_role = "py:obj"  # single backticks in docstrings: a link where there is one, else code
+nitpicky = False  # no intersphinx: names of other packages have no target
+
+myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False  # the class template lists what is public
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": "/plot_",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("matplotlib",),
+    "image_srcset": ["2x"],
+    "remove_config_comments": True,
+}
+
+html_theme = "furo"
+html_title = f"mmdbounds {release}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
+html_copy_source = False
+html_show_sourcelink = False
