@@ -27,7 +27,6 @@ from mmdbounds.objective import group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.sums._engines import FusedEngine
 from mmdbounds.sums.blocked import BlockedSums
-from mmdbounds.sums.plan import block_shape
 
 ROWS = {2: 20_000, 54: 20_000, 512: 8_000}
 
@@ -43,17 +42,18 @@ def _products_only(left, right, edges, buffer):
 class ProductsOnly(FusedEngine):
     """The same strips, blocks and threads, but nothing is done with a product."""
 
-    def sums(self, left, right, columns, n_segments, symmetric):
+    def sums(self, strip, n_segments):
         """Multiply, and return zeros."""
-        _products_only(left, right, columns.edges, self._buffer(left, columns))
-        return np.zeros((len(left), n_segments)), np.zeros(len(right) if symmetric else 0)
+        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
+        _products_only(strip.left, strip.right, strip.columns.edges, buffer)
+        return np.zeros((len(strip.left), n_segments)), np.zeros(len(strip.right))
 
 
 def ours(Z, bandwidth, dtype, engine=None):
     meter = Meter()
     sums = BlockedSums(Z, RBF(bandwidth), dtype=dtype, meter=meter)
     if engine is not None:
-        sums._engine = engine(Z, RBF(bandwidth), dtype, block_shape(dtype)[1])
+        sums._engine = engine(Z, RBF(bandwidth), dtype)
 
     def run():
         meter.n_pairs = 0

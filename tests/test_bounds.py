@@ -40,7 +40,7 @@ def test_bounds_derived_by_hand():
     assert result.is_certified
     assert result.interval[0] < 1.0
     assert result.interval[1] > 4.0
-    np.testing.assert_allclose(result.interval, (1.0, 4.0), rtol=1e-11)
+    np.testing.assert_allclose(result.interval, (1.0, 4.0), rtol=1e-10)
     np.testing.assert_allclose(result.observed, 16 / 9, rtol=1e-14)
     assert result.upper.rows.tolist() == [0]
     assert result.lower.rows.tolist() == [1]
@@ -152,6 +152,46 @@ def test_large_and_small_problems_go_the_same_way(monkeypatch):
         assert other.lower.rows.tolist() == small.lower.rows.tolist()
 
 
+@pytest.mark.parametrize("outlier", [1e4, 1e8, 1e12])
+def test_one_row_far_out_changes_nothing_for_the_others(monkeypatch, outlier):
+    # Its kernel value to all others is 0, wherever it is.
+    near, far = X.copy(), X.copy()
+    near[0], far[0] = 1e3, outlier
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
+    expected, result = (mb.mmd_bounds(A, Y, 0.2, bandwidth=1.5) for A in (near, far))
+    assert result.provenance.backend == "numba"
+    assert result.upper.rows.tolist() == expected.upper.rows.tolist()
+    assert result.lower.rows.tolist() == expected.lower.rows.tolist()
+    np.testing.assert_allclose(result.interval, expected.interval, rtol=0, atol=1e-9)
+
+
+def test_refusals_come_before_the_pass_over_the_pairs(monkeypatch):
+    def no_pass(*_, **__):
+        pytest.fail("the pairs were visited")
+
+    monkeypatch.setattr("mmdbounds.problem.make_sums", no_pass)
+    with pytest.raises(MmdBoundsError, match="tries every labelling, at most 2,000,000"):
+        mb.mmd_bounds(X, Y, 0.2, method="exhaustive", at_most=True)
+    with pytest.raises(MmdBoundsError, match="takes groups of at most 2,000 rows; got 40 and 3,000"):
+        mb.mmd_bounds(X, np.zeros((3000, 2)), mb.Contamination(n_moved=1), method="exhaustive", bandwidth=1.0)
+    two_way = mb.Contamination(n_moved=2, n_moved_of_x=1)
+    with pytest.raises(MmdBoundsError, match="is for one-way misfiling"):
+        mb.mmd_bounds(X, Y, two_way, method=mb.StepwiseDominance(schedule="paper"))
+
+
+def test_warnings_point_at_the_caller():
+    with pytest.warns(mb.MmdBoundsWarning, match="duplicates") as caught:
+        mb.mmd2(np.repeat([[0.0], [1.0]], [30, 1], axis=0), np.zeros((5, 1)))
+    assert caught[0].filename == __file__
+
+
+def test_the_kernel_can_be_made_again_from_the_record():
+    made = mb.mmd_bounds(X, Y, 0.1, kernel="polynomial").provenance
+    assert (made.kernel, made.kernel_options) == ("polynomial", {"degree": 3, "gamma": 0.5, "coef0": 1.0})
+    same = mb.mmd_bounds(X, Y, 0.1, kernel=mb.Polynomial(**made.kernel_options))
+    assert same.interval == mb.mmd_bounds(X, Y, 0.1, kernel="polynomial").interval
+
+
 def test_what_the_result_says():
     result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=5))
     assert (result.n_samples_X, result.n_samples_Y, result.n_moved, result.n_moved_of_x) == (40, 60, 10, 0)
@@ -211,6 +251,13 @@ def test_names_of_rows_follow_the_rows():
             {"method": "ssd"},
             MmdBoundsError,
             r"`method` must be one of 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
+        ),
+        ({"method": ["sd"]}, MmdBoundsError, r"`method` must be one of .*; got \['sd'\]\."),
+        ({"method": mb.StepwiseDominance}, MmdBoundsError, r"Did you mean StepwiseDominance\(\)\?"),
+        (
+            {"epsilon": (0.19, 0.195)},
+            MmdBoundsError,
+            "no number of misfiled rows has a share between 0.19 and 0.195",
         ),
         ({"method": 3}, MmdBoundsError, r"`method` must be one of .*; got 3\."),
         ({"estimator": "biasd"}, MmdBoundsError, r"`estimator` must be one of .*Did you mean 'biased'\?"),

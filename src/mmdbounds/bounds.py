@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from typing import Any
 
 from mmdbounds._version import __version__
-from mmdbounds.checks import check_flag
+from mmdbounds.checks import check_flag, check_progress
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
 from mmdbounds.search import Found, Method, as_method
-from mmdbounds.sums._threads import one_blas_thread
 
 
 def mmd2(
@@ -81,6 +82,7 @@ def mmd2(
         dtype=dtype,
         working_memory=working_memory,
     )
+    check_progress(progress)
     check_sizes(Counts(0, 0, problem.p, problem.q), problem.p, problem.q, unbiased=estimator == "unbiased")
     with Meter(problem.n_pairs, show=progress) as meter:
         return observed_mmd2(problem.one_pass(meter), estimator)
@@ -150,6 +152,7 @@ def mmd_bounds(
     started = time.perf_counter()
     search = as_method(method)
     at_most = check_flag(at_most, "at_most")
+    check_progress(progress)
     contamination = as_contamination(epsilon)
     problem = pose(
         X,
@@ -165,11 +168,12 @@ def mmd_bounds(
     admissible = contamination.admissible(p, q, at_most=at_most)
     for counts in (Counts(0, 0, p, q), *admissible):
         check_sizes(counts, p, q, unbiased=estimator == "unbiased")
+        search.check(counts, p, q, problem.working_memory)
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
-    with one_blas_thread(), Meter(problem.n_pairs + columns, show=progress) as meter:
+    with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)
         lower, upper = (_extreme(search, problem, totals, admissible, side) for side in ("lower", "upper"))
-    largest = max(admissible, key=lambda c: c.n_moved)
+    largest, fewest = max(admissible, key=lambda c: c.n_moved), admissible[0].n_moved
     return BoundsResult(
         lower=_named(lower, "lower", problem),
         upper=_named(upper, "upper", problem),
@@ -178,7 +182,9 @@ def mmd_bounds(
         n_samples_Y=q,
         n_moved=largest.n_moved,
         n_moved_of_x=max(c.n_moved_of_x for c in admissible),
-        n_moved_range=(admissible[0].n_moved, largest.n_moved) if contamination.is_range else None,
+        n_moved_range=(fewest, largest.n_moved)
+        if contamination.is_range and fewest < largest.n_moved
+        else None,
         at_most=at_most,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=largest.n_moved / q,
@@ -195,11 +201,22 @@ def _extreme(
 
     What is proved must hold for every count, so it is the most extreme proof, if all counts have one.
     """
-    found = [search.search(totals, c, problem.estimator, side, problem.working_memory) for c in admissible]
-    extreme = min if side == "lower" else max
-    best = extreme(found, key=lambda f: f.value)
-    proofs = [f.certified for f in found if f.certified is not None]
-    return dataclasses.replace(best, certified=extreme(proofs) if len(proofs) == len(found) else None)
+    sign = 1.0 if side == "lower" else -1.0
+    best: Found | None = None
+    proof: float | None = sign * math.inf
+    for counts in admissible:
+        found = search.search(totals, counts, problem.estimator, side)
+        if best is None or sign * found.value < sign * best.value:
+            best = found
+        proof = (
+            None
+            if proof is None or found.certified is None
+            else sign * min(sign * proof, sign * found.certified)
+        )
+    if best is None:
+        msg = "no count of misfiled rows to search"
+        raise MmdBoundsError(msg)
+    return dataclasses.replace(best, certified=proof)
 
 
 def _named(found: Found, side: Side, problem: Problem) -> Bound:
@@ -227,6 +244,7 @@ def _provenance(
         method=search.name,
         options=search.options(),
         kernel=problem.kernel.name,
+        kernel_options=problem.kernel.options(),
         bandwidth=problem.kernel.length,
         estimator=problem.estimator,
         backend=totals.sums.backend,

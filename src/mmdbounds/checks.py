@@ -12,6 +12,11 @@ import numpy as np
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
 
 
+def is_number(value: Any) -> bool:
+    """Return whether `value` is a real number, and not True or False."""
+    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+
+
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of `options`."""
     if not isinstance(value, str) or value not in options:
@@ -23,7 +28,7 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
 
 def check_share(value: Any, name: str) -> float:
     """Return `value` as a share in [0, 1)."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
+    if not is_number(value):
         msg = f"`{name}` must be a number in [0, 1); got {value!r}."
         raise MmdBoundsError(msg)
     share = float(value)
@@ -50,9 +55,15 @@ def check_flag(value: Any, name: str) -> bool:
     return bool(value)
 
 
+def check_progress(value: Any) -> None:
+    """Refuse anything but True, False and None."""
+    if value is not None:
+        check_flag(value, "progress")
+
+
 def check_memory(value: Any) -> float:
     """Return a budget in MiB."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 1 <= float(value) < math.inf:
+    if not is_number(value) or not 1 <= float(value) < math.inf:
         msg = f"`working_memory` must be a number of MiB from 1; got {value!r}."
         raise MmdBoundsError(msg)
     return float(value)

@@ -128,7 +128,7 @@ class Contamination:
         return _sized(*self._numbers(p, q), p, q)
 
     def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
-        """Return every admissible pair of counts, the largest last.
+        """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
         With `at_most` all counts whose shares are no larger; for an interval of shares all
         counts whose share lies in it. Otherwise just one.
@@ -139,7 +139,13 @@ class Contamination:
         first = 0
         if not at_most and isinstance(self.x_in_y, tuple):
             low = self.x_in_y[0]
-            first = min(math.ceil(low * p / (1 - low) - SLACK), largest.n_moved)
+            first = math.ceil(low * p / (1 - low) - SLACK)
+            if first > largest.n_moved:
+                msg = (
+                    f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g} "
+                    f"of the true X when {p} rows are filed under it. Give a wider interval."
+                )
+                raise MmdBoundsError(msg)
         if not self.is_two_way:
             return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
         return self._pairs(p, q)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.checks import is_number
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 
 Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix"]
@@ -56,6 +57,10 @@ class Kernel:
         """The bandwidth, `None` for a kernel that has none."""
         return None
 
+    def options(self) -> dict[str, float | str]:
+        """Return what else there is to know to make the kernel again, as plain data."""
+        return {}
+
 
 class PairKernel(Kernel, ABC):
     """A kernel that is a formula on one number per pair."""
@@ -65,6 +70,10 @@ class PairKernel(Kernel, ABC):
         """Return k for the pair numbers `t` (see `geometry`)."""
 
 
+SMALLEST_BANDWIDTH = 1e-100
+"""Squares of bandwidths from here to its inverse are ordinary numbers."""
+
+
 @dataclass(frozen=True)
 class _WithBandwidth(PairKernel):
     """A kernel of the distance divided by `bandwidth`."""
@@ -72,8 +81,13 @@ class _WithBandwidth(PairKernel):
     bandwidth: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.bandwidth, int | float | np.number) and 0 < self.bandwidth < math.inf):
+        if not is_number(self.bandwidth) or not 0 < self.bandwidth < math.inf:
             msg = f"`bandwidth` must be a positive finite number; got {self.bandwidth!r}."
+            raise MmdBoundsError(msg)
+        if not SMALLEST_BANDWIDTH <= self.bandwidth <= 1 / SMALLEST_BANDWIDTH:
+            msg = (
+                f"`bandwidth` must be between 1e-100 and 1e+100; got {self.bandwidth:g}. Rescale the columns."
+            )
             raise MmdBoundsError(msg)
         object.__setattr__(self, "bandwidth", float(self.bandwidth))
 
@@ -156,7 +170,8 @@ class Laplacian(_WithBandwidth):
 class Linear(PairKernel):
     r"""Linear kernel, :math:`a \cdot b`: the MMD is the distance of the two means.
 
-    Rows are centred at the pooled mean first, which changes no MMD.
+    Rows are centred at the pooled mean first, which changes no MMD. It can change which rows S-SD
+    moves, because the gradient before the last step depends on the origin.
     """
 
     name: ClassVar[str] = "linear"
@@ -190,10 +205,10 @@ class Polynomial(PairKernel):
         if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):
             msg = f"`degree` must be a whole number from 1; got {self.degree!r}."
             raise MmdBoundsError(msg)
-        if self.gamma is not None and not 0 < self.gamma < math.inf:
+        if self.gamma is not None and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
             msg = f"`gamma` must be a positive finite number or None; got {self.gamma!r}."
             raise MmdBoundsError(msg)
-        if not 0 <= self.coef0 < math.inf:
+        if not is_number(self.coef0) or not 0 <= self.coef0 < math.inf:
             msg = f"`coef0` must be finite and at least 0, or the kernel is not definite; got {self.coef0!r}."
             raise MmdBoundsError(msg)
 
@@ -202,8 +217,12 @@ class Polynomial(PairKernel):
         """Infinite."""
         return math.inf
 
+    def options(self) -> dict[str, float | str]:
+        """Return degree, gamma and coef0."""
+        return {"degree": self.degree, "gamma": float(self.gamma or 0.0), "coef0": float(self.coef0)}
+
     def value(self, t: Floats) -> Floats:
-        """Return k for inner products `t` (of rows already multiplied by the root of `gamma`)."""
+        """Return k for inner products `t` of rows that were multiplied by the root of `gamma`."""
         return (t + self.coef0) ** self.degree
 
 
@@ -234,6 +253,10 @@ class FunctionKernel(Kernel):
     def upper_bound(self) -> float:
         """Unknown, hence infinite."""
         return math.inf
+
+    def options(self) -> dict[str, float | str]:
+        """Return the name of the function."""
+        return {"function": getattr(self.function, "__qualname__", type(self.function).__name__)}
 
 
 @dataclass(frozen=True)

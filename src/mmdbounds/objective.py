@@ -19,11 +19,13 @@ move are needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.contamination import Counts
+from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
@@ -54,15 +56,21 @@ class GroupSums:
     to_y: Float64s
     diagonal: Float64s
 
-    @property
-    def largest_diagonal(self) -> float:
-        """The scale of the kernel: its largest diagonal entry."""
-        return float(np.abs(self.diagonal).max())
+    @cached_property
+    def scale(self) -> float:
+        """The size of kernel values: the largest on the diagonal, or the largest mean if it is 0 there."""
+        means = (self.diagonal, self.to_x / self.p, self.to_y / self.q)
+        return max(float(np.abs(values).max()) for values in means)
 
     @property
-    def tolerance(self) -> float:
-        """Differences of mean kernel values below this are rounding."""
-        return self.sums.rounding * self.largest_diagonal
+    def tie_width(self) -> float:
+        """Mean kernel values that differ by less are tied."""
+        return self.sums.tie_width * self.scale
+
+    @property
+    def margin(self) -> float:
+        """How far rounding can move a squared MMD, which is three means with weights 1, 1 and 2."""
+        return 4 * self.sums.rounding * self.scale
 
 
 def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
@@ -72,6 +80,9 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     labels[:p, 0] = 1.0
     labels[p:, 1] = 1.0
     totals = sums.apply(everyone, everyone, labels)
+    if not np.isfinite(totals).all():
+        msg = "the sums of kernel values are not finite. Rescale the columns, or choose another `kernel`."
+        raise DataError(msg)
     return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), sums.diagonal(everyone))
 
 
@@ -89,6 +100,8 @@ class Quadratic:
         the sizes are those after the move.
     sign
         +1 for rows of Y (they enter X when they move), -1 for rows of X.
+    tie_width
+        Entries of the gradient that differ by less are tied.
     """
 
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
@@ -106,7 +119,7 @@ class Quadratic:
         means = totals.to_x / (n_x - o) - totals.to_y / (n_y - o)
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
         self.value_as_filed = self._three_means(o)
-        self.tolerance = slope * totals.tolerance
+        self.tie_width = slope * totals.tie_width
 
     def _three_means(self, o: int) -> float:
         t, p = self.totals, self.totals.p

@@ -41,14 +41,14 @@ class Provenance:
     ----------
     method, options
         Name and options of the search.
-    kernel, bandwidth
-        Name of the kernel and its length, `None` for a kernel that has none.
+    kernel, kernel_options, bandwidth
+        Name of the kernel, its options (degree, ...) and its length, `None` for a kernel that has none.
     estimator
         ``"unbiased"`` (U-statistic) or ``"biased"`` (V-statistic).
     backend, device, dtype
         Where the pairs were computed, and in which precision.
     seed
-        Seed of everything random.
+        Seed of a random search; `None` where nothing is left to chance.
     n_pairs
         Kernel values computed.
     seconds
@@ -62,6 +62,7 @@ class Provenance:
     method: str
     options: Mapping[str, Any]
     kernel: str
+    kernel_options: Mapping[str, Any] = field(default_factory=dict)
     bandwidth: float | None
     estimator: Estimator
     backend: str
@@ -176,12 +177,13 @@ class BoundsResult:
         Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
         With `at_most` (or an interval of shares) the largest numbers considered.
     n_moved_range
-        Smallest and largest number of misfiled rows of Y considered, where there was more than
-        one: with `at_most`, and for an interval of shares. Otherwise `None`.
+        For an interval of shares the smallest and largest number of misfiled rows of Y considered,
+        if they differ. Otherwise `None`.
     at_most
         Whether every smaller number of misfiled rows was considered too.
     epsilon
-        Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``.
+        Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
+        where several counts were considered, the largest share.
     share_of_y
         Share of the rows of Y that are misfiled, ``n_moved / n_samples_Y``.
     name_x, name_y

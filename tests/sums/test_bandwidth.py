@@ -57,6 +57,16 @@ def test_many_duplicates_fall_back_to_the_other_distances_with_a_warning(far):
     np.testing.assert_allclose(median, 5.0, rtol=1e-9)
 
 
+def test_duplicates_are_seen_with_many_columns_too(monkeypatch):
+    monkeypatch.setattr("mmdbounds.sums.pairs.DIFFERENCES_LIMIT", 1e4)
+    rng = np.random.default_rng(5)
+    Z = np.tile(rng.normal(size=(1, 400)), (160, 1))
+    Z[-30:] += rng.normal(size=(30, 400))
+    with pytest.warns(BandwidthWarning, match="duplicates"):
+        median = median_distance(Z)
+    assert 15 < median < 25  # a duplicate and another row are about 20 apart
+
+
 def test_equal_rows_are_an_error():
     with pytest.raises(DataError, match="all rows are equal, so there is no bandwidth"):
         mb.mmd2(np.ones((4, 2)), np.ones((5, 2)))

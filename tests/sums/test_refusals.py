@@ -49,10 +49,62 @@ def test_squared_norms_that_overflow_float32():
 
 
 def test_values_that_overflow_float64():
-    with pytest.raises(DataError, match="overflow float64"):
+    with pytest.raises(
+        MmdBoundsError, match=r"between 1e-100 and 1e\+100; got .*e\+200\. Rescale the columns"
+    ):
         mb.mmd2(X * 1e200, Y * 1e200)
+    with pytest.raises(DataError, match="overflow float64"):
+        mb.mmd2(X * 1e200, Y * 1e200, bandwidth=1.0)
     with pytest.raises(DataError, match="not finite"):
         mb.mmd2(X * 1e200, Y * 1e200, kernel="linear")
+
+
+@pytest.mark.parametrize(
+    ("factor", "options"),
+    [
+        (1e25, {"kernel": "linear", "dtype": "float32"}),
+        (1e200, {"kernel": "linear"}),
+        (1e8, {"kernel": mb.Polynomial(5), "dtype": "float32"}),
+        (1e25, {"bandwidth": 1.0, "dtype": "float32"}),
+        (1e200, {"bandwidth": 1.0}),
+    ],
+)
+@pytest.mark.parametrize("small_rows", [4096, 10])
+def test_overflow_is_refused_for_few_rows_and_for_many(monkeypatch, small_rows, factor, options):
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", small_rows)
+    with pytest.raises(DataError, match=r"overflow float|not finite"):
+        mb.mmd2(X * factor, Y * factor, **options)
+
+
+def test_tiny_values_are_not_taken_for_equal():
+    np.testing.assert_allclose(mb.mmd2(X * 1e-90, Y * 1e-90), mb.mmd2(X, Y), rtol=1e-12)
+    with pytest.raises(MmdBoundsError, match="Rescale the columns"):
+        mb.mmd2(X * 1e-170, Y * 1e-170)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"kernel": mb.RBF}, r"got the class RBF\. Did you mean RBF\(\.\.\.\)\?"),
+        ({"bandwidth": 1e-170}, "between 1e-100 and 1e"),
+        ({"bandwidth": 1e155}, "between 1e-100 and 1e"),
+        ({"bandwidth": True}, r"`bandwidth` must be a positive finite number; got True"),
+        ({"bandwidth": np.array([1.0, 2.0])}, "`bandwidth` must be a positive finite number"),
+        ({"progress": "no"}, r"`progress` must be True or False; got 'no'"),
+    ],
+)
+def test_slips_that_would_raise_something_else(options, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.mmd2(X, Y, **options)
+
+
+def test_kernel_options_are_checked():
+    with pytest.raises(MmdBoundsError, match="`gamma` must be a positive finite number or None; got 'scale'"):
+        mb.Polynomial(gamma="scale")
+    with pytest.raises(MmdBoundsError, match=r"`degree` must be a whole number from 1; got 2\.5"):
+        mb.Polynomial(degree=2.5)
+    with pytest.raises(MmdBoundsError, match="`coef0` must be finite and at least 0"):
+        mb.Polynomial(coef0=-1)
 
 
 def test_precomputed_matrices_are_checked():

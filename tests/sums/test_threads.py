@@ -1,5 +1,7 @@
 """Threads: no order, no number of them and no error may leave a trace."""
 
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -27,6 +29,28 @@ def test_blas_is_held_to_one_thread_and_let_go_by_the_last_user():
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
+
+
+def test_blas_is_held_in_the_first_call_of_a_process():
+    # SciPy's BLAS is loaded with the compiled code, after the first limit could have been set.
+    code = """
+import numpy as np, mmdbounds as mb
+from threadpoolctl import threadpool_info
+from mmdbounds.sums import _engines
+seen = []
+real = _engines.FusedEngine.sums
+def spy(self, *arguments):
+    seen.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})
+    return real(self, *arguments)
+_engines.FusedEngine.sums = spy
+rng = np.random.default_rng(0)
+mb.mmd_bounds(rng.normal(size=(2300, 2)), rng.normal(size=(2300, 2)), 0.01)
+print(set().union(*seen))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert done.stdout.strip() == "{1}"
 
 
 def test_calls_from_several_threads_at_once_agree():

@@ -51,6 +51,7 @@ SELECTIONS = {
     "rows, slice": (np.array([50, 2, 2, 31]), slice(20, N)),
     "slice, rows": (slice(20, N), np.array([1, 0, 56])),
     "rows, rows": (np.array([9, 8, 7]), np.array([7, 30])),
+    "steps, from the end": (slice(50, 3, -4), slice(-20, None)),
     "none, all": (np.array([], dtype=np.intp), slice(0, N)),
     "all, none": (slice(0, N), np.array([], dtype=np.intp)),
 }
@@ -160,12 +161,30 @@ def test_half_of_a_symmetric_matrix_is_computed_once():
     assert meter.n_pairs == 400 * 399
 
 
-def test_duplicates_have_distance_zero_on_the_diagonal_only_by_construction():
-    # Far away and with a tiny bandwidth a product cannot see that a row is at distance 0 from itself.
-    Z = np.random.default_rng(0).normal(size=(60, 3)) * 1e3
-    sums = BlockedSums(Z, kernels.RBF(1e-2), block=(16, 16))
-    result = sums.apply(slice(0, 60), slice(0, 60), np.ones(60))
-    np.testing.assert_array_equal(result, np.ones(60))
+@pytest.mark.parametrize("working_memory", [1024, 0.001])  # half of the matrix, or all of it
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_row_is_at_distance_zero_from_itself(monkeypatch, working_memory, dtype, compiled):
+    # A product of rows far from the centre cannot see that.
+    Z = np.random.default_rng(0).normal(size=(60, 3)) * (1e3 if dtype == "float64" else 5.0)
+    length = 1e-5 if dtype == "float64" else 0.3
+    monkeypatch.setattr(_engines, "numba_is_there", lambda: compiled)
+    sums = BlockedSums(Z, kernels.RBF(length), dtype=dtype, block=(16, 7), working_memory=working_memory)
+    everyone, some = slice(0, 60), np.array([50, 3, 17])
+    K = sums.block(everyone, everyone)
+    np.testing.assert_array_equal(np.diag(K), np.ones(60))
+    np.testing.assert_array_equal(sums.block(some, everyone)[np.arange(3), some], np.ones(3))
+    np.testing.assert_array_equal(sums.block(everyone, some)[some, np.arange(3)], np.ones(3))
+    np.testing.assert_array_equal(np.diag(sums.apply(everyone, everyone, np.eye(60))), np.ones(60))
+    tolerance = 1e-14 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(sums.apply(everyone, everyone, np.ones(60)), K.sum(axis=1), rtol=tolerance)
+    np.testing.assert_allclose(sums.apply(everyone, some, np.ones(3)), K[:, some].sum(axis=1), rtol=tolerance)
+
+
+def test_neighbours_far_out_never_have_a_value_above_one():
+    Z = np.random.default_rng(0).normal(size=(500, 3)) * 1e3
+    values = BlockedSums(Z, kernels.RBF(1e-6)).block(slice(0, 500), slice(0, 500))
+    assert values.max() == 1.0
 
 
 def test_laws_of_the_plan():

@@ -18,9 +18,12 @@ METHODS: dict[str, Method] = {
 
 def as_method(method: str | Method) -> Method:
     """Return the search that `method` names or is."""
+    if isinstance(method, type):
+        msg = f"`method` must be a name or a method object; got a class. Did you mean {method.__name__}()?"
+        raise MmdBoundsError(msg)
     if not isinstance(method, str) and hasattr(method, "search"):
         return method
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         hint = did_you_mean(method, METHODS) if isinstance(method, str) else ""
         known = ", ".join(map(repr, METHODS))
         msg = f"`method` must be one of {known} or a method object; got {method!r}.{hint}"

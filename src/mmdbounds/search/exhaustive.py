@@ -17,7 +17,10 @@ from mmdbounds.results import Estimator, Side
 from mmdbounds.search.found import Found
 
 MOST_LABELLINGS = 2_000_000
-CHUNK = 8192
+MOST_ROWS = 2_000
+"""Rows of a group: a matrix of their kernel values is kept, and a chunk of labellings marks each row."""
+
+CHUNK = 2048
 
 
 @dataclass(frozen=True)
@@ -30,44 +33,58 @@ class Exhaustive:
         """Return the options as plain data, for the record: there are none."""
         return {}
 
-    def search(
-        self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side, working_memory: float
-    ) -> Found:
-        """Return the extreme of all labellings."""
-        n_labellings = math.comb(totals.q, counts.n_moved) * math.comb(totals.p, counts.n_moved_of_x)
+    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+        """Refuse, before the work, counts with too many labellings or rows."""
+        n_labellings = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
         if n_labellings > MOST_LABELLINGS:
             msg = (
                 f"`method='exhaustive'` tries every labelling, at most {MOST_LABELLINGS:,}; "
                 f"here there are {_readable(n_labellings)}. Use method='s-sd'."
             )
             raise MmdBoundsError(msg)
-        labelling = Labelling(Quadratic(totals, counts, estimator))
+        if counts.n_moved + counts.n_moved_of_x and max(p, q) > MOST_ROWS:
+            msg = (
+                f"`method='exhaustive'` takes groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}. "
+                "Use method='s-sd'."
+            )
+            raise MmdBoundsError(msg)
+
+    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
+        """Return the extreme of all labellings."""
+        f = Quadratic(totals, counts, estimator)
+        labelling = Labelling(f)
         outwards = 1.0 if side == "upper" else -1.0
-        labelling.move(_best(labelling, outwards))
-        value = labelling.value()
+        rows, gain, n_labellings = _best(labelling, outwards)
+        labelling.move(rows)
         return Found(
-            value,
+            labelling.value(),
             labelling.rows_of_y(),
             labelling.rows_of_x(),
-            status=f"all {n_labellings:,} labellings tried",
-            certified=value + outwards * totals.tolerance,  # nothing lies beyond but for rounding
+            status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
+            certified=f.value_as_filed + outwards * (gain + totals.margin),  # nothing beyond but rounding
         )
 
 
-def _best(labelling: Labelling, towards: float) -> Indices:
-    """Return the movers (places among the active rows) with the extreme value; the first one on ties."""
+def _best(labelling: Labelling, outwards: float) -> tuple[Indices, float, int]:
+    """Return the movers with the extreme value (places among the active rows), it, and how many were tried.
+
+    Of labellings whose values differ by rounding only the first one is returned.
+    """
     f, sign = labelling.quadratic, labelling.sign
+    if not (f.counts.n_moved or f.counts.n_moved_of_x):
+        return np.empty(0, dtype=np.intp), 0.0, 1
     linear = sign * f.gradient_as_filed[labelling.active]
     signed = sign[:, None] * f.totals.sums.block(labelling.active, labelling.active) * sign
-    best, rows = -math.inf, np.empty(0, dtype=np.intp)
+    extreme, chosen, rows, tried = -math.inf, -math.inf, np.empty(0, dtype=np.intp), 0
     for movers in _chunks(labelling):
         t = movers.astype(np.float64)
-        gains = towards * (t @ linear + f.c * np.einsum("ij,ij->i", t @ signed, t))
-        # The earlier of two labellings that differ by rounding only.
-        place = int(np.argmax(gains >= gains.max() - f.tolerance))
-        if gains[place] > best + f.tolerance:
-            best, rows = float(gains[place]), np.flatnonzero(movers[place])
-    return rows
+        gains = outwards * (t @ linear + f.c * np.einsum("ij,ij->i", t @ signed, t))
+        tried += len(gains)
+        extreme = max(extreme, float(gains.max()))
+        place = int(np.argmax(gains >= gains.max() - f.tie_width))
+        if gains[place] > chosen + f.tie_width:
+            chosen, rows = float(gains[place]), np.flatnonzero(movers[place])
+    return rows, extreme, tried
 
 
 def _chunks(labelling: Labelling) -> Iterator[Mask]:

@@ -30,9 +30,11 @@ class Method(Protocol):
         """The name under which `mmd_bounds(method=...)` knows it."""
         ...
 
-    def search(
-        self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side, working_memory: float
-    ) -> Found:
+    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+        """Refuse, before the work, counts that this method cannot do."""
+        ...
+
+    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the extreme of one side for one pair of counts."""
         ...
 

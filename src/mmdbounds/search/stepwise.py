@@ -16,7 +16,7 @@ import numpy as np
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
+from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.ahead import ColumnsAhead
 from mmdbounds.search.found import Found
@@ -69,23 +69,24 @@ class StepwiseDominance:
         most = max(counts.n_moved, counts.n_moved_of_x)
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
-    def search(
-        self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side, working_memory: float
-    ) -> Found:
+    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+        """Refuse, before the work, counts that this method cannot do."""
+        if self.schedule == "paper" and counts.n_moved_of_x:
+            msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
+            raise MmdBoundsError(msg)
+
+    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
         towards = 1.0 if side == "upper" else -1.0
         steps = self.steps_for(counts)
         if self.schedule == "paper" and steps:
             return self._printed(totals, counts, estimator, side)
         labelling = Labelling(Quadratic(totals, counts, estimator))
-        _move_evenly(labelling, steps, towards, kept_columns(len(labelling.sign), working_memory))
+        _move_evenly(labelling, steps, towards)
         status = f"{steps} step{'' if steps == 1 else 's'}"
         return Found(labelling.value(), labelling.rows_of_y(), labelling.rows_of_x(), status=status)
 
     def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
-        if counts.n_moved_of_x:
-            msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
-            raise MmdBoundsError(msg)
         steps = self.steps_for(counts)
         rows = _printed_rows(totals, counts, steps, side, means=self.weights == "means")
         resized = Counts(len(rows), 0, totals.p + len(rows), totals.q - len(rows))
@@ -103,10 +104,11 @@ class StepwiseDominance:
         )
 
 
-def _move_evenly(labelling: Labelling, steps: int, towards: float, most_columns: int) -> None:
+def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
     """Move floor(m s / S) rows by step s, the most extreme gradients first."""
-    counts, tolerance = labelling.quadratic.counts, labelling.quadratic.tolerance
-    ahead = ColumnsAhead(labelling, most_columns)
+    counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
+    memory = labelling.quadratic.totals.sums.working_memory
+    ahead = ColumnsAhead(labelling, kept_columns(len(labelling.sign), memory))
     if steps == counts.n_moved and not counts.n_moved_of_x:
         _move_one_by_one(labelling, ahead, towards)
         return
@@ -116,9 +118,9 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float, most_columns:
             m * s // steps - m * (s - 1) // steps for m in (counts.n_moved, counts.n_moved_of_x)
         )
         scores = towards * labelling.sign * labelling.gradient()
-        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tolerance)
+        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
         if quota_x:
-            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tolerance), rows])
+            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
         if len(rows) < FEW:
             labelling.move(rows, labelling.sign[rows] @ ahead.columns_of(rows, scores))
         else:
@@ -132,10 +134,10 @@ def _move_one_by_one(labelling: Labelling, ahead: ColumnsAhead, towards: float) 
     left = f.counts.n_moved
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
-        first = np.flatnonzero(scores >= scores.max() - f.tolerance)[:1]
+        first = np.flatnonzero(scores >= scores.max() - f.tie_width)[:1]
         ahead.fetch(first, scores)
         rows, shift = take_one_by_one(
-            scores, ahead.place, ahead.columns, 2 * f.c * towards, left, f.tolerance, compiled=compiled
+            scores, ahead.place, ahead.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
         )
         labelling.move(rows, shift)
         left -= len(rows)
@@ -154,8 +156,8 @@ def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, 
         size_x, size_y = (p + n_moved, q - n_moved) if means else (1, 1)
         witness = weight_x * to_x / size_x - weight_y * to_y / size_y
         # Rounding of a witness made of sums grows with the number of terms.
-        tolerance = totals.tolerance * (1.0 if means else p + q)
-        batch = _quantile_rows(witness, level, ~moved, side, tolerance)
+        tie_width = totals.tie_width * (1.0 if means else p + q)
+        batch = _quantile_rows(witness, level, ~moved, side, tie_width)
         if n_moved + len(batch) >= q:
             msg = f"the quantiles of `schedule='paper'` would move all {q} rows of `Y`. Use schedule='even'."
             raise MmdBoundsError(msg)
@@ -169,9 +171,9 @@ def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, 
 def _quantile_rows(
     witness: Float64s,
     level: Fraction,
-    eligible: np.ndarray[Any, np.dtype[np.bool_]],
+    eligible: Mask,
     side: Side,
-    tolerance: float,
+    tie_width: float,
 ) -> Indices:
     """Return the rows beyond the quantile inf{f : level < CDF(f)}, ties included.
 
@@ -179,5 +181,5 @@ def _quantile_rows(
     """
     n = int(np.count_nonzero(eligible))
     if side == "upper":
-        return at_least(witness, max(math.ceil(level * n), 1), eligible, tolerance)
-    return at_least(-witness, min(math.floor(level * n) + 1, n), eligible, tolerance)
+        return at_least(witness, max(math.ceil(level * n), 1), eligible, tie_width)
+    return at_least(-witness, min(math.floor(level * n) + 1, n), eligible, tie_width)

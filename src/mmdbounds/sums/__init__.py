@@ -12,9 +12,10 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
+from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.matrix import MatrixSums
-from mmdbounds.sums.pairs import check_function, kernel_matrix
+from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
 from mmdbounds.sums.points import prepare
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
@@ -35,14 +36,14 @@ def make_sums(
     are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix.
     """
     if isinstance(kernel, Precomputed):
-        return MatrixSums(_checked_matrix(Z), meter=meter)
+        return MatrixSums(_checked_matrix(Z), working_memory=working_memory, meter=meter)
     if isinstance(kernel, FunctionKernel):
         check_function(kernel, Z)
     if plan.matrix_fits(len(Z), working_memory):
-        if dtype == "float32" and kernel.geometry == "distance2":
+        if dtype == "float32" and kernel.geometry in BY_PRODUCT:
             prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
         K, rounding = kernel_matrix(Z, kernel)
-        return MatrixSums(K, rounding=rounding, meter=meter)
+        return MatrixSums(K, rounding=rounding, working_memory=working_memory, meter=meter)
     return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
 
 
@@ -57,4 +58,4 @@ def _checked_matrix(K: Float64s) -> Float64s:
     if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
         msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
         raise MmdBoundsError(msg)
-    return K
+    return symmetrised(K)

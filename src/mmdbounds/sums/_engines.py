@@ -1,6 +1,6 @@
 """How one strip of the kernel matrix is computed: compiled where numba is there, else in NumPy.
 
-An engine turns a selection of pooled rows into factors (`left`, `right`) and a pair of them
+An engine turns a selection of pooled rows into factors (`left`, `right`) and a strip of them
 into sums, products or values. Which strips there are, in which thread and in which order
 their sums are added, is decided in `mmdbounds.sums.blocked`.
 """
@@ -8,6 +8,7 @@ their sums are added, is decided in `mmdbounds.sums.blocked`.
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,7 +17,6 @@ from numpy.typing import NDArray
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.sums.pairs import function_block, l1_distances
 from mmdbounds.sums.plan import Columns
-from mmdbounds.sums.plan import columns as cut_columns
 from mmdbounds.sums.points import Points, kernel_rows, prepare
 from mmdbounds.sums.protocol import Float64s, Rows
 
@@ -26,38 +26,55 @@ BY_PRODUCT = ("distance2", "inner", "cosine")
 """Geometries that a matrix product serves; the others are computed in float64 whatever was asked."""
 
 
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Some rows of the kernel matrix against many columns.
+
+    Attributes
+    ----------
+    left, right
+        Factors of the rows and of the columns.
+    same
+        For each row the column that is the same pooled row, -1 if there is none: a row's distance
+        to itself is 0 exactly, which a product would miss by rounding.
+    columns
+        How the columns are cut into blocks.
+    symmetric
+        Whether the first block is the square on the diagonal of a symmetric matrix, whose other half is
+        to be had from column sums.
+    """
+
+    left: Factors
+    right: Factors
+    same: NDArray[np.intp]
+    columns: Columns
+    symmetric: bool = False
+
+
 class Engine(Protocol):
     """What `BlockedSums` asks of a strip."""
 
     dtype: str
     spread: float
+    typical_spread: float
 
     def left(self, rows: Rows) -> Factors:
-        """Return the strip's rows, ready to be multiplied."""
+        """Return the factors of a strip's rows."""
         ...
 
     def right(self, rows: Rows) -> Factors:
-        """Return the strip's columns, ready to be multiplied."""
+        """Return the factors of a strip's columns."""
         ...
 
-    def sums(
-        self, left: Factors, right: Factors, columns: Columns, n_segments: int, symmetric: bool
-    ) -> tuple[Float64s, Float64s]:
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
         """Return the row sums for each segment, and the column sums beyond the diagonal."""
         ...
 
-    def products(
-        self,
-        left: Factors,
-        right: Factors,
-        columns: Columns,
-        weights: tuple[Float64s, Float64s],
-        symmetric: bool,
-    ) -> tuple[Float64s, Float64s]:
-        """Return strip @ weights[1], and strip.T @ weights[0] beyond the diagonal."""
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """Return strip @ theirs, and strip.T @ mine beyond the diagonal."""
         ...
 
-    def block(self, left: Factors, right: Factors, out: Float64s) -> None:
+    def block(self, strip: Strip, out: Float64s) -> None:
         """Write the kernel values to `out`."""
         ...
 
@@ -65,15 +82,15 @@ class Engine(Protocol):
 class FusedEngine:
     """Strips in compiled code, for every kernel that a matrix product serves."""
 
-    def __init__(self, Z: Float64s, kernel: Kernel, dtype: str, width: int) -> None:
+    def __init__(self, Z: Float64s, kernel: Kernel, dtype: str) -> None:
         from mmdbounds.sums import _fused
 
         self._code = _fused
         self._points: Points = prepare(Z, kernel, dtype)
-        self._parameters = _fused.parameters(kernel, dtype)
+        self._parameters = _fused.parameters(kernel, dtype, self._points.spread)
         self.dtype = dtype
-        self._width = width
         self.spread = self._points.spread
+        self.typical_spread = self._points.typical_spread
 
     def left(self, rows: Rows) -> Factors:
         """Return left-hand factors."""
@@ -83,41 +100,28 @@ class FusedEngine:
         """Return right-hand factors (a view where `rows` is a slice)."""
         return np.ascontiguousarray(self._points.right[rows])
 
-    def sums(
-        self, left: Factors, right: Factors, columns: Columns, n_segments: int, symmetric: bool
-    ) -> tuple[Float64s, Float64s]:
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
         """See `Engine`."""
-        row_sums = np.zeros((n_segments, len(left)))
-        column_sums = np.zeros(len(right) if symmetric else 0)
-        where = (columns.edges, columns.segment, symmetric, *self._parameters)
-        self._code.strip_sums(left, right, *where, self._buffer(left, columns), row_sums, column_sums)
+        row_sums = np.zeros((n_segments, len(strip.left)))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        self._code.strip_sums(*self._arguments(strip), strip.columns.segment, row_sums, column_sums)
         return row_sums.T, column_sums
 
-    def products(
-        self,
-        left: Factors,
-        right: Factors,
-        columns: Columns,
-        weights: tuple[Float64s, Float64s],
-        symmetric: bool,
-    ) -> tuple[Float64s, Float64s]:
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
         """See `Engine`."""
-        n_columns = weights[1].shape[1]
-        row_sums = np.zeros((len(left), n_columns))
-        column_sums = np.zeros((len(right) if symmetric else 0, n_columns))
-        where = (columns.edges, weights, symmetric, *self._parameters)
-        self._code.strip_products(left, right, *where, self._buffer(left, columns), row_sums, column_sums)
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
         return row_sums, column_sums
 
-    def block(self, left: Factors, right: Factors, out: Float64s) -> None:
+    def block(self, strip: Strip, out: Float64s) -> None:
         """See `Engine`."""
-        columns = cut_columns([0, len(right)], 0, self._width)
-        self._code.strip_block(
-            left, right, columns.edges, *self._parameters, self._buffer(left, columns), out
-        )
+        self._code.strip_block(*self._arguments(strip), out)
 
-    def _buffer(self, left: Factors, columns: Columns) -> Factors:
-        return np.empty(len(left) * columns.widest, dtype=self.dtype)
+    def _arguments(self, strip: Strip) -> tuple[Any, ...]:
+        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
+        where = (strip.same, strip.columns.edges, strip.symmetric)
+        return (strip.left, strip.right, *where, *self._parameters, buffer)
 
 
 class PlainEngine:
@@ -129,6 +133,7 @@ class PlainEngine:
         self._points = prepare(Z, kernel, dtype) if kernel.geometry in BY_PRODUCT else None
         self._rows = kernel_rows(Z, kernel) if self._points is None else self._points.right
         self.spread = 0.0 if self._points is None else self._points.spread
+        self.typical_spread = 0.0 if self._points is None else self._points.typical_spread
 
     def left(self, rows: Rows) -> Factors:
         """Return left-hand factors."""
@@ -138,50 +143,42 @@ class PlainEngine:
         """Return right-hand factors."""
         return np.asarray(self._rows[rows])
 
-    def sums(
-        self, left: Factors, right: Factors, columns: Columns, n_segments: int, symmetric: bool
-    ) -> tuple[Float64s, Float64s]:
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
         """See `Engine`."""
-        row_sums = np.zeros((len(left), n_segments))
-        column_sums = np.zeros(len(right) if symmetric else 0)
-        for k, segment in enumerate(columns.segment):
-            here = slice(columns.edges[k], columns.edges[k + 1])
-            block = self._values(left, right[here], symmetric and k == 0)
+        row_sums = np.zeros((len(strip.left), n_segments))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        for k, segment in enumerate(strip.columns.segment):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
             row_sums[:, segment] += block.sum(axis=1, dtype=np.float64)
-            if symmetric and k > 0:
+            if strip.symmetric and k > 0:
                 column_sums[here] += block.sum(axis=0, dtype=np.float64)
         return row_sums, column_sums
 
-    def products(
-        self,
-        left: Factors,
-        right: Factors,
-        columns: Columns,
-        weights: tuple[Float64s, Float64s],
-        symmetric: bool,
-    ) -> tuple[Float64s, Float64s]:
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
         """See `Engine`."""
-        mine, theirs = weights
-        row_sums = np.zeros((len(left), theirs.shape[1]))
-        column_sums = np.zeros((len(right) if symmetric else 0, theirs.shape[1]))
-        for k in range(len(columns.edges) - 1):
-            here = slice(columns.edges[k], columns.edges[k + 1])
-            block = self._values(left, right[here], symmetric and k == 0)
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
             row_sums += block @ theirs[here]
-            if symmetric and k > 0:
+            if strip.symmetric and k > 0:
                 column_sums[here] += block.T @ mine
         return row_sums, column_sums
 
-    def block(self, left: Factors, right: Factors, out: Float64s) -> None:
+    def block(self, strip: Strip, out: Float64s) -> None:
         """See `Engine`."""
-        out[:] = self._values(left, right, on_diagonal=False)
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            out[:, here] = self._values(strip, here)
 
-    def _values(self, left: Factors, right: Factors, on_diagonal: bool) -> Factors:
-        kernel = self._kernel
+    def _values(self, strip: Strip, here: slice) -> Factors:
+        kernel, left, right = self._kernel, strip.left, strip.right[here]
         if isinstance(kernel, FunctionKernel):
             return function_block(kernel, left, right)
-        if not isinstance(kernel, PairKernel):  # pragma: no cover -- a precomputed matrix has its own sums
-            msg = f"no block can be computed for {kernel}"
+        if not isinstance(kernel, PairKernel):
+            msg = f"a {kernel.name} kernel has no blocks to compute"
             raise TypeError(msg)
         if self._points is None:
             return kernel.value(l1_distances(left, right))
@@ -189,8 +186,8 @@ class PlainEngine:
         if self._points.unit is None:
             return kernel.value(product)
         squared = np.maximum(product * (-2.0 * self._points.unit), 0.0)
-        if on_diagonal:
-            np.fill_diagonal(squared, 0.0)
+        own = np.flatnonzero((strip.same >= here.start) & (strip.same < here.stop))
+        squared[own, strip.same[own] - here.start] = 0.0
         return kernel.value(squared)
 
 
@@ -199,8 +196,8 @@ def numba_is_there() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def make_engine(Z: Float64s, kernel: Kernel, dtype: str, width: int) -> tuple[Engine, str]:
-    """Return the fastest engine for a kernel, and its name; `width` is that of its blocks."""
+def make_engine(Z: Float64s, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
+    """Return the fastest engine for a kernel, and its name."""
     if kernel.geometry in BY_PRODUCT and numba_is_there():
-        return FusedEngine(Z, kernel, dtype, width), "numba"
+        return FusedEngine(Z, kernel, dtype), "numba"
     return PlainEngine(Z, kernel, dtype), "numpy"

@@ -20,9 +20,15 @@ from numba import njit, types
 from numba.extending import overload
 
 from mmdbounds.kernels import Kernel, Polynomial
-from mmdbounds.sums.points import LOG2_E
+from mmdbounds.sums.points import LOG2_E, rounding_error
 
-KINDS = {"rbf": 0, "matern32": 1, "matern52": 2, "imq": 3, "polynomial": 4, "linear": 5, "cosine": 5}
+KINDS = {"rbf": 0, "matern32": 1, "matern52": 2, "imq": 3, "polynomial": 5, "linear": 6, "cosine": 6}
+CLAMPED_RBF = 4
+LAST_DISTANCE_KIND = 4
+"""Kinds up to this one are formulas of a distance."""
+
+NEEDS_CLAMP = 1e-3
+"""Rounding of products from which on they are held to distances of at least 0."""
 
 FLUSH = 64
 """Rows after which column sums go from the block's precision to float64."""
@@ -115,7 +121,10 @@ def _formula(row, kind, offset, degree):
     elif kind == 3:
         for j in range(len(row)):
             row[j] = one / np.sqrt(one + max(minus_two * row[j], zero))
-    elif kind == 4:
+    elif kind == CLAMPED_RBF:
+        for j in range(len(row)):
+            row[j] = _exp2(min(row[j], zero))
+    elif kind == 5:
         for j in range(len(row)):
             base = row[j] + offset
             power = base
@@ -125,13 +134,15 @@ def _formula(row, kind, offset, degree):
 
 
 @_jit
-def _product(left, right, clear_diagonal, buffer):
-    """Return left @ right.T in `buffer`, with distance 0 exactly on the diagonal if asked for."""
+def _product(left, right, start, same, kind, buffer):
+    """Return left @ right.T in `buffer`; the distance of a row to itself is 0 exactly."""
     block = buffer[: len(left) * len(right)].reshape(len(left), len(right))
     np.dot(left, right.T, block)
-    if clear_diagonal:
+    if kind <= LAST_DISTANCE_KIND:
         for i in range(len(left)):
-            block[i, i] = 0
+            j = same[i] - start
+            if 0 <= j < len(right):
+                block[i, j] = 0
     return block
 
 
@@ -158,7 +169,9 @@ def _add_up(slab, kind, offset, degree, row_sums, partial):
 
 
 @_jit
-def strip_sums(left, right, edges, segment, symmetric, kind, offset, degree, buffer, row_sums, column_sums):
+def strip_sums(
+    left, right, same, edges, symmetric, kind, offset, degree, buffer, segment, row_sums, column_sums
+):
     """Add a strip to its row sums, one line for each segment of columns, and to its column sums.
 
     With `symmetric` the first block is the square on the diagonal, whose columns are the
@@ -167,7 +180,7 @@ def strip_sums(left, right, edges, segment, symmetric, kind, offset, degree, buf
     partial = np.empty(len(buffer) // len(left), right.dtype)
     for k in range(len(segment)):
         start, stop = edges[k], edges[k + 1]
-        block = _product(left, right[start:stop], symmetric and k == 0 and kind <= 3, buffer)
+        block = _product(left, right[start:stop], start, same, kind, buffer)
         for i in range(0, len(block), FLUSH):
             here = partial[: stop - start]
             here[:] = 0
@@ -179,13 +192,12 @@ def strip_sums(left, right, edges, segment, symmetric, kind, offset, degree, buf
 
 @_jit
 def strip_products(
-    left, right, edges, weights, symmetric, kind, offset, degree, buffer, row_sums, column_sums
+    left, right, same, edges, symmetric, kind, offset, degree, buffer, mine, theirs, row_sums, column_sums
 ):
-    """Add strip @ weights[1] to the row sums; with `symmetric` strip.T @ weights[0] to the column sums."""
-    mine, theirs = weights
+    """Add strip @ theirs to the row sums; with `symmetric` strip.T @ mine to the column sums."""
     for k in range(len(edges) - 1):
         start, stop = edges[k], edges[k + 1]
-        block = _product(left, right[start:stop], symmetric and k == 0 and kind <= 3, buffer)
+        block = _product(left, right[start:stop], start, same, kind, buffer)
         for i in range(len(block)):
             _formula(block[i], kind, offset, degree)
         row_sums += np.dot(block, theirs[start:stop])
@@ -194,11 +206,11 @@ def strip_products(
 
 
 @_jit
-def strip_block(left, right, edges, kind, offset, degree, buffer, out):
+def strip_block(left, right, same, edges, symmetric, kind, offset, degree, buffer, out):
     """Write the kernel values of a strip to `out`."""
     for k in range(len(edges) - 1):
         start, stop = edges[k], edges[k + 1]
-        block = _product(left, right[start:stop], False, buffer)
+        block = _product(left, right[start:stop], start, same, kind, buffer)
         for i in range(len(block)):
             _formula(block[i], kind, offset, degree)
             for j in range(stop - start):
@@ -206,14 +218,14 @@ def strip_block(left, right, edges, kind, offset, degree, buffer, out):
 
 
 @_jit
-def take_one_by_one(scores, place, columns, gain, count, tolerance):
+def take_one_by_one(scores, place, columns, gain, count, tie_width):
     """See `mmdbounds.sums.greedy`: the same in one loop over the rows for each row taken."""
     taken = np.empty(count, np.intp)
     total = np.zeros(len(scores))
     best = np.max(scores)
     for n in range(count):
         row = 0
-        while scores[row] < best - tolerance:
+        while scores[row] < best - tie_width:
             row += 1
         if place[row] < 0:
             return taken[:n], total
@@ -229,7 +241,13 @@ def take_one_by_one(scores, place, columns, gain, count, tolerance):
     return taken[:count], total
 
 
-def parameters(kernel: Kernel, dtype: str) -> tuple[int, Any, int]:
-    """Return what the compiled code needs to know of a kernel: kind, offset and degree."""
+def parameters(kernel: Kernel, dtype: str, spread: float) -> tuple[int, Any, int]:
+    """Return what the compiled code needs to know of a kernel: kind, offset and degree.
+
+    Where rows far from the centre make rounding large, a product can claim a distance well below 0.
+    """
     offset, degree = (kernel.coef0, kernel.degree) if isinstance(kernel, Polynomial) else (0.0, 1)
-    return KINDS[kernel.name], np.dtype(dtype).type(offset), degree
+    kind = KINDS[kernel.name]
+    if kind == 0 and rounding_error(spread, dtype) > NEEDS_CLAMP:
+        kind = CLAMPED_RBF
+    return kind, np.dtype(dtype).type(offset), degree

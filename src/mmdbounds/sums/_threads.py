@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -28,7 +30,8 @@ def one_blas_thread() -> Iterator[None]:
     """Hold every BLAS to one thread.
 
     The limit is the process's, so the first user sets it and the last one lifts it: calls
-    from several threads at once (as Dask makes them) do not undo each other's.
+    from several threads at once (as Dask makes them) do not undo each other's. Enter it when all
+    libraries that will be used have been loaded.
     """
     global _users, _held  # noqa: PLW0603 -- the limit belongs to the process
     with _lock:
@@ -46,8 +49,15 @@ def one_blas_thread() -> Iterator[None]:
 
 
 def _limit() -> Any:
+    controller = _controller("scipy.linalg.cython_blas" in sys.modules)
+    return None if controller is None else controller.limit(limits=1, user_api="blas")
+
+
+@functools.cache
+def _controller(with_scipy: bool) -> Any:
+    """Return what holds the BLAS libraries loaded so far; looked for again when SciPy's has come."""
     try:
-        from threadpoolctl import threadpool_limits
+        from threadpoolctl import ThreadpoolController
     except ImportError:  # slower, not wrong: the blocks are small
         return None
-    return threadpool_limits(limits=1, user_api="blas")
+    return ThreadpoolController()

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError
+from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import (
     WITH_BANDWIDTH,
     WITHOUT_BANDWIDTH,
@@ -25,7 +24,7 @@ from mmdbounds.kernels import (
     Polynomial,
     check_kernel_name,
 )
-from mmdbounds.sums.pairs import l1_distances, squared_distances
+from mmdbounds.sums.pairs import differences_are_affordable, l1_distances, squared_distances
 from mmdbounds.sums.plan import SMALL_ROWS
 from mmdbounds.sums.points import centred
 from mmdbounds.sums.protocol import Float64s
@@ -44,18 +43,22 @@ def resolve_kernel(
         check_kernel_name(kernel)
         if kernel in WITH_BANDWIDTH:
             make = WITH_BANDWIDTH[kernel]
-            if bandwidth == "median":
+            if isinstance(bandwidth, str) and bandwidth == "median":
                 return make(median_distance(Z, l1=make.geometry == "l1"))
             return make(_bandwidth_number(bandwidth))
         resolved: Kernel = WITHOUT_BANDWIDTH[kernel]()
     elif isinstance(kernel, Kernel):
         resolved = kernel
+    elif isinstance(kernel, type) and issubclass(kernel, Kernel):
+        name = kernel.__name__
+        msg = f"`kernel` must be a kernel object; got the class {name}. Did you mean {name}(...)?"
+        raise MmdBoundsError(msg)
     elif callable(kernel):
         resolved = FunctionKernel(kernel)
     else:
         msg = f"`kernel` must be a name, a kernel object or a function k(A, B); got {type(kernel).__name__}."
         raise MmdBoundsError(msg)
-    if bandwidth != "median":
+    if not (isinstance(bandwidth, str) and bandwidth == "median"):
         known = ", ".join(map(repr, WITH_BANDWIDTH))
         msg = (
             f"`bandwidth` goes with a distance kernel given by name ({known}); "
@@ -73,23 +76,25 @@ def median_distance(Z: Float64s, *, l1: bool = False) -> float:
     All pairs up to 4,096 rows, else 200,000 pairs drawn with a fixed seed. If more than half
     of the distances are 0 (many duplicates), the median of the others, with a warning.
     """
-    distances = _all_distances(Z, l1) if len(Z) <= SMALL_ROWS else _sampled_distances(Z, l1)
-    median = float(np.median(distances))
-    if not math.isfinite(median):
-        msg = "the distances between the rows overflow float64. Rescale the columns."
-        raise DataError(msg)
-    if median > 0:
-        return median
-    positive = distances[distances > 0]
-    if positive.size == 0:
+    if np.array_equal(Z, np.broadcast_to(Z[0], Z.shape)):
         msg = "all rows are equal, so there is no bandwidth. Check the columns, or give a `bandwidth`."
         raise DataError(msg)
-    fallback = float(np.median(positive))
-    warnings.warn(
+    # By a power of two, which is exact: then squares neither overflow nor vanish.
+    power = math.frexp(float(np.abs(Z).max()))[1]
+    rows = np.ldexp(Z, -power)
+    distances = _all_distances(rows, l1) if len(Z) <= SMALL_ROWS else _sampled_distances(rows, l1)
+    median = float(np.median(distances))
+    if median > 0:
+        return math.ldexp(median, power)
+    positive = distances[distances > 0]
+    if positive.size == 0:
+        msg = "nearly all rows are equal: no two rows that were compared differ. Give a `bandwidth`."
+        raise DataError(msg)
+    fallback = math.ldexp(float(np.median(positive)), power)
+    warn(
         f"more than half of the pairs of rows are duplicates; the bandwidth is the median of the other "
         f"distances, {fallback:.6g}.",
         BandwidthWarning,
-        stacklevel=2,
     )
     return fallback
 
@@ -118,14 +123,17 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 def _all_distances(Z: Float64s, l1: bool) -> Float64s:
     above = np.triu_indices(len(Z), k=1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if l1:
-            return np.asarray(l1_distances(Z, Z)[above])
-        squared = squared_distances(centred(Z), math.inf)[0][above]
-        # A product cannot tell a tiny distance from none; with many duplicates that matters.
-        if np.median(squared) <= 1e-6 * squared.max():
-            squared = squared_distances(centred(Z), 0.0)[0][above]
-        return np.sqrt(squared)
+    if l1:
+        return np.asarray(l1_distances(Z, Z)[above])
+    squared = squared_distances(centred(Z), math.inf)[0][above]
+    # A product cannot tell a tiny distance from none; with many duplicates that matters.
+    if np.median(squared) > 1e-6 * squared.max():
+        return np.asarray(np.sqrt(squared))
+    if not differences_are_affordable(Z):
+        return _sampled_distances(Z, l1)
+    from scipy.spatial.distance import pdist
+
+    return np.asarray(pdist(Z))
 
 
 def _sampled_distances(Z: Float64s, l1: bool) -> Float64s:
@@ -137,9 +145,8 @@ def _sampled_distances(Z: Float64s, l1: bool) -> Float64s:
     step = max(1, 4_000_000 // max(Z.shape[1], 1))  # 32 MiB of differences at a time
     for start in range(0, SAMPLED_PAIRS, step):
         here = slice(start, start + step)
-        with np.errstate(over="ignore"):
-            gaps = Z[order[first[here]]] - Z[order[second[here]]]
-            distances[here] = np.abs(gaps).sum(axis=1) if l1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
+        gaps = Z[order[first[here]]] - Z[order[second[here]]]
+        distances[here] = np.abs(gaps).sum(axis=1) if l1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
     return distances
 
 

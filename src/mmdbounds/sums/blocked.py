@@ -16,14 +16,23 @@ import numpy as np
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums._engines import make_engine
+from mmdbounds.sums._engines import Engine, Factors, Strip, make_engine
 from mmdbounds.sums._threads import one_blas_thread, thread_count
 from mmdbounds.sums.pairs import function_block
 from mmdbounds.sums.points import kernel_rows, rounding_error
-from mmdbounds.sums.protocol import Float64s, Rows, n_selected, same_rows
+from mmdbounds.sums.protocol import (
+    Float64s,
+    Rows,
+    n_selected,
+    part_of,
+    places_in,
+    plain_rows,
+    same_rows,
+)
 
 S = TypeVar("S")
 T = TypeVar("T")
+Span = tuple[int, int]
 
 
 class BlockedSums:
@@ -64,12 +73,13 @@ class BlockedSums:
         self.working_memory = working_memory
         self._kernel = kernel
         self._Z = Z
-        self._height, self._width = block or plan.block_shape(dtype)
-        self._engine, self.backend = make_engine(Z, kernel, dtype, self._width)
+        self._engine, self.backend = make_engine(Z, kernel, dtype)
         self.dtype = self._engine.dtype
+        self._height, self._width = block or plan.block_shape(self.dtype)
         self._meter = meter or Meter()
         self._n_threads = n_threads or thread_count()
         self.rounding = rounding_error(self._engine.spread, self.dtype)
+        self.tie_width = rounding_error(self._engine.typical_spread, self.dtype)
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -77,33 +87,30 @@ class BlockedSums:
         if weights.ndim == 1:
             return self.apply(A, B, weights[:, None])[:, 0]
         cuts = plan.segments(weights)
-        result = np.zeros((n_selected(A, self.n_rows), weights.shape[1]))
-        if len(result) == 0 or len(weights) == 0:
-            return result
         # Weights that are constant over long runs need sums only, which take no room per column.
         n_columns = weights.shape[1] if cuts is None else 1
         symmetric = same_rows(A, B) and plan.symmetric_pays(self.n_rows, n_columns, self.working_memory)
-        right = self._engine.right(B)
+        strips = _Strips(self._engine, A, B, self.n_rows, self._width, symmetric=symmetric)
+        result = np.zeros((strips.n_rows, weights.shape[1]))
+        if result.size == 0 or len(weights) == 0:
+            return result
         if cuts is None:
-            self._add_products(result, A, right, np.ascontiguousarray(weights, dtype=self.dtype), symmetric)
+            self._add_products(result, strips, np.ascontiguousarray(weights, dtype=self.dtype))
         else:
-            self._add_sums(result, A, right, weights, cuts, symmetric)
+            self._add_sums(result, strips, weights, cuts)
         return result
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """See `KernelSums`."""
-        right = self._engine.right(B)
-        result = np.empty((n_selected(A, self.n_rows), len(right))) if out is None else out
-        tasks = [
-            (i, j) for i in self._strips(len(result)) for j in plan.strips([0, len(right)], 4 * self._width)
-        ]
+        strips = _Strips(self._engine, A, B, self.n_rows, self._width)
+        result = np.empty((strips.n_rows, strips.n_columns)) if out is None else out
 
-        def work(task: tuple[tuple[int, int], tuple[int, int]]) -> int:
+        def work(task: tuple[Span, Span]) -> int:
             (i0, i1), (j0, j1) = task
-            left = self._engine.left(_part(A, i0, i1))
-            self._engine.block(left, right[j0:j1], result[i0:i1, j0:j1])
+            self._engine.block(strips.patch(i0, i1, j0, j1), result[i0:i1, j0:j1])
             return (i1 - i0) * (j1 - j0)
 
+        tasks = self._patches(strips, 4 * self._width)
         self._run(tasks, work, lambda _, pairs: self._meter.add(pairs))
         return result
 
@@ -123,76 +130,60 @@ class BlockedSums:
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
-        right = self._engine.right(B)
-        n_left = n_selected(A, self.n_rows)
-        tasks = [(i, j) for i in self._strips(n_left) for j in plan.strips([0, len(right)], self._height)]
+        strips = _Strips(self._engine, A, B, self.n_rows, self._width)
 
-        def work(task: tuple[tuple[int, int], tuple[int, int]]) -> Float64s:
+        def work(task: tuple[Span, Span]) -> Float64s:
             (i0, i1), (j0, j1) = task
             values = np.empty((i1 - i0, j1 - j0))
-            self._engine.block(self._engine.left(_part(A, i0, i1)), right[j0:j1], values)
+            self._engine.block(strips.patch(i0, i1, j0, j1), values)
             return values
 
-        def consume(task: tuple[tuple[int, int], tuple[int, int]], block: Float64s) -> None:
+        def consume(task: tuple[Span, Span], block: Float64s) -> None:
             f(task[0][0], task[1][0], block)
             self._meter.add(block.size)
 
-        self._run(tasks, work, consume)
+        self._run(self._patches(strips, self._height), work, consume)
 
-    def _add_sums(
-        self, result: Float64s, A: Rows, right: Float64s, weights: Float64s, cuts: list[int], symmetric: bool
-    ) -> None:
+    def _add_sums(self, result: Float64s, strips: _Strips, weights: Float64s, cuts: list[int]) -> None:
         values = weights[cuts[:-1]]  # the weights of each segment
-        strips = plan.strips(cuts if symmetric else [0, len(result)], self._height)
 
-        def work(strip: tuple[int, int]) -> tuple[Float64s, Float64s]:
-            i0, i1 = strip
-            columns = self._columns(cuts, i0, i1, symmetric)
-            left = self._engine.left(_part(A, i0, i1))
-            return self._engine.sums(
-                left, right[columns.edges[0] :], columns.from_zero(), len(values), symmetric
-            )
+        def work(span: Span) -> tuple[Float64s, Float64s]:
+            return self._engine.sums(strips.strip(*span, cuts), len(values))
 
-        def consume(strip: tuple[int, int], found: tuple[Float64s, Float64s]) -> None:
-            i0, i1 = strip
+        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+            i0, i1 = span
             result[i0:i1] += found[0] @ values
-            if symmetric:
+            if strips.symmetric:
                 mine = values[int(np.searchsorted(cuts, i0, side="right")) - 1]
                 result[i0:] += found[1][:, None] * mine
-            self._meter.add((i1 - i0) * (len(right) - i0 if symmetric else len(right)))
+            self._meter.add(strips.n_pairs(i0, i1))
 
-        self._run(strips, work, consume)
+        spans = plan.strips(cuts if strips.symmetric else [0, len(result)], self._height)
+        self._run(spans, work, consume)
 
-    def _add_products(
-        self, result: Float64s, A: Rows, right: Float64s, weights: Float64s, symmetric: bool
-    ) -> None:
-        def work(strip: tuple[int, int]) -> tuple[Float64s, Float64s]:
-            i0, i1 = strip
-            start = i0 if symmetric else 0
-            columns = self._columns([0, len(right)], i0, i1, symmetric)
-            left = self._engine.left(_part(A, i0, i1))
-            both = (weights[i0:i1] if symmetric else weights[:0], weights[start:])
-            return self._engine.products(left, right[start:], columns.from_zero(), both, symmetric)
+    def _add_products(self, result: Float64s, strips: _Strips, weights: Factors) -> None:
+        whole = [0, strips.n_columns]
 
-        def consume(strip: tuple[int, int], found: tuple[Float64s, Float64s]) -> None:
-            i0, i1 = strip
+        def work(span: Span) -> tuple[Float64s, Float64s]:
+            i0, i1 = span
+            mine = weights[i0:i1] if strips.symmetric else weights[:0]
+            return self._engine.products(strips.strip(i0, i1, whole), mine, weights[strips.first(i0) :])
+
+        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+            i0, i1 = span
             result[i0:i1] += found[0]
-            if symmetric:
+            if strips.symmetric:
                 result[i0:] += found[1]
-            self._meter.add((i1 - i0) * (len(right) - i0 if symmetric else len(right)))
+            self._meter.add(strips.n_pairs(i0, i1))
 
-        self._run(self._strips(len(result)), work, consume)
+        self._run(plan.strips([0, len(result)], self._height), work, consume)
 
-    def _strips(self, n_rows: int) -> list[tuple[int, int]]:
-        return plan.strips([0, n_rows], self._height)
-
-    def _columns(self, cuts: list[int], i0: int, i1: int, symmetric: bool) -> plan.Columns:
-        """Cut the columns of one strip; of a symmetric matrix only those from the diagonal on."""
-        return (
-            plan.columns(cuts, i0, self._width, first=i1 - i0)
-            if symmetric
-            else plan.columns(cuts, 0, self._width)
+    def _patches(self, strips: _Strips, width: int) -> list[tuple[Span, Span]]:
+        rows, columns = (
+            plan.strips([0, n], size)
+            for n, size in ((strips.n_rows, self._height), (strips.n_columns, width))
         )
+        return [(i, j) for i in rows for j in columns]
 
     def _run(self, tasks: list[S], work: Callable[[S], T], consume: Callable[[S, T], None]) -> None:
         """Do the work in threads, a little ahead, and hand over the results in the order of the tasks."""
@@ -215,9 +206,43 @@ class BlockedSums:
                 executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _part(rows: Rows, start: int, stop: int) -> Rows:
-    """Return the places `start` to `stop` of a selection."""
-    if isinstance(rows, slice):
-        first = rows.start or 0
-        return slice(first + start, first + stop)
-    return rows[start:stop]
+class _Strips:
+    """The rows A against the columns B, from which strips are cut.
+
+    With `symmetric` A and B are the same rows, and a strip begins on the diagonal.
+    """
+
+    def __init__(
+        self, engine: Engine, A: Rows, B: Rows, n_pooled: int, width: int, *, symmetric: bool = False
+    ) -> None:
+        self._engine = engine
+        self._width = width
+        self._A, self._B = plain_rows(A, n_pooled), plain_rows(B, n_pooled)
+        self.n_rows, self.n_columns = n_selected(self._A), n_selected(self._B)
+        self.symmetric = symmetric
+        self._right = engine.right(self._B)
+        self._column = np.full(n_pooled, -1, dtype=np.intp)  # of each pooled row
+        self._column[self._B] = np.arange(self.n_columns)
+
+    def first(self, i0: int) -> int:
+        """Return the first column of the strip that begins at row `i0`."""
+        return i0 if self.symmetric else 0
+
+    def n_pairs(self, i0: int, i1: int) -> int:
+        """Return how many kernel values a strip has."""
+        return (i1 - i0) * (self.n_columns - self.first(i0))
+
+    def strip(self, i0: int, i1: int, cuts: list[int]) -> Strip:
+        """Return the rows `i0` to `i1`, their columns cut at `cuts`."""
+        start = self.first(i0)
+        columns = plan.columns(cuts, start, self._width, first=i1 - i0 if self.symmetric else None)
+        return self._cut(i0, i1, start, self.n_columns, columns.from_zero())
+
+    def patch(self, i0: int, i1: int, j0: int, j1: int) -> Strip:
+        """Return the rows `i0` to `i1` and the columns `j0` to `j1`."""
+        return self._cut(i0, i1, j0, j1, plan.columns([0, j1 - j0], 0, self._width))
+
+    def _cut(self, i0: int, i1: int, j0: int, j1: int, columns: plan.Columns) -> Strip:
+        rows = part_of(self._A, i0, i1)
+        same = self._column[places_in(rows)] - j0
+        return Strip(self._engine.left(rows), self._right[j0:j1], same, columns, self.symmetric)

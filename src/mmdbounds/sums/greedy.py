@@ -14,7 +14,7 @@ def take_one_by_one(
     columns: Float64s,
     gain: float,
     count: int,
-    tolerance: float,
+    tie_width: float,
     *,
     compiled: bool,
 ) -> tuple[NDArray[np.intp], Float64s]:
@@ -32,7 +32,7 @@ def take_one_by_one(
         Factor of a column when it is added to the scores.
     count
         How many rows to take at the most; it ends before that at a row without a column.
-    tolerance
+    tie_width
         Scores so close to the largest are tied with it; the lowest row is taken.
     compiled
         Whether to use compiled code.
@@ -47,12 +47,12 @@ def take_one_by_one(
     if compiled:
         from mmdbounds.sums._fused import take_one_by_one as fast
 
-        rows, total = fast(scores, place, columns, gain, count, tolerance)
+        rows, total = fast(scores, place, columns, gain, count, tie_width)
         return rows, total
     taken: list[int] = []
     total = np.zeros(len(scores))
     while len(taken) < count:
-        row = int(np.argmax(scores >= scores.max() - tolerance))
+        row = int(np.argmax(scores >= scores.max() - tie_width))
         if place[row] < 0:
             break
         taken.append(row)

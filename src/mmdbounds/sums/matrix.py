@@ -21,9 +21,17 @@ class MatrixSums:
     device = "cpu"
     dtype = "float64"
 
-    def __init__(self, K: Float64s, *, rounding: float = 1e-12, meter: Meter | None = None) -> None:
+    def __init__(
+        self,
+        K: Float64s,
+        *,
+        rounding: float = 1e-12,
+        working_memory: float = 1024,
+        meter: Meter | None = None,
+    ) -> None:
         self.n_rows = len(K)
-        self.rounding = rounding
+        self.rounding = self.tie_width = rounding
+        self.working_memory = working_memory
         self._K = K
         (meter or Meter()).add(K.size)
 

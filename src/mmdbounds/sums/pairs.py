@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
-from mmdbounds.sums.points import kernel_rows, rounding_error
+from mmdbounds.sums.points import check_finite, kernel_rows, rounding_error
 from mmdbounds.sums.protocol import Float64s
 
 PRODUCT_IS_EXACT = rounding_error(0.0, "float64")
@@ -31,13 +30,13 @@ def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
     """Return all squared distances between the (centred) rows of `Z`, and the rounding bound.
 
     `length` is the bandwidth, against which the rounding counts. A product is fast; where it
-    would lose digits, differences are taken instead (always with `length` 0, if affordable).
+    would lose digits, differences are taken instead if they are affordable.
     """
-    norms = np.einsum("ij,ij->i", Z, Z)
     with np.errstate(over="ignore"):
-        spread = float(norms.max(initial=0.0)) / length**2 if length > 0 else math.inf
-    bound = rounding_error(spread, "float64")
-    if bound > PRODUCT_IS_EXACT and len(Z) ** 2 * Z.shape[1] <= DIFFERENCES_LIMIT:
+        norms = np.einsum("ij,ij->i", Z, Z)
+        check_finite(norms, "float64")
+        bound = rounding_error(float(norms.max(initial=0.0)) / length**2, "float64")
+    if bound > PRODUCT_IS_EXACT and differences_are_affordable(Z):
         from scipy.spatial.distance import pdist, squareform
 
         return np.asarray(squareform(pdist(Z, "sqeuclidean"))), PRODUCT_IS_EXACT
@@ -50,10 +49,15 @@ def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
     return squared, bound
 
 
+def differences_are_affordable(Z: Float64s) -> bool:
+    """Return whether all distances can be computed from differences in seconds."""
+    return bool(len(Z) ** 2 * Z.shape[1] <= DIFFERENCES_LIMIT)
+
+
 def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
     """Return the whole kernel matrix of the rows `Z`, and the rounding bound."""
     if isinstance(kernel, FunctionKernel):
-        return function_block(kernel, Z, Z), PRODUCT_IS_EXACT
+        return symmetrised(function_block(kernel, Z, Z)), PRODUCT_IS_EXACT
     if not isinstance(kernel, PairKernel):
         msg = f"a {kernel.name} kernel has no formula."
         raise MmdBoundsError(msg)
@@ -65,6 +69,11 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
         return _finite(kernel.value(squared)), bound
     with np.errstate(over="ignore", invalid="ignore"):
         return _finite(kernel.value(rows @ rows.T)), PRODUCT_IS_EXACT
+
+
+def symmetrised(K: Float64s) -> Float64s:
+    """Return the mean of a matrix and its transpose: the two halves must not differ by rounding."""
+    return np.asarray((K + K.T) / 2)
 
 
 def function_block(kernel: FunctionKernel, A: NDArray[Any], B: NDArray[Any]) -> Float64s:

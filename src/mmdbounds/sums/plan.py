@@ -39,6 +39,10 @@ class Columns:
     edges: NDArray[np.intp]
     segment: NDArray[np.intp]
 
+    def block(self, k: int) -> slice:
+        """Return the columns of block `k`."""
+        return slice(int(self.edges[k]), int(self.edges[k + 1]))
+
     @property
     def widest(self) -> int:
         """Columns of the widest block."""
@@ -94,8 +98,11 @@ def segments(W: NDArray[np.float64]) -> list[int] | None:
 
 
 def matrix_fits(n_rows: int, working_memory: float) -> bool:
-    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too."""
-    return n_rows <= SMALL_ROWS and 8 * n_rows**2 <= working_memory * MIB / 4
+    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too.
+
+    A formula keeps up to six matrices of its size for a moment; the budget holds eight.
+    """
+    return n_rows <= SMALL_ROWS and 8 * 8 * n_rows**2 <= working_memory * MIB
 
 
 def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
@@ -103,7 +110,7 @@ def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
 
     The number of threads must not matter here, or the result would have other bits.
     """
-    return n_columns <= 64 and 8 * n_rows * n_columns * IN_FLIGHT <= working_memory * MIB / 2
+    return n_columns <= 8 and 8 * n_rows * n_columns * IN_FLIGHT <= working_memory * MIB / 2
 
 
 def kept_columns(n_rows: int, working_memory: float) -> int:

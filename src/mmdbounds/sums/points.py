@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.kernels import Kernel, Polynomial
+from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums.protocol import Float64s, Rows
 
 LOG2_E = math.log2(math.e)
@@ -24,6 +24,9 @@ LOG2_E = math.log2(math.e)
 # The squared distance of the scaled rows is the argument that each formula wants:
 # exp2(-s^2 / 2) for the Gaussian, s = sqrt(3) r or sqrt(5) r for the Matern kernels.
 _SQUARED_SCALE = {"rbf": LOG2_E, "matern32": 3.0, "matern52": 5.0, "imq": 1.0}
+
+FAR = 1e3
+"""Largest over typical squared distance from the mean beyond which the median is the better centre."""
 
 FLOAT32_LOSS = 1e-3
 """float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
@@ -39,13 +42,14 @@ class Points:
         Right-hand factors, one row for each pooled row; `left` makes the other ones.
     unit
         Squared distance = -2 x product x `unit`; `None` where the product is an inner product.
-    spread
-        Largest squared norm over the squared bandwidth: what a product loses, in units of eps.
+    spread, typical_spread
+        Largest and median squared norm over the squared bandwidth: what a product loses, in units of eps.
     """
 
     right: NDArray[Any]
     unit: float | None
     spread: float
+    typical_spread: float
 
     def left(self, rows: Rows) -> NDArray[Any]:
         """Return the left-hand factors of `rows`."""
@@ -55,11 +59,11 @@ class Points:
         return chosen
 
 
-def centred(Z: Float64s) -> Float64s:
-    """Return the rows less their mean."""
+def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
+    """Return the rows less a point, by default their mean."""
     with np.errstate(over="ignore", invalid="ignore"):
-        shifted: Float64s = Z - Z.mean(axis=0)
-    _check_finite(shifted, "float64")
+        shifted: Float64s = Z - (Z.mean(axis=0) if at is None else at)
+    check_finite(shifted, "float64")
     return shifted
 
 
@@ -67,10 +71,11 @@ def kernel_rows(Z: Float64s, kernel: Kernel) -> Float64s:
     """Return the rows that enter the kernel's formula: centred, scaled or brought to length 1."""
     if kernel.geometry == "cosine":
         return unit_rows(Z)
-    rows = centred(Z) if kernel.shift_invariant else Z
-    if isinstance(kernel, Polynomial) and kernel.gamma is not None:
-        rows = rows * math.sqrt(kernel.gamma)
-    return rows
+    if kernel.shift_invariant:
+        return centred(Z)
+    if isinstance(kernel, Polynomial):
+        return np.asarray(Z * math.sqrt(1.0 / Z.shape[1] if kernel.gamma is None else kernel.gamma))
+    return Z
 
 
 def unit_rows(Z: Float64s) -> Float64s:
@@ -83,29 +88,44 @@ def unit_rows(Z: Float64s) -> Float64s:
 
 def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     """Make the pooled rows `Z` ready for products in `dtype`."""
-    rows = kernel_rows(Z, kernel)
     if kernel.geometry != "distance2":
-        right = rows.astype(dtype)
-        _check_finite(right, dtype)
-        return Points(right, None, 0.0)
+        return _prepare_inner(kernel_rows(Z, kernel), kernel, dtype)
+    points = _prepare_distances(centred(Z), kernel, dtype)
+    if points.spread > FAR * (1.0 + points.typical_spread):
+        # A few rows far out have drawn the mean away from all others; the median stays with these.
+        points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
+    _check_float32(points.spread, dtype)
+    return points
+
+
+def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
     length = kernel.length or 1.0
     squared_scale = _SQUARED_SCALE[kernel.name]
     with np.errstate(over="ignore", invalid="ignore"):
         z = (rows * (math.sqrt(squared_scale) / length)).astype(dtype)
         norms = np.einsum("ij,ij->i", z, z, dtype=np.float64)
         right = np.column_stack([z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)])
-    _check_finite(right, dtype)
-    spread = float(norms.max(initial=0.0)) / squared_scale
-    _check_float32(spread, dtype)
-    return Points(right, length**2 / squared_scale, spread)
+    check_finite(right, dtype)
+    spread, typical = float(norms.max()) / squared_scale, float(np.median(norms)) / squared_scale
+    return Points(right, length**2 / squared_scale, spread, typical)
+
+
+def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
+    with np.errstate(over="ignore", invalid="ignore"):
+        right = rows.astype(dtype)
+        largest = np.einsum("ij,ij->i", right, right).max(keepdims=True)
+        if isinstance(kernel, PairKernel):
+            check_finite(kernel.value(largest), dtype)
+    return Points(right, None, 0.0, 0.0)
 
 
 def rounding_error(spread: float, dtype: str) -> float:
-    """Return the bound on a kernel value's error, relative to the largest entry of the diagonal."""
+    """Return the bound on a kernel value's error, relative to the largest value."""
     return max(1e-12, 8.0 * float(np.finfo(dtype).eps) * (1.0 + spread))
 
 
-def _check_finite(rows: NDArray[Any], dtype: str) -> None:
+def check_finite(rows: NDArray[Any], dtype: str) -> None:
+    """Refuse rows, norms or values that have become infinite."""
     if not np.isfinite(rows).all():
         cure = (
             'Use dtype="float64", or rescale the columns.' if dtype == "float32" else "Rescale the columns."

@@ -1,7 +1,8 @@
 """The four verbs that every backend provides; nothing above this room sees a pair of rows.
 
 Rows are addressed by their place in the pooled sample, X first: a slice or an array of
-places. No verb needs an N x N matrix, and every sum is accumulated in float64.
+places, each at most once. No verb needs an N x N matrix; sums are in float64 (in float32 work, the sums of
+a block are in float32 and added up in float64).
 """
 
 from __future__ import annotations
@@ -24,12 +25,18 @@ class KernelSums(Protocol):
     n_rows
         N, the number of pooled rows.
     rounding
-        Bound on the error of one kernel value, relative to the largest entry of the diagonal.
-        Differences below it mean nothing: ties are ties within it.
+        Bound on the error of any kernel value, relative to the largest one; what a proof must allow for.
+    tie_width
+        Means of kernel values that differ by less, relative to the largest one, are tied. It follows
+        from the typical row, where `rounding` follows from the farthest.
+    working_memory
+        Budget in MiB.
     """
 
     n_rows: int
     rounding: float
+    tie_width: float
+    working_memory: float
     backend: str
     device: str
     dtype: str
@@ -55,9 +62,27 @@ class KernelSums(Protocol):
         ...
 
 
-def n_selected(rows: Rows, n_rows: int) -> int:
-    """Return how many rows a selection holds."""
-    return len(range(*rows.indices(n_rows))) if isinstance(rows, slice) else len(rows)
+def plain_rows(rows: Rows, n_rows: int) -> Rows:
+    """Return a selection as a slice with start, stop and step 1, or as an array of places."""
+    if not isinstance(rows, slice):
+        return np.asarray(rows, dtype=np.intp)
+    start, stop, step = rows.indices(n_rows)
+    return slice(start, max(start, stop)) if step == 1 else np.arange(start, stop, step)
+
+
+def n_selected(rows: Rows) -> int:
+    """Return how many rows a plain selection holds."""
+    return int(rows.stop - rows.start) if isinstance(rows, slice) else len(rows)
+
+
+def part_of(rows: Rows, start: int, stop: int) -> Rows:
+    """Return the places `start` to `stop` of a plain selection."""
+    return slice(rows.start + start, rows.start + stop) if isinstance(rows, slice) else rows[start:stop]
+
+
+def places_in(rows: Rows) -> NDArray[np.intp]:
+    """Return a plain selection as an array of places in the pooled sample."""
+    return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
 
 def same_rows(A: Rows, B: Rows) -> bool:

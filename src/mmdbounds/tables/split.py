@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError, IdentifierWarning
+from mmdbounds.errors import DataError, IdentifierWarning, warn
 from mmdbounds.tables import frames
 from mmdbounds.tables.group import Group
 from mmdbounds.tables.identifiers import is_called_identifier, looks_like_identifier
@@ -96,7 +95,7 @@ def groups(
     _require_numeric(frame, kinds, id)
     values, used, constant = _pooled_values(table, features, rows, scale)
     if columns is None and (found := _suspects(frame, used, kinds)):
-        warnings.warn(_suspicion(found, id), IdentifierWarning, stacklevel=2)
+        warn(_suspicion(found, id), IdentifierWarning)
 
     record = {
         "source": table.name,
