@@ -179,6 +179,33 @@ def test_refusals_come_before_the_pass_over_the_pairs(monkeypatch):
         mb.mmd_bounds(X, Y, two_way, method=mb.StepwiseDominance(schedule="paper"))
 
 
+@pytest.mark.parametrize("failing", ["lower", "upper"])
+def test_when_one_side_fails_the_other_stops(monkeypatch, failing):
+    # Both sides are searched at once; an error or Ctrl-C in one must not wait for minutes on the other.
+    rounds = {"lower": 0, "upper": 0}
+
+    class Endless:
+        name = "endless"
+
+        def options(self):
+            return {}
+
+        def check(self, *_):
+            pass
+
+        def search(self, totals, counts, estimator, side):
+            while True:
+                rounds[side] += 1
+                if side == failing and rounds[side] == 3:
+                    raise KeyboardInterrupt
+                totals.sums.block(slice(0, 5), slice(0, 5))
+
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
+    with pytest.raises(KeyboardInterrupt):
+        mb.mmd_bounds(X, Y, 0.2, method=Endless())
+    assert min(rounds.values()) >= 1
+
+
 def test_warnings_point_at_the_caller():
     with pytest.warns(mb.MmdBoundsWarning, match="duplicates") as caught:
         mb.mmd2(np.repeat([[0.0], [1.0]], [30, 1], axis=0), np.zeros((5, 1)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from mmdbounds._version import __version__
@@ -13,7 +15,7 @@ from mmdbounds.contamination import Contamination, Counts, as_contamination, che
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
 from mmdbounds.search import Found, Method, as_method
 
@@ -172,7 +174,9 @@ def mmd_bounds(
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
     with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)
-        lower, upper = (_extreme(search, problem, totals, admissible, side) for side in ("lower", "upper"))
+        lower, upper = _both_sides(
+            lambda side: _extreme(search, problem, totals, admissible, side), totals, meter
+        )
     largest, fewest = max(admissible, key=lambda c: c.n_moved), admissible[0].n_moved
     return BoundsResult(
         lower=_named(lower, "lower", problem),
@@ -192,6 +196,28 @@ def mmd_bounds(
         name_y=problem.Y.name,
         provenance=_provenance(search, problem, totals, meter, time.perf_counter() - started),
     )
+
+
+def _both_sides(find: Callable[[Side], Found], totals: GroupSums, meter: Meter) -> tuple[Found, Found]:
+    """Search both sides, at once where the pairs are computed as they are needed."""
+    if totals.sums.backend == "matrix":
+        return find("lower"), find("upper")
+
+    def guarded(side: Side) -> Found:
+        try:
+            return find(side)
+        except BaseException:  # Ctrl-C as well: the other side must not go on for minutes
+            meter.stop()
+            raise
+
+    with ThreadPoolExecutor(1) as other:
+        lower = other.submit(guarded, "lower")
+        try:
+            upper = guarded("upper")
+        except Stopped:
+            lower.result()  # raises what went wrong there
+            raise
+    return lower.result(), upper
 
 
 def _extreme(

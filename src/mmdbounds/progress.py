@@ -7,6 +7,7 @@ needs no package, appears only after a few seconds and leaves nothing behind.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -30,6 +31,10 @@ def show_by_default() -> bool:
         return sys.stderr.isatty()
     except (AttributeError, ValueError, OSError):  # there is none, or it is closed
         return False
+
+
+class Stopped(Exception):  # noqa: N818 -- not an error
+    """Raised in a thread whose work is no longer wanted."""
 
 
 class Meter:
@@ -62,16 +67,25 @@ class Meter:
         self._clock = clock
         self._start = self._last = clock()
         self._width = 0
+        self._lock = threading.Lock()
+        self._stopped = False
 
     def add(self, pairs: int) -> None:
-        """Count `pairs` more kernel values."""
-        self.n_pairs += pairs
-        now = self._clock()
-        if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
-            self._last = now
-            text = self.line(now - self._start)
-            self._write("\r" + text.ljust(self._width))
-            self._width = len(text)
+        """Count `pairs` more kernel values, from any thread; end the thread's work after `stop`."""
+        if self._stopped:
+            raise Stopped
+        with self._lock:
+            self.n_pairs += pairs
+            now = self._clock()
+            if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
+                self._last = now
+                text = self.line(now - self._start)
+                self._write("\r" + text.ljust(self._width))
+                self._width = len(text)
+
+    def stop(self) -> None:
+        """Let every thread that counts here end with its next kernel values, because one has failed."""
+        self._stopped = True
 
     def line(self, seconds: float) -> str:
         """Return the line shown after so many seconds."""

@@ -22,7 +22,7 @@ class ColumnsAhead:
     labelling
         The labelling whose active rows are the entries of a column.
     capacity
-        How many columns are kept; half as many rows are looked ahead.
+        How many columns are kept; a third as many rows are looked ahead.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ColumnsAhead:
     def fetch(self, rows: Indices, scores: Float64s) -> None:
         """Compute the columns of `rows`, and of the rows with the largest scores that are not there."""
         free = ~self._labelling.moved
-        count = min(len(self._owner) // 2, int(np.count_nonzero(free)))
+        count = min(len(self._owner) // 3, int(np.count_nonzero(free)))
         leading = largest(scores, count, free, 0.0)
         # The oldest columns make room; `rows` are computed anew, so that they cannot be among these.
         wanted = np.union1d(rows, leading[self.place[leading] < 0])

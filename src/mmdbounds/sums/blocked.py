@@ -110,8 +110,8 @@ class BlockedSums:
             self._engine.block(strips.patch(i0, i1, j0, j1), result[i0:i1, j0:j1])
             return (i1 - i0) * (j1 - j0)
 
-        tasks = self._patches(strips, 4 * self._width)
-        self._run(tasks, work, lambda _, pairs: self._meter.add(pairs))
+        tasks = self._patches(strips, plan.patch_width(strips.n_columns, self._width))
+        self._run(tasks, work, lambda _, pairs: self._meter.add(pairs), result.size)
         return result
 
     def diagonal(self, A: Rows) -> Float64s:
@@ -142,7 +142,7 @@ class BlockedSums:
             f(task[0][0], task[1][0], block)
             self._meter.add(block.size)
 
-        self._run(self._patches(strips, self._height), work, consume)
+        self._run(self._patches(strips, self._height), work, consume, strips.n_rows * strips.n_columns)
 
     def _add_sums(self, result: Float64s, strips: _Strips, weights: Float64s, cuts: list[int]) -> None:
         values = weights[cuts[:-1]]  # the weights of each segment
@@ -159,7 +159,7 @@ class BlockedSums:
             self._meter.add(strips.n_pairs(i0, i1))
 
         spans = plan.strips(cuts if strips.symmetric else [0, len(result)], self._height)
-        self._run(spans, work, consume)
+        self._run(spans, work, consume, strips.n_rows * strips.n_columns)
 
     def _add_products(self, result: Float64s, strips: _Strips, weights: Factors) -> None:
         whole = [0, strips.n_columns]
@@ -176,7 +176,8 @@ class BlockedSums:
                 result[i0:] += found[1]
             self._meter.add(strips.n_pairs(i0, i1))
 
-        self._run(plan.strips([0, len(result)], self._height), work, consume)
+        spans = plan.strips([0, len(result)], self._height)
+        self._run(spans, work, consume, strips.n_rows * strips.n_columns)
 
     def _patches(self, strips: _Strips, width: int) -> list[tuple[Span, Span]]:
         rows, columns = (
@@ -185,19 +186,22 @@ class BlockedSums:
         )
         return [(i, j) for i in rows for j in columns]
 
-    def _run(self, tasks: list[S], work: Callable[[S], T], consume: Callable[[S, T], None]) -> None:
+    def _run(
+        self, tasks: list[S], work: Callable[[S], T], consume: Callable[[S, T], None], n_pairs: int
+    ) -> None:
         """Do the work in threads, a little ahead, and hand over the results in the order of the tasks."""
+        n_threads = self._n_threads if n_pairs >= plan.THREADS_PAY else 1
         with one_blas_thread():
-            if self._n_threads == 1 or len(tasks) == 1:
+            if n_threads == 1 or len(tasks) == 1:
                 for task in tasks:
                     consume(task, work(task))
                 return
-            executor = ThreadPoolExecutor(self._n_threads)
+            executor = ThreadPoolExecutor(n_threads)
             ahead: deque[tuple[S, Future[T]]] = deque()
             try:
                 for task in tasks:
                     ahead.append((task, executor.submit(work, task)))
-                    if len(ahead) >= max(plan.IN_FLIGHT, self._n_threads + 1):  # results wait in memory
+                    if len(ahead) >= max(plan.IN_FLIGHT, n_threads + 1):  # results wait in memory
                         done, future = ahead.popleft()
                         consume(done, future.result())
                 for done, future in ahead:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +18,9 @@ IN_FLIGHT = 8
 
 SMALL_ROWS = 4096
 """Up to so many pooled rows the kernel matrix is simply kept (128 MiB), if the budget allows."""
+
+THREADS_PAY = 2_000_000
+"""Kernel values from which on threads are worth their start; below, the caller's thread does the work."""
 
 MAX_SEGMENTS = 8
 """Weights with at most so many runs of equal rows are summed without a product (see `segments`)."""
@@ -85,6 +89,14 @@ def columns(cuts: list[int], start: int, width: int, first: int | None = None) -
     return Columns(np.array(edges, dtype=np.intp), np.array(segment, dtype=np.intp))
 
 
+def patch_width(n_columns: int, width: int) -> int:
+    """Return the columns of a patch, whole blocks: four patches, or more if they would be very wide.
+
+    A patch costs a tenth of a millisecond whatever its size, and threads share them.
+    """
+    return width * min(max(math.ceil(n_columns / (4 * width)), 4), 64)
+
+
 def segments(W: NDArray[np.float64]) -> list[int] | None:
     """Return the places where the rows of `W` change, both ends included; `None` if there are many.
 
@@ -115,4 +127,4 @@ def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
 
 def kept_columns(n_rows: int, working_memory: float) -> int:
     """Return how many whole columns of `n_rows` float64 values are kept at once: a quarter of the budget."""
-    return int(np.clip(working_memory * MIB / 4 // (8 * max(n_rows, 1)), 64, 1024))
+    return int(np.clip(working_memory * MIB / 4 // (8 * max(n_rows, 1)), 64, 512))

@@ -104,7 +104,8 @@ def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
     with np.errstate(over="ignore", invalid="ignore"):
         z = (rows * (math.sqrt(squared_scale) / length)).astype(dtype)
         norms = np.einsum("ij,ij->i", z, z, dtype=np.float64)
-        right = np.column_stack([z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)])
+        columns = [z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)]
+        right = np.ascontiguousarray(np.column_stack(columns))
     check_finite(right, dtype)
     spread, typical = float(norms.max()) / squared_scale, float(np.median(norms)) / squared_scale
     return Points(right, length**2 / squared_scale, spread, typical)
@@ -112,7 +113,7 @@ def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
     with np.errstate(over="ignore", invalid="ignore"):
-        right = rows.astype(dtype)
+        right = np.ascontiguousarray(rows, dtype=dtype)
         largest = np.einsum("ij,ij->i", right, right).max(keepdims=True)
         if isinstance(kernel, PairKernel):
             check_finite(kernel.value(largest), dtype)
