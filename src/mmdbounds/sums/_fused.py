@@ -30,7 +30,7 @@ LAST_DISTANCE_KIND = 4
 NEEDS_CLAMP = 1e-3
 """Rounding of products from which on they are held to distances of at least 0."""
 
-FLUSH = 64
+FLUSH = 128
 """Rows after which column sums go from the block's precision to float64."""
 
 _F = np.float32
