@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from mmdbounds.checks import check_count, check_share
@@ -33,17 +33,25 @@ class Counts:
         Rows of X that belong to Y (m_D).
     n_x, n_y
         True sizes of the groups.
+    stated
+        The share that the user stated, if it was one; rounding down to whole rows makes it a little less.
     """
 
     n_moved: int
     n_moved_of_x: int
     n_x: int
     n_y: int
+    stated: Fraction | None = field(default=None, compare=False, repr=False)
 
     @property
     def epsilon(self) -> Fraction:
         """Share of the true X that was filed under Y, exactly."""
         return Fraction(self.n_moved, self.n_x)
+
+    @property
+    def stated_epsilon(self) -> Fraction:
+        """The share as stated, else the exact one."""
+        return self.epsilon if self.stated is None else self.stated
 
 
 @dataclass(frozen=True)
@@ -125,7 +133,10 @@ class Contamination:
 
     def counts(self, p: int, q: int) -> Counts:
         """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
-        return _sized(*self._numbers(p, q), p, q)
+        counts = _sized(*self._numbers(p, q), p, q)
+        if isinstance(self.x_in_y, float):  # 0.2 is meant as one fifth, not as the nearest binary number
+            return replace(counts, stated=Fraction(repr(self.x_in_y)))
+        return counts
 
     def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.

@@ -101,6 +101,16 @@ def test_quantile_counts_are_computed_in_integers():
     assert (result.lower.n_moved, result.upper.n_moved) == (11, 10)
 
 
+def test_the_paper_schedule_keeps_the_share_as_stated():
+    # Of 43 rows 0.2 makes 10 misfiled ones, a share of 10/53. As a share a sixth of 67 rows moves, 12;
+    # as a count (10/53) / (1 + 10/53) of them, 11.
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(43, 1)), rng.normal(size=(67, 1))
+    method = mb.StepwiseDominance(n_steps=1, schedule="paper")
+    assert mb.mmd_bounds(X, Y, 0.2, method=method).upper.n_moved == 12
+    assert mb.mmd_bounds(X, Y, Contamination(n_moved=10), method=method).upper.n_moved == 11
+
+
 def test_ties_go_to_the_lowest_rows():
     # Y holds four copies of 1 and four of 0; X sits at 1, so that the copies of 1 look most like X.
     X = np.ones((6, 1))

@@ -146,7 +146,7 @@ def _move_one_by_one(labelling: Labelling, ahead: ColumnsAhead, towards: float) 
 def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, means: bool) -> Indices:
     """Return the rows that the printed algorithm moves: weighted sums, quantiles, ties included."""
     p, q = totals.p, totals.q
-    epsilon = counts.epsilon
+    epsilon = counts.stated_epsilon
     level = epsilon / (epsilon + steps)  # alpha_s, a fraction: 1/6 of 60 rows are 10, not 11
     weight_x, weight_y = float(1 - epsilon / steps), float(1 + epsilon / steps)
     to_x, to_y = totals.to_x[p:].copy(), totals.to_y[p:].copy()
