@@ -110,7 +110,7 @@ class BlockedSums:
             self._engine.block(strips.patch(i0, i1, j0, j1), result[i0:i1, j0:j1])
             return (i1 - i0) * (j1 - j0)
 
-        tasks = self._patches(strips, plan.patch_width(strips.n_columns, self._width))
+        tasks = self._patches(strips, plan.patch_width(strips.n_rows, strips.n_columns, self._width))
         self._run(tasks, work, lambda _, pairs: self._meter.add(pairs), result.size)
         return result
 

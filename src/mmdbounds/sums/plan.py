@@ -89,11 +89,13 @@ def columns(cuts: list[int], start: int, width: int, first: int | None = None) -
     return Columns(np.array(edges, dtype=np.intp), np.array(segment, dtype=np.intp))
 
 
-def patch_width(n_columns: int, width: int) -> int:
-    """Return the columns of a patch, whole blocks: four patches, or more if they would be very wide.
+def patch_width(n_rows: int, n_columns: int, width: int) -> int:
+    """Return the columns of a patch: all of them where threads do not pay, else whole blocks for the threads.
 
-    A patch costs a tenth of a millisecond whatever its size, and threads share them.
+    A patch costs a tenth of a millisecond whatever its size.
     """
+    if n_rows * n_columns < THREADS_PAY:
+        return max(n_columns, 1)
     return width * min(max(math.ceil(n_columns / (4 * width)), 4), 64)
 
 

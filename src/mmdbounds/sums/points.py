@@ -54,8 +54,9 @@ class Points:
     def left(self, rows: Rows) -> NDArray[Any]:
         """Return the left-hand factors of `rows`."""
         chosen = np.array(self.right[rows])
-        if self.unit is not None:
-            chosen[:, [-2, -1]] = chosen[:, [-1, -2]]
+        if self.unit is not None:  # [z, 1, h] becomes [z, h, 1]
+            chosen[:, -2] = chosen[:, -1]
+            chosen[:, -1] = 1.0
         return chosen
 
 
