@@ -58,7 +58,6 @@ class ColumnsAhead:
         slots = slice(self._head, self._head + len(wanted))
         gone = self._owner[slots]
         self.place[gone[gone >= 0]] = -1
-        self._owner[self.place[rows[self.place[rows] >= 0]]] = -1
         self._owner[slots] = wanted
         self.place[wanted] = np.arange(slots.start, slots.stop)
         self._labelling.columns(wanted, self.columns[slots])
