@@ -170,7 +170,7 @@ def mmd_bounds(
     admissible = contamination.admissible(p, q, at_most=at_most)
     for counts in (Counts(0, 0, p, q), *admissible):
         check_sizes(counts, p, q, unbiased=estimator == "unbiased")
-        search.check(counts, p, q, problem.working_memory)
+        search.check(counts, p, q)
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
     with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)

@@ -19,10 +19,6 @@ class DataError(MmdBoundsError):
     """The rows, columns or files given cannot be used as they are."""
 
 
-class MissingPackageError(MmdBoundsError, ImportError):
-    """An optional package is needed for what was asked; the message names the extra."""
-
-
 class MmdBoundsWarning(UserWarning):
     """Base of every warning of this package."""
 

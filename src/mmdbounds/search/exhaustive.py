@@ -33,7 +33,7 @@ class Exhaustive:
         """Return the options as plain data, for the record: there are none."""
         return {}
 
-    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+    def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work, counts with too many labellings or rows."""
         n_labellings = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
         if n_labellings > MOST_LABELLINGS:

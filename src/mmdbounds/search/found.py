@@ -30,7 +30,7 @@ class Method(Protocol):
         """The name under which `mmd_bounds(method=...)` knows it."""
         ...
 
-    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+    def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work, counts that this method cannot do."""
         ...
 

@@ -69,7 +69,7 @@ class StepwiseDominance:
         most = max(counts.n_moved, counts.n_moved_of_x)
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
-    def check(self, counts: Counts, p: int, q: int, working_memory: float) -> None:
+    def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work, counts that this method cannot do."""
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
