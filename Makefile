@@ -20,7 +20,7 @@ else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow and not data"
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench clean
+.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -31,6 +31,8 @@ help:
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
+	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; goes on where it was"
+	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
 	@echo "make clean    remove what make made, environments included"
 
 demo: $(VENV)/.stamp-demo
@@ -64,10 +66,17 @@ bench: $(VENV)/.stamp-test
 	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
 	$(BIN)/python benchmarks/pair_rates.py
 
+study-coverage: $(VENV)/.stamp-test
+	$(BIN)/python -m studies.coverage --data "$(DATA)"
+
+study-gaps: $(VENV)/.stamp-test
+	@echo "this times; leave the machine alone meanwhile"
+	$(BIN)/python -m studies.forest_gaps --data "$(DATA)"
+
 clean:
 	rm -rf $(VENV) $(FULL) build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
-	find src tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests docs benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Set-up, once, and again when the dependencies change. The environment itself is made first:
 # the pip that comes with Python may be too old for dependency groups.

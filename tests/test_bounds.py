@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.search.sides import EachSide
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(40, 2)), RNG.normal(1, 1, size=(60, 2))
@@ -62,8 +63,8 @@ def test_kernels_agree_with_scikit_learn(name, independent, estimator):
 
     K = independent(pairwise, np.concatenate([X, Y]))
     bandwidth = {"bandwidth": 1.5} if name in ("rbf", "laplacian") else {}
-    ours = mb.mmd_bounds(X, Y, 0.2, kernel=name, estimator=estimator, **bandwidth)
-    theirs = mb.mmd_bounds(K[:40], K[40:], 0.2, kernel="precomputed", estimator=estimator)
+    ours = mb.mmd_bounds(X, Y, 0.2, kernel=name, estimator=estimator, **bandwidth, method="s-sd")
+    theirs = mb.mmd_bounds(K[:40], K[40:], 0.2, kernel="precomputed", estimator=estimator, method="s-sd")
     np.testing.assert_allclose(ours.interval, theirs.interval, rtol=1e-11)
     np.testing.assert_allclose(ours.observed, theirs.observed, rtol=1e-11)
     assert ours.upper.rows.tolist() == theirs.upper.rows.tolist()
@@ -75,7 +76,10 @@ def test_row_order_changes_names_only(seed, m):
     rng = np.random.default_rng(seed)
     a, b = rng.permutation(40), rng.permutation(60)
     how_much = mb.Contamination(n_moved=m)
-    first, second = mb.mmd_bounds(X, Y, how_much), mb.mmd_bounds(X[a], Y[b], how_much)
+    first, second = (
+        mb.mmd_bounds(X, Y, how_much, method="s-sd"),
+        mb.mmd_bounds(X[a], Y[b], how_much, method="s-sd"),
+    )
     np.testing.assert_allclose(first.interval, second.interval, rtol=0, atol=1e-13)
     assert sorted(b[second.upper.rows].tolist()) == first.upper.rows.tolist()
     assert sorted(b[second.lower.rows].tolist()) == first.lower.rows.tolist()
@@ -86,7 +90,7 @@ def test_shifting_all_rows_changes_nothing(seed, shift):
     rng = np.random.default_rng(seed)
     A, B = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
     for kernel in ("rbf", "linear", "laplacian"):
-        near, far = (mb.mmd_bounds(A + s, B + s, 0.2, kernel=kernel) for s in (0.0, shift))
+        near, far = (mb.mmd_bounds(A + s, B + s, 0.2, kernel=kernel, method="s-sd") for s in (0.0, shift))
         np.testing.assert_allclose(near.interval, far.interval, rtol=0, atol=1e-11)
 
 
@@ -107,8 +111,8 @@ def test_at_most_is_the_union_over_counts(seed):
 
 
 def test_an_interval_of_shares_is_the_union_over_its_counts():
-    each = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m)) for m in range(5, 11)]
-    union = mb.mmd_bounds(X, Y, epsilon=(0.1, 0.2))
+    each = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m), method="s-sd") for m in range(5, 11)]
+    union = mb.mmd_bounds(X, Y, epsilon=(0.1, 0.2), method="s-sd")
     assert union.interval == (min(r.lower.value for r in each), max(r.upper.value for r in each))
     assert (union.n_moved_range, union.n_moved, union.epsilon) == ((5, 10), 10, 0.2)
     assert "between" in union.summary()
@@ -138,13 +142,13 @@ def test_two_way_is_symmetric_in_the_groups():
 
 def test_large_and_small_problems_go_the_same_way(monkeypatch):
     # The same rows through kept matrix, compiled blocks, and NumPy blocks.
-    small = mb.mmd_bounds(X, Y, 0.2)
-    blocks = mb.mmd_bounds(X, Y, 0.2, working_memory=1e-9 + 1, progress=False)
+    small = mb.mmd_bounds(X, Y, 0.2, method="s-sd")
+    blocks = mb.mmd_bounds(X, Y, 0.2, working_memory=1e-9 + 1, progress=False, method="s-sd")
     assert (small.provenance.backend, blocks.provenance.backend) == ("matrix", "matrix")
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
-    blocks = mb.mmd_bounds(X, Y, 0.2)
+    blocks = mb.mmd_bounds(X, Y, 0.2, method="s-sd")
     monkeypatch.setattr("mmdbounds.sums._engines.numba_is_there", lambda: False)
-    plain = mb.mmd_bounds(X, Y, 0.2)
+    plain = mb.mmd_bounds(X, Y, 0.2, method="s-sd")
     assert (blocks.provenance.backend, plain.provenance.backend) == ("numba", "numpy")
     for other in (blocks, plain):
         np.testing.assert_allclose(other.interval, small.interval, rtol=0, atol=1e-13)
@@ -158,7 +162,7 @@ def test_one_row_far_out_changes_nothing_for_the_others(monkeypatch, outlier):
     near, far = X.copy(), X.copy()
     near[0], far[0] = 1e3, outlier
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
-    expected, result = (mb.mmd_bounds(A, Y, 0.2, bandwidth=1.5) for A in (near, far))
+    expected, result = (mb.mmd_bounds(A, Y, 0.2, bandwidth=1.5, method="s-sd") for A in (near, far))
     assert result.provenance.backend == "numba"
     assert result.upper.rows.tolist() == expected.upper.rows.tolist()
     assert result.lower.rows.tolist() == expected.lower.rows.tolist()
@@ -184,7 +188,7 @@ def test_when_one_side_fails_the_other_stops(monkeypatch, failing):
     # Both sides are searched at once; an error or Ctrl-C in one must not wait for minutes on the other.
     rounds = {"lower": 0, "upper": 0}
 
-    class Endless:
+    class Endless(EachSide):
         name = "endless"
 
         def options(self):
@@ -277,7 +281,7 @@ def test_names_of_rows_follow_the_rows():
         (
             {"method": "ssd"},
             MmdBoundsError,
-            r"`method` must be one of 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
+            r"`method` must be one of 'sharp', 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
         ),
         ({"method": ["sd"]}, MmdBoundsError, r"`method` must be one of .*; got \['sd'\]\."),
         ({"method": mb.StepwiseDominance}, MmdBoundsError, r"Did you mean StepwiseDominance\(\)\?"),

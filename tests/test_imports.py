@@ -14,7 +14,7 @@ SOURCE = Path(mb.__file__).parent
 
 # Beyond numpy and scipy, each package has one home.
 HOMES = {
-    "numba": {"sums/_fused.py"},
+    "numba": {"search/_pairwise.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
     "sklearn": {"datasets/breast_cancer.py"},
     "narwhals": {"tables/frames.py"},
@@ -59,10 +59,11 @@ def test_importing_the_package_loads_numpy_alone():
     assert python(code).strip() == "['numpy']"
 
 
-def test_a_small_problem_touches_neither_numba_nor_polars():
+def test_a_small_problem_without_proof_touches_neither_numba_nor_polars():
     code = (
         "import sys, numpy as np, mmdbounds as mb; r = np.random.default_rng(0); "
-        "mb.mmd_bounds(r.normal(size=(40, 3)), r.normal(size=(50, 3)), 0.2).summary(); "
+        "X, Y = r.normal(size=(40, 3)), r.normal(size=(50, 3)); "
+        "[mb.mmd_bounds(X, Y, 0.2, method=m).summary() for m in ('s-sd', mb.Sharp(certify=False))]; "
         "print(sorted({m.split('.')[0] for m in sys.modules} & "
         "{'scipy', 'numba','sklearn','narwhals','polars','typer'}))"
     )
@@ -88,15 +89,19 @@ def test_without_anything_but_numpy_and_scipy_arrays_still_work():
         "import numpy as np, mmdbounds as mb\n"
         "r = np.random.default_rng(0)\n"
         "X, Y = r.normal(size=(2500, 3)), r.normal(size=(2500, 3))\n"
-        "result = mb.mmd_bounds(X, Y, 0.1, bandwidth=2.0)\n"
+        "result = mb.mmd_bounds(X, Y, 0.1, bandwidth=2.0, method='s-sd')\n"
         "print(result.provenance.backend, repr(result.lower.value))\n"
+        "print(*mb.mmd_bounds(X[:20], Y[:20], 0.1, bandwidth=2.0, rng=0).interval)\n"
     )
-    backend, value = python(code).split()
+    backend, value, *interval = python(code).split()
     assert backend == "numpy"
     rng = np.random.default_rng(0)
-    result = mb.mmd_bounds(rng.normal(size=(2500, 3)), rng.normal(size=(2500, 3)), 0.1, bandwidth=2.0)
+    X, Y = rng.normal(size=(2500, 3)), rng.normal(size=(2500, 3))
+    result = mb.mmd_bounds(X, Y, 0.1, bandwidth=2.0, method="s-sd")
     assert result.provenance.backend == "numba"
     np.testing.assert_allclose(float(value), result.lower.value, rtol=0, atol=1e-13)
+    sharp = mb.mmd_bounds(X[:20], Y[:20], 0.1, bandwidth=2.0, rng=0)
+    np.testing.assert_allclose([float(v) for v in interval], sharp.interval, rtol=0, atol=1e-13)
 
 
 def test_every_public_name_exists_and_is_listed():

@@ -25,8 +25,9 @@ if TYPE_CHECKING:
         Matern52,
         Polynomial,
     )
+    from mmdbounds.mechanisms import Simulated, simulate
     from mmdbounds.results import Bound, BoundsResult, Provenance
-    from mmdbounds.search import Exhaustive, StepwiseDominance
+    from mmdbounds.search import Exhaustive, Sharp, StepwiseDominance
     from mmdbounds.tables import Group, groups
 
 __all__ = [
@@ -47,11 +48,14 @@ __all__ = [
     "MmdBoundsWarning",
     "Polynomial",
     "Provenance",
+    "Sharp",
+    "Simulated",
     "StepwiseDominance",
     "__version__",
     "groups",
     "mmd2",
     "mmd_bounds",
+    "simulate",
 ]
 
 _HOME = {
@@ -68,8 +72,9 @@ _HOME = {
         "Matern52",
         "Polynomial",
     ),
+    "mechanisms": ("Simulated", "simulate"),
     "results": ("Bound", "BoundsResult", "Provenance"),
-    "search": ("Exhaustive", "StepwiseDominance"),
+    "search": ("Exhaustive", "Sharp", "StepwiseDominance"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import math
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
+
 from mmdbounds._version import __version__
-from mmdbounds.checks import check_flag, check_progress
+from mmdbounds.checks import check_flag, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
-from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
-from mmdbounds.progress import Meter, Stopped
+from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
-from mmdbounds.search import Found, Method, as_method
+from mmdbounds.search import Found, Method, Task, as_method
 
 
 def mmd2(
@@ -95,7 +92,7 @@ def mmd_bounds(
     Y: Any,
     epsilon: float | tuple[float, float] | Contamination,
     *,
-    method: str | Method = "s-sd",
+    method: str | Method = "sharp",
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
@@ -103,6 +100,7 @@ def mmd_bounds(
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
+    rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
 ) -> BoundsResult:
     """Bound the squared MMD between the true groups when rows of X were filed under Y.
@@ -118,11 +116,15 @@ def mmd_bounds(
         Share of the true X that was filed under Y: m = floor(epsilon p / (1 - epsilon)) rows.
         A pair stands for every share in between; a `Contamination` says it in other ways
         (``n_moved=``, ``share_of_y=``, two-way).
-    method : str or method object, default="s-sd"
-        ``"s-sd"`` (stepwise stochastic dominance), ``"sd"`` (one step), ``"exhaustive"`` (every
-        labelling, for a handful of rows), or an object such as ``StepwiseDominance(n_steps=50)``.
+    method : str or method object, default="sharp"
+        ``"sharp"`` (the best labelling found and a proof of how far the extreme can lie beyond it),
+        ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"exhaustive"`` (every
+        labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
+        ``StepwiseDominance(n_steps=50)``.
     at_most : bool, default=False
         Whether any smaller number of rows may be misfiled too; else exactly m are.
+    rng : int or Generator, optional
+        Seed of the starts of ``"sharp"``; without it one is drawn, and the result records it.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
@@ -134,10 +136,12 @@ def mmd_bounds(
 
     Notes
     -----
-    S-SD and SD return the value of one labelling on each side: the extreme over all labellings
-    can lie beyond it. `BoundsResult.is_certified` says whether a bound is proved.
+    Each side has two numbers. `Bound.value` is reached by a labelling; `Bound.certified` is proved to lie
+    beyond every labelling. The extreme is between them, and with N up to about 100 they are
+    usually equal. S-SD and SD return the first number only: the extreme can lie beyond it.
+    `BoundsResult.is_certified` says whether both sides are proved.
 
-    The cost is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
+    The cost of S-SD is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
     the number of steps. With `at_most` or an interval every count is searched.
 
     Examples
@@ -171,12 +175,11 @@ def mmd_bounds(
     for counts in (Counts(0, 0, p, q), *admissible):
         check_sizes(counts, p, q, unbiased=estimator == "unbiased")
         search.check(counts, p, q)
+    seed = check_seed(rng)
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
     with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)
-        lower, upper = _both_sides(
-            lambda side: _extreme(search, problem, totals, admissible, side), totals, meter
-        )
+        lower, upper = search.both_sides(Task(totals, admissible, estimator, seed, meter))
     largest, fewest = max(admissible, key=lambda c: c.n_moved), admissible[0].n_moved
     return BoundsResult(
         lower=_named(lower, "lower", problem),
@@ -194,55 +197,8 @@ def mmd_bounds(
         share_of_y=largest.n_moved / q,
         name_x=problem.X.name,
         name_y=problem.Y.name,
-        provenance=_provenance(search, problem, totals, meter, time.perf_counter() - started),
+        provenance=_provenance(search, problem, totals, meter, seed, time.perf_counter() - started),
     )
-
-
-def _both_sides(find: Callable[[Side], Found], totals: GroupSums, meter: Meter) -> tuple[Found, Found]:
-    """Search both sides, at once where the pairs are computed as they are needed."""
-    if totals.sums.backend == "matrix":
-        return find("lower"), find("upper")
-
-    def guarded(side: Side) -> Found:
-        try:
-            return find(side)
-        except BaseException:  # Ctrl-C as well: the other side must not go on for minutes
-            meter.stop()
-            raise
-
-    with ThreadPoolExecutor(1) as other:
-        lower = other.submit(guarded, "lower")
-        try:
-            upper = guarded("upper")
-        except Stopped:
-            lower.result()  # raises what went wrong there
-            raise
-    return lower.result(), upper
-
-
-def _extreme(
-    search: Method, problem: Problem, totals: GroupSums, admissible: list[Counts], side: Side
-) -> Found:
-    """Return the most extreme labelling over all admissible counts, of equals the one with fewest moves.
-
-    What is proved must hold for every count, so it is the most extreme proof, if all counts have one.
-    """
-    sign = 1.0 if side == "lower" else -1.0
-    best: Found | None = None
-    proof: float | None = sign * math.inf
-    for counts in admissible:
-        found = search.search(totals, counts, problem.estimator, side)
-        if best is None or sign * found.value < sign * best.value:
-            best = found
-        proof = (
-            None
-            if proof is None or found.certified is None
-            else sign * min(sign * proof, sign * found.certified)
-        )
-    if best is None:
-        msg = "no count of misfiled rows to search"
-        raise MmdBoundsError(msg)
-    return dataclasses.replace(best, certified=proof)
 
 
 def _named(found: Found, side: Side, problem: Problem) -> Bound:
@@ -252,6 +208,7 @@ def _named(found: Found, side: Side, problem: Problem) -> Bound:
         side=side,
         value=found.value,
         certified=found.certified,
+        fractional=found.fractional,
         rows=rows,
         rows_of_x=of_x,
         ids=None if Y.ids is None else Y.ids[rows],
@@ -264,7 +221,7 @@ def _named(found: Found, side: Side, problem: Problem) -> Bound:
 
 
 def _provenance(
-    search: Method, problem: Problem, totals: GroupSums, meter: Meter, seconds: float
+    search: Method, problem: Problem, totals: GroupSums, meter: Meter, seed: int, seconds: float
 ) -> Provenance:
     return Provenance(
         method=search.name,
@@ -276,7 +233,7 @@ def _provenance(
         backend=totals.sums.backend,
         device=totals.sums.device,
         dtype=totals.sums.dtype,
-        seed=None,
+        seed=seed if search.is_random else None,
         n_pairs=meter.n_pairs,
         seconds=seconds,
         version=__version__,

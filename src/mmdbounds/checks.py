@@ -47,6 +47,26 @@ def check_count(value: Any, name: str, *, least: int = 0) -> int:
     return int(value)
 
 
+def check_rng(value: Any) -> tuple[np.random.Generator, int | None]:
+    """Return a generator and its seed, a fresh one for `None`; a generator comes back without a seed."""
+    if isinstance(value, np.random.Generator):
+        return value, None
+    if value is None:
+        seed = int(np.random.default_rng().integers(2**32))
+    elif isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < 0:
+        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {value!r}."
+        raise MmdBoundsError(msg)
+    else:
+        seed = int(value)
+    return np.random.default_rng(seed), seed
+
+
+def check_seed(value: Any) -> int:
+    """Return the seed that `rng` stands for; one is drawn from a generator, or afresh for `None`."""
+    generator, seed = check_rng(value)
+    return int(generator.integers(2**32)) if seed is None else seed
+
+
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):

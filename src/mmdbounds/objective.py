@@ -102,6 +102,8 @@ class Quadratic:
         +1 for rows of Y (they enter X when they move), -1 for rows of X.
     tie_width
         Entries of the gradient that differ by less are tied.
+    margin
+        How far rounding can move a proof about all labellings with these counts.
     """
 
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
@@ -120,6 +122,9 @@ class Quadratic:
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
         self.value_as_filed = self._three_means(o)
         self.tie_width = slope * totals.tie_width
+        # A proof adds up entries of the gradient, and pairs, of the rows that move.
+        moves = counts.n_moved + counts.n_moved_of_x
+        self.margin = totals.margin * (1 + moves / n_x + moves / n_y) ** 2
 
     def _three_means(self, o: int) -> float:
         t, p = self.totals, self.totals.p

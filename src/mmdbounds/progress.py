@@ -76,12 +76,22 @@ class Meter:
             raise Stopped
         with self._lock:
             self.n_pairs += pairs
-            now = self._clock()
-            if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
-                self._last = now
-                text = self.line(now - self._start)
-                self._write("\r" + text.ljust(self._width))
-                self._width = len(text)
+            self._refresh()
+
+    def prove(self, share: float) -> None:
+        """Say that so much of the effort for a proof is spent; end the thread's work after `stop`."""
+        if self._stopped:
+            raise Stopped
+        with self._lock:
+            self._refresh(f"proving: {share:.0%} of the effort spent")
+
+    def _refresh(self, text: str = "") -> None:
+        now = self._clock()
+        if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
+            self._last = now
+            text = text or self.line(now - self._start)
+            self._write("\r" + text.ljust(self._width))
+            self._width = len(text)
 
     def stop(self) -> None:
         """Let every thread that counts here end with its next kernel values, because one has failed."""

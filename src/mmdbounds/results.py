@@ -92,6 +92,9 @@ class Bound:
         The squared MMD reached by the rows below (attained), for ``kind="labelling"``.
     certified
         A number proved to lie beyond every labelling, or `None` where nothing was proved.
+    fractional
+        The same for labellings that may split rows, which is the paper's Claim 1: all distributions of
+        the misfiled rows within Y. Known for the biased estimator and one-way misfiling.
     rows
         Positions in `Y`, from 0, of the rows that are moved to X to reach `value`.
     rows_of_x
@@ -111,6 +114,7 @@ class Bound:
     side: Side
     value: float
     certified: float | None = None
+    fractional: float | None = None
     rows: NDArray[np.intp]
     rows_of_x: NDArray[np.intp]
     ids: NDArray[np.str_] | None = None

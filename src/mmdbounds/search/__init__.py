@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.search.exhaustive import Exhaustive
-from mmdbounds.search.found import Found, Method
+from mmdbounds.search.found import Found, Method, Task
+from mmdbounds.search.sharp import Sharp
 from mmdbounds.search.stepwise import StepwiseDominance
 
-__all__ = ["METHODS", "Exhaustive", "Found", "Method", "StepwiseDominance", "as_method"]
+__all__ = ["METHODS", "Exhaustive", "Found", "Method", "Sharp", "StepwiseDominance", "Task", "as_method"]
 
 METHODS: dict[str, Method] = {
+    "sharp": Sharp(),
     "s-sd": StepwiseDominance(),
     "sd": StepwiseDominance(n_steps=1),
     "exhaustive": Exhaustive(),
@@ -21,7 +23,7 @@ def as_method(method: str | Method) -> Method:
     if isinstance(method, type):
         msg = f"`method` must be a name or a method object; got a class. Did you mean {method.__name__}()?"
         raise MmdBoundsError(msg)
-    if not isinstance(method, str) and hasattr(method, "search"):
+    if not isinstance(method, str) and hasattr(method, "both_sides"):
         return method
     if not isinstance(method, str) or method not in METHODS:
         hint = did_you_mean(method, METHODS) if isinstance(method, str) else ""

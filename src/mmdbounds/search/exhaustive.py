@@ -15,6 +15,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.found import Found
+from mmdbounds.search.sides import EachSide
 
 MOST_LABELLINGS = 2_000_000
 MOST_ROWS = 2_000
@@ -24,7 +25,7 @@ CHUNK = 2048
 
 
 @dataclass(frozen=True)
-class Exhaustive:
+class Exhaustive(EachSide):
     """Try every labelling, which proves that none lies beyond; refused where there are over two million."""
 
     name: ClassVar[str] = "exhaustive"
@@ -39,13 +40,13 @@ class Exhaustive:
         if n_labellings > MOST_LABELLINGS:
             msg = (
                 f"`method='exhaustive'` tries every labelling, at most {MOST_LABELLINGS:,}; "
-                f"here there are {_readable(n_labellings)}. Use method='s-sd'."
+                f"here there are {_readable(n_labellings)}. Use method='sharp'."
             )
             raise MmdBoundsError(msg)
         if counts.n_moved + counts.n_moved_of_x and max(p, q) > MOST_ROWS:
             msg = (
                 f"`method='exhaustive'` takes groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}. "
-                "Use method='s-sd'."
+                "Use method='sharp'."
             )
             raise MmdBoundsError(msg)
 
@@ -58,8 +59,7 @@ class Exhaustive:
         labelling.move(rows)
         return Found(
             labelling.value(),
-            labelling.rows_of_y(),
-            labelling.rows_of_x(),
+            labelling,
             status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
             certified=f.value_as_filed + outwards * (gain + totals.margin),  # nothing beyond but rounding
         )

@@ -1,4 +1,4 @@
-"""What a search returns for one side, before names are put to the rows."""
+"""What a search returns for one side, before names are put to the rows, and what a search is."""
 
 from __future__ import annotations
 
@@ -6,20 +6,56 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from mmdbounds.contamination import Counts
-from mmdbounds.objective import GroupSums, Indices
-from mmdbounds.results import Estimator, Side
+from mmdbounds.objective import GroupSums, Indices, Labelling
+from mmdbounds.progress import Meter
+from mmdbounds.results import Estimator
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A set of rows and its value; see `mmdbounds.Bound` for the meaning of the fields."""
+    """A labelling and what is known of it; see `mmdbounds.Bound` for the meaning of the fields."""
 
     value: float
-    rows: Indices
-    rows_of_x: Indices
+    labelling: Labelling
     kind: str = "labelling"
     status: str = ""
     certified: float | None = None
+    fractional: float | None = None
+
+    @property
+    def rows(self) -> Indices:
+        """Rows of Y that move."""
+        return self.labelling.rows_of_y()
+
+    @property
+    def rows_of_x(self) -> Indices:
+        """Rows of X that move."""
+        return self.labelling.rows_of_x()
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be searched.
+
+    Attributes
+    ----------
+    totals
+        The sums over the pairs.
+    admissible
+        The counts of misfiled rows, those that move the fewest rows of Y first.
+    estimator
+        Whose value is bounded.
+    seed
+        Of everything that is drawn at random.
+    meter
+        Counts kernel values, and stops all threads when one has failed.
+    """
+
+    totals: GroupSums
+    admissible: list[Counts]
+    estimator: Estimator
+    seed: int = 0
+    meter: Meter | None = None
 
 
 class Method(Protocol):
@@ -30,12 +66,17 @@ class Method(Protocol):
         """The name under which `mmd_bounds(method=...)` knows it."""
         ...
 
+    @property
+    def is_random(self) -> bool:
+        """Whether the result depends on the seed."""
+        ...
+
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work, counts that this method cannot do."""
         ...
 
-    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
-        """Return the extreme of one side for one pair of counts."""
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return the lower and the upper extreme over all admissible counts."""
         ...
 
     def options(self) -> dict[str, Any]:

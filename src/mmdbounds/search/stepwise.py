@@ -21,6 +21,7 @@ from mmdbounds.results import Estimator, Side
 from mmdbounds.search.ahead import ColumnsAhead
 from mmdbounds.search.found import Found
 from mmdbounds.search.ranking import at_least, largest
+from mmdbounds.search.sides import EachSide
 from mmdbounds.sums.greedy import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
@@ -32,7 +33,7 @@ FEW = 32
 
 
 @dataclass(frozen=True)
-class StepwiseDominance:
+class StepwiseDominance(EachSide):
     """Stepwise stochastic dominance (S-SD); with one step, SD.
 
     Parameters
@@ -77,14 +78,18 @@ class StepwiseDominance:
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
-        towards = 1.0 if side == "upper" else -1.0
         steps = self.steps_for(counts)
         if self.schedule == "paper" and steps:
             return self._printed(totals, counts, estimator, side)
-        labelling = Labelling(Quadratic(totals, counts, estimator))
-        _move_evenly(labelling, steps, towards)
+        labelling = self.from_quadratic(Quadratic(totals, counts, estimator), side)
         status = f"{steps} step{'' if steps == 1 else 's'}"
-        return Found(labelling.value(), labelling.rows_of_y(), labelling.rows_of_x(), status=status)
+        return Found(labelling.value(), labelling, status=status)
+
+    def from_quadratic(self, quadratic: Quadratic, side: Side) -> Labelling:
+        """Return the labelling that the even schedule reaches."""
+        labelling = Labelling(quadratic)
+        _move_evenly(labelling, self.steps_for(quadratic.counts), 1.0 if side == "upper" else -1.0)
+        return labelling
 
     def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         steps = self.steps_for(counts)
@@ -96,8 +101,7 @@ class StepwiseDominance:
         exact = len(rows) == counts.n_moved
         return Found(
             labelling.value(),
-            rows,
-            labelling.rows_of_x(),
+            labelling,
             kind="labelling" if exact else "resized labelling",
             status=f"{steps} quantile steps moved {len(rows)} rows"
             + ("" if exact else f" instead of {counts.n_moved}"),

@@ -43,7 +43,10 @@ def make_sums(
         if dtype == "float32" and kernel.geometry in BY_PRODUCT:
             prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
         K, rounding = kernel_matrix(Z, kernel)
-        return MatrixSums(K, rounding=rounding, working_memory=working_memory, meter=meter)
+        definite = kernel.is_positive_definite is True
+        return MatrixSums(
+            K, rounding=rounding, is_positive_definite=definite, working_memory=working_memory, meter=meter
+        )
     return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
 
 

@@ -70,6 +70,7 @@ class BlockedSums:
         block: tuple[int, int] | None = None,
     ) -> None:
         self.n_rows = len(Z)
+        self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
         self._kernel = kernel
         self._Z = Z

@@ -26,11 +26,13 @@ class MatrixSums:
         K: Float64s,
         *,
         rounding: float = 1e-12,
+        is_positive_definite: bool = False,
         working_memory: float = 1024,
         meter: Meter | None = None,
     ) -> None:
         self.n_rows = len(K)
         self.rounding = self.tie_width = rounding
+        self.is_positive_definite = is_positive_definite
         self.working_memory = working_memory
         self._K = K
         (meter or Meter()).add(K.size)

@@ -29,6 +29,8 @@ class KernelSums(Protocol):
     tie_width
         Means of kernel values that differ by less, relative to the largest one, are tied. It follows
         from the typical row, where `rounding` follows from the farthest.
+    is_positive_definite
+        Whether K is known to be positive semidefinite, which proofs by convexity need.
     working_memory
         Budget in MiB.
     """
@@ -36,6 +38,7 @@ class KernelSums(Protocol):
     n_rows: int
     rounding: float
     tie_width: float
+    is_positive_definite: bool
     working_memory: float
     backend: str
     device: str

@@ -1,0 +1,173 @@
+"""One side of the sharp bounds, over all admissible counts: starts, refinement, proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+
+from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.results import Side
+from mmdbounds.search.branch import BranchAndBound, Relaxation
+from mmdbounds.search.ceiling import ceiling
+from mmdbounds.search.choice import Choice, choice_of, outwards
+from mmdbounds.search.effort import Effort
+from mmdbounds.search.floor import Floor
+from mmdbounds.search.found import Found, Task
+from mmdbounds.search.refine import labelled, leading, parts_of, refine
+from mmdbounds.search.shift import raised
+from mmdbounds.search.starts import starts
+from mmdbounds.search.through_sums import RowMultipliers, SharedRows
+from mmdbounds.sums.plan import MIB
+
+FIRST_STARTS = {"lower": 2, "upper": 6}
+"""Starts that are refined before the first proof is tried."""
+
+DENSE_ROWS = 2500
+"""Up to so many rows that may move the proofs hold a matrix of them (if the budget allows)."""
+
+EFFORT, EFFORT_OF_PAIR = 1e8, 300.0
+"""What a proof may spend: a second, and three microseconds for each pair of rows that may move..."""
+
+EFFORT_THROUGH_SUMS = 2e9, 0.05
+"""... or twenty seconds, and half a nanosecond for each pooled pair, where no matrix is held."""
+
+ROUGHLY = 0.25
+"""Share of the slack that the shares of a relaxation may be off."""
+
+
+class OneSide:
+    """The search of one side.
+
+    Parameters
+    ----------
+    task
+        What is to be searched.
+    side
+        Which side.
+    n_starts
+        Starts for each count.
+    certify
+        Whether anything is to be proved: then some starts wait until a proof has been tried.
+
+    Attributes
+    ----------
+    best_gain
+        The largest gain reached with any count; minus the value on the lower side.
+    """
+
+    def __init__(self, task: Task, side: Side, n_starts: int, *, certify: bool) -> None:
+        self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
+        self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
+        self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
+        now = FIRST_STARTS[side] if certify else n_starts
+        self._best = [max(islice(some, now), key=self._gain) for some in self._waiting]
+        self.best_gain = max(map(self._gain, self._best))
+
+    def finish(self, slack: float, patience: float) -> list[Found]:
+        """Prove what can be proved, improving on the way; return what was found for each count."""
+        if not self._certify:
+            return [Found(b.value(), b, status="refined; nothing proved") for b in self._best]
+        share = patience / np.sqrt(len(self._best))
+        # The most extreme count first: what it reaches makes the proofs of the others easier.
+        order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
+        found = {i: self._proved(i, slack, share) for i in order}
+        return [found[i] for i in range(len(self._best))]
+
+    def _gain(self, labelling: Labelling) -> float:
+        return self._out * labelling.value()
+
+    def _refined(self, i: int, n_starts: int) -> Iterator[Labelling]:
+        """Yield local optima of one count, each of them from another start."""
+        rng = np.random.default_rng([self._task.seed, self._side == "upper", i])
+        f = self._quadratics[i]
+        # With one labelling, or one row of each group, there is nothing that a second start could find.
+        for labelling in islice(starts(f, self._side, rng), n_starts if parts_of(Labelling(f)) else 1):
+            refine(labelling, self._side)
+            yield labelling
+
+    def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
+        """Refine what a proof suggests and, if there may be `more` to find, the starts that have waited."""
+        suggested = labelled(self._quadratics[i], rows)
+        refine(suggested, self._side)
+        others = self._waiting[i] if more else ()
+        self._best[i] = max([self._best[i], suggested, *others], key=self._gain)
+        self.best_gain = max(self.best_gain, self._gain(self._best[i]))
+        return self._gain(self._best[i]), np.flatnonzero(self._best[i].moved)
+
+    def _proved(self, i: int, slack: float, patience: float) -> Found:
+        """Return the best labelling of one count with its proof."""
+        labelling = self._best[i]
+        sums, n = self._task.totals.sums, len(labelling.sign)
+        room = sums.working_memory * MIB
+        if not parts_of(labelling):
+            bound: float | None = self._gain(labelling)
+            fractional, status = bound, "the only labelling"
+        elif n <= DENSE_ROWS and 6 * 8 * n * n <= room:
+            effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
+            bound, fractional, status = self._branched(i, slack, effort, room / 2)
+        else:
+            fixed, each = EFFORT_THROUGH_SUMS
+            effort = Effort(patience * (fixed + each * sums.n_rows**2), self._task.meter)
+            bound, status = self._through_sums(i, slack, effort)
+            fractional = bound
+        best, f = self._best[i], self._quadratics[i]
+        return Found(
+            best.value(),
+            best,
+            status=status,
+            certified=None if bound is None else self._out * (bound + f.margin),
+            fractional=self._over_distributions(fractional, f),
+        )
+
+    def _over_distributions(self, bound: float | None, f: Quadratic) -> float | None:
+        """Return the proved bound over Claim 1's distributions, which knows the biased, one-way case only."""
+        if bound is None or self._task.estimator == "unbiased" or f.counts.n_moved_of_x:
+            return None
+        return self._out * (bound + f.margin)
+
+    def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
+        """Prove by branch and bound; also return what is proved over fractions of rows."""
+        choice = choice_of(Labelling(self._quadratics[i]), self._side)
+        relax: Relaxation = ceiling
+        fractional = None
+        if self._side == "lower":
+            relax = self._floor(i, choice, slack)
+            if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
+                fractional = replace(relax, tolerance=self._task.totals.margin).plain(choice, effort).bound
+        proof = BranchAndBound(
+            relax, self.best_gain, slack, effort, lambda rows: self._improved(i, rows), room
+        ).run(choice)
+        if proof.rows is not None:
+            self._improved(i, proof.rows)
+        bound = max(proof.bound, self.best_gain)
+        # A convex function is largest where no row is split.
+        return bound, bound if self._side == "upper" else fractional, _branches(proof.n_nodes)
+
+    def _floor(self, i: int, choice: Choice, slack: float) -> Floor:
+        f, labelling = self._quadratics[i], self._best[i]
+        diagonal = f.c * f.totals.diagonal[labelling.active]
+        if not f.totals.sums.is_positive_definite:
+            diagonal = raised(choice, diagonal)
+        tolerance = max(ROUGHLY * slack, f.totals.margin)
+        return Floor(diagonal, np.flatnonzero(labelling.moved), tolerance)
+
+    def _through_sums(self, i: int, slack: float, effort: Effort) -> tuple[float | None, str]:
+        """Prove without a matrix."""
+        labelling = self._best[i]
+        if self._side == "upper":
+            self._improved(i, np.flatnonzero(labelling.moved))
+            bound = RowMultipliers(labelling).ceiling(self.best_gain, self.best_gain + slack, effort)
+            return bound, "" if bound is not None else "too many rows to prove that nothing lies above"
+        if not self._task.totals.sums.is_positive_definite:
+            return None, "too many rows to check that the kernel is positive definite, so nothing is proved"
+        shared = SharedRows(labelling)
+        floor = shared.floor(max(ROUGHLY * slack, labelling.quadratic.totals.margin), effort)
+        self._improved(i, leading(labelling, shared.share), more=-floor > self.best_gain + slack)
+        return -floor, ""
+
+
+def _branches(n_nodes: int) -> str:
+    return "" if n_nodes == 0 else f"{n_nodes:,} branch{'' if n_nodes == 1 else 'es'}"

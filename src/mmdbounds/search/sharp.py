@@ -1,0 +1,74 @@
+"""Sharp bounds: the best labelling found on each side, and a proof of how far the extreme can be from it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from mmdbounds.checks import check_count, is_number
+from mmdbounds.contamination import Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.results import Side
+from mmdbounds.search.found import Found, Task
+from mmdbounds.search.one_side import OneSide
+from mmdbounds.search.sides import at_once, most_extreme
+
+PATIENT = 20.0
+"""How much more may be spent where a certificate was asked for than where it is taken if it is cheap."""
+
+
+@dataclass(frozen=True)
+class Sharp:
+    """Sharp bounds with a certificate: S-SD and other starts, refined, then proved.
+
+    Parameters
+    ----------
+    n_starts
+        Starts to refine on each side, S-SD the first; no more are tried once a proof shows that there is
+        nothing left to find.
+    certify
+        ``"auto"`` proves as much as seconds allow; `True` spends up to twenty times as much;
+        `False` proves nothing.
+    gap
+        Distance between the proved and the attained value, as a share of the attained width, that is
+        small enough; 0 goes on until the labelling is proved to be the extreme one.
+    """
+
+    n_starts: int = 16
+    certify: Literal["auto"] | bool = "auto"
+    gap: float = 1e-3
+    name: ClassVar[str] = "sharp"
+    is_random: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "n_starts", check_count(self.n_starts, "n_starts", least=1))
+        if self.certify not in (True, False, "auto"):
+            msg = f"`certify` must be 'auto', True or False; got {self.certify!r}."
+            raise MmdBoundsError(msg)
+        if not is_number(self.gap) or not 0 <= self.gap < 1:
+            msg = f"`gap` must be a share in [0, 1); got {self.gap!r}."
+            raise MmdBoundsError(msg)
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain data, for the record."""
+        return asdict(self)
+
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse nothing: every count can be searched."""
+
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return the lower and the upper extreme over all admissible counts."""
+
+        def begin(side: Side) -> OneSide:
+            return OneSide(task, side, self.n_starts, certify=self.certify is not False)
+
+        lower, upper = at_once(begin, task)
+        width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
+        slack = self.gap * max(width, 0.0)
+        patience = PATIENT if self.certify is True else 1.0
+
+        def finish(side: Side) -> Found:
+            one = lower if side == "lower" else upper
+            return most_extreme(one.finish(slack, patience), side)
+
+        return at_once(finish, task)
