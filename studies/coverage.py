@@ -35,6 +35,9 @@ GROUPS = {"FOREST raw": 100, "FOREST standardised": 100, "chest X-ray stand-in":
 MECHANISMS = ("random", "nonrandom")
 EPSILONS = (0.05, 0.1, 0.2, 0.25, 0.4, 0.5)
 METHODS = ("sharp", "s-sd")
+GAP = 0.01
+"""The proof of "sharp" stops within this share of the width: a tighter one takes longer, and covers as well."""
+
 TIED = 1e-12
 """An attained interval may miss the truth by rounding where they are the same labelling; that is no miss."""
 
@@ -75,7 +78,7 @@ def run_trial(job):
     rng = np.random.default_rng(seed)
     X, Y = drawing.draw(setting.source, job.folder, setting.n_rows, rng)
     filed = mb.simulate(X, Y, setting.epsilon, mechanism=setting.mechanism, rng=rng)
-    runs, bandwidths = zip(*(records.both_sides(filed, method) for method in job.methods), strict=True)
+    runs, bandwidths = zip(*(records.both_sides(filed, method_of(name)) for name in job.methods), strict=True)
     return {
         "setting": setting.name,
         "trial": job.trial,
@@ -158,6 +161,11 @@ def is_violated(record):
     return not clearance(record) >= 0
 
 
+def method_of(name):
+    """Return the method that a name stands for in this study."""
+    return mb.Sharp(gap=GAP) if name == "sharp" else name
+
+
 def is_missed(record):
     """Return whether the truth lies outside the attained interval of the method beside."""
     run, truth = record["runs"][-1], record["truth"]
@@ -186,7 +194,6 @@ def row(setting, of_setting):
         f"{sum(map(is_violated, of_setting))} of {certified}",
         f"{100 * rate:.1f} ± {records.percent(error)}",
         *("-" if width is None else f"{width:.4f}" for width in widths),
-        records.percent(np.mean([records.is_solved(run) for run in proved]), 0),
         f"{records.average(run['seconds'] for run in proved):.2f}",
     ]
     return f"| {' | '.join(map(str, cells))} |"
@@ -206,7 +213,6 @@ def table(found, chosen, methods):
         f"mean width, {proved} certified",
         f"{proved} attained",
         f"{beside} attained",
-        "solved",
         "mean seconds",
     ]
     lines = [f"| {' | '.join(heads)} |", "|:--|:--|" + "--:|" * (len(heads) - 2)]
@@ -241,9 +247,8 @@ def report(found, chosen, methods, made):
     about = [
         "True groups are drawn, m rows of X are misfiled, and the squared MMD of the true groups (unbiased,",
         "RBF, median bandwidth of the pooled rows) is bounded from the filed groups, with m known, by",
-        f"{' and '.join(methods)}. Solved: on both sides proved and attained value differ by less than",
-        f"{records.SOLVED:g}. Seconds are those of {methods[0]}. Outside an attained interval means by",
-        f"more than {TIED:g}.",
+        f"{' and '.join(methods)} (sharp with gap={GAP:g}: the proof stops within that share of the width).",
+        f"Seconds are those of {methods[0]}. Outside an attained interval means by more than {TIED:g}.",
     ]
     how = [
         f"Seed of a trial: {records.SEED_RULE}, with the study 'coverage'. Made by",

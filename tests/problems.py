@@ -8,6 +8,7 @@ every step.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -16,6 +17,9 @@ import numpy as np
 
 from mmdbounds import kernels
 from mmdbounds.contamination import Counts
+from mmdbounds.objective import Labelling, Quadratic, group_sums
+from mmdbounds.search.choice import choice_of
+from mmdbounds.sums import make_sums
 
 KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "polynomial", "linear", "cosine", "function")
 TIES = 1e-12
@@ -226,3 +230,140 @@ def naive_printed(K, problem, n_steps, side, weights):
         if not y:
             return None
     return sorted(i - p for i in x if i >= p)
+
+
+FAMILIES = ("normal", "clustered", "duplicated", "line", "many columns", "discrete", "binary", "far")
+SMALL_KERNELS = (*KERNELS, "sigmoid", "minus distance", "definite matrix", "indefinite matrix")
+"""Those of users included: callables and matrices, definite or not."""
+
+
+def sigmoid(A, B):
+    """A kernel of a user that is not positive definite, with values of both signs on its diagonal."""
+    return np.tanh(A @ B.T / A.shape[1] - 1.0)
+
+
+def minus_distance(A, B):
+    """A kernel of a user that vanishes on its diagonal; definite on vectors that sum to zero only."""
+    return -np.abs(A[:, None] - B[None]).sum(axis=2)
+
+
+def small_problem(seed, *, two_way=None, kernel=None, estimator=None, most=(16, 9)):
+    """Draw a problem whose labellings can all be written down.
+
+    `most` are the largest groups: q one-way, p and q two-way.
+    """
+    rng = np.random.default_rng([seed, 20])
+    two_way = bool(rng.random() < 0.35) if two_way is None else two_way
+    estimator = estimator or str(rng.choice(["unbiased", "biased"]))
+    p, q = (
+        rng.integers(3, most[1] + 1, size=2)
+        if two_way
+        else (rng.integers(2, 11), rng.integers(3, most[0] + 1))
+    )
+    name = kernel or SMALL_KERNELS[rng.integers(len(SMALL_KERNELS))]
+    Z = small_rows(FAMILIES[rng.integers(len(FAMILIES))], int(p), int(q), rng)
+    m, m_d = int(rng.integers(1, q - 1)), int(rng.integers(1, p - 1)) if two_way else 0
+    if two_way and rng.random() < 0.1:
+        m = 0  # rows of X alone
+    counts = Counts(m, m_d, int(p + m - m_d), int(q - m + m_d))
+    if name.endswith("matrix"):
+        Z = small_matrix_kernel(Z, rng, definite=name == "definite matrix")
+        made = kernels.Precomputed()
+    elif name in ("sigmoid", "minus distance"):
+        made = kernels.FunctionKernel(sigmoid if name == "sigmoid" else minus_distance)
+    else:
+        made = make_kernel(name, Z, rng)
+    return Problem(Z[:p], Z[p:], made, estimator, counts)
+
+
+def small_rows(family, p, q, rng):
+    """Draw the pooled rows of a small problem."""
+    d = {"line": 1, "many columns": int(rng.integers(50, 201))}.get(family, int(rng.integers(2, 7)))
+    Z = rng.normal(size=(p + q, d))
+    Z[p:] += rng.normal(size=d)
+    match family:
+        case "clustered":
+            Z = 0.1 * Z + 3.0 * rng.normal(size=(3, d))[rng.integers(0, 3, size=p + q)]
+        case "duplicated":
+            Z = Z[rng.integers(0, max((p + q) // 3, 2), size=p + q)]
+        case "discrete":
+            Z = np.round(Z)
+        case "binary":
+            Z = (Z > 0).astype(float)
+        case "far":
+            Z = Z + 1e4
+    return Z
+
+
+def small_matrix_kernel(Z, rng, *, definite):
+    """The matrix of a Gaussian kernel, or one with eigenvalues of both signs and any diagonal."""
+    if definite:
+        squared = ((Z[:, None] - Z[None]) ** 2).sum(axis=2)
+        return np.exp(-squared / max(np.median(squared), 1e-9))
+    noise = rng.normal(size=(len(Z), len(Z))) * 10.0 ** rng.uniform(-3, 3)
+    return noise + noise.T
+
+
+def small_matrix(problem):
+    """The kernel matrix of a small problem by definition; a matrix that is given is that."""
+    return problem.Z if problem.kernel.name == "precomputed" else naive_matrix(problem)
+
+
+def all_labellings(p, q, counts):
+    """Every labelling, one row each: 1.0 for the pooled rows that belong to X after the move."""
+    pairs = list(
+        itertools.product(
+            itertools.combinations(range(p), counts.n_moved_of_x),
+            itertools.combinations(range(p, p + q), counts.n_moved),
+        )
+    )
+    marks = np.zeros((len(pairs), p + q))
+    marks[:, :p] = 1.0
+    for labelling, (of_x, of_y) in zip(marks, pairs, strict=True):
+        labelling[list(of_x)] = 0.0
+        labelling[list(of_y)] = 1.0
+    return marks
+
+
+def naive_values(K, marks, estimator):
+    """The statistic of many labellings: the three sums of `naive_mmd2`, one labelling a row."""
+    others, o = 1.0 - marks, 1 if estimator == "unbiased" else 0
+    n_x, n_y = marks[0].sum(), others[0].sum()
+    with_x, with_y, d = marks @ K, others @ K, np.diag(K)
+    within_x = (with_x * marks).sum(axis=1) - o * (marks @ d)
+    within_y = (with_y * others).sum(axis=1) - o * (others @ d)
+    between = (with_x * others).sum(axis=1)
+    return within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y)
+
+
+def totals_of(problem, sums=None):
+    """The package's sums of a problem: where its searches begin."""
+    return group_sums(sums or make_sums(problem.Z, problem.kernel), problem.p, problem.q)
+
+
+def quadratic_of(problem, sums=None):
+    """The package's quadratic of a problem."""
+    return Quadratic(totals_of(problem, sums), problem.counts, problem.estimator)
+
+
+def small_choice(problem, side):
+    """The package's choice of the movers, every way to choose, and its value by definition.
+
+    The ways are lists of places among the choice's rows, in the order of the values.
+    """
+    choice = choice_of(Labelling(quadratic_of(problem)), side)
+    marks = all_labellings(problem.p, problem.q, problem.counts)
+    moved = marks != (np.arange(problem.p + problem.q) < problem.p)
+    ways = [np.flatnonzero(row) for row in moved[:, problem.p + problem.q - len(choice.rows) :]]
+    return choice, ways, naive_values(small_matrix(problem), marks, problem.estimator)
+
+
+def sum_zero_basis(choice):
+    """Orthonormal vectors that span those with sum zero in each group."""
+    pieces = []
+    for start, stop in ((0, choice.n_x), (choice.n_x, len(choice.rows))):
+        for i in range(start, stop - 1):
+            vector = np.zeros(len(choice.rows))
+            vector[start : i + 1], vector[i + 1] = 1.0, -(i + 1.0 - start)
+            pieces.append(vector / np.linalg.norm(vector))
+    return np.array(pieces).T

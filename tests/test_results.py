@@ -13,55 +13,13 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from made import make_provenance, make_result
 from mmdbounds.errors import DataError
-from mmdbounds.results import Bound, BoundsResult, Provenance
+from mmdbounds.results import Bound, BoundsResult
 
-ROW_FIELDS = ("rows", "rows_of_x", "ids", "ids_of_x", "file_rows", "file_rows_of_x")
-
-
-def make_provenance(**changes: Any) -> Provenance:
-    made: dict[str, Any] = {
-        "method": "s-sd",
-        "options": {"n_steps": None, "schedule": "even"},
-        "kernel": "rbf",
-        "bandwidth": 0.1,
-        "estimator": "unbiased",
-        "backend": "matrix",
-        "device": "cpu",
-        "dtype": "float64",
-        "seed": None,
-        "n_pairs": 12,
-        "seconds": 0.1 + 0.2,
-        "version": "1.2.3",
-    }
-    return Provenance(**{**made, **changes})
-
-
-def make_result(**changes: Any) -> BoundsResult:
-    lower = Bound(
-        side="lower",
-        value=-1 / 3,
-        rows=[4, 2],
-        rows_of_x=[],
-        ids=["é", ""],
-        ids_of_x=[],
-        file_rows=[9, 7],
-        file_rows_of_x=[],
-        status="2 steps",
-    )
-    upper = Bound(side="upper", value=0.7, rows=np.array([0, 1]), rows_of_x=np.array([], dtype=np.intp))
-    made: dict[str, Any] = {
-        "lower": lower,
-        "upper": upper,
-        "observed": 0.5,
-        "n_samples_X": 4,
-        "n_samples_Y": 6,
-        "n_moved": 2,
-        "epsilon": 1 / 3,
-        "share_of_y": 1 / 3,
-        "provenance": make_provenance(),
-    }
-    return BoundsResult(**{**made, **changes})
+KINDS = {"rows": "i", "ids": "U", "file": "i", "effects": "f"}
+BOUND_FIELDS = [f"{name}{of}" for name in ("rows", "ids", "file_rows", "effects") for of in ("", "_of_x")]
+RESULT_FIELDS = ["ids_of_y", "ids_of_x", "file_rows_of_y", "file_rows_of_x"]
 
 
 def unchanged(result: BoundsResult) -> BoundsResult:
@@ -85,7 +43,12 @@ COPIES = [unchanged, through_json, through_dict, through_pickle, copy.deepcopy, 
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize(
-    "changes", [{}, {"n_moved_range": (0, 2), "at_most": True, "name_x": "<b>", "n_moved_of_x": 1}]
+    "changes",
+    [
+        {},
+        {"n_moved_range": (0, 2), "at_most": True, "name_x": "<b>", "n_moved_of_x": 1},
+        {"ids_of_y": list("abcdef"), "file_rows_of_y": range(6), "ids_of_x": ["é", "", "=1", "x"]},
+    ],
 )
 def test_every_way_back_is_exact(way: Callable[[BoundsResult], BoundsResult], changes: dict[str, Any]):
     result = make_result(**changes)
@@ -94,22 +57,37 @@ def test_every_way_back_is_exact(way: Callable[[BoundsResult], BoundsResult], ch
     assert back.to_json() == result.to_json()
     assert repr(back) == repr(result)
     assert back.n_moved_range == changes.get("n_moved_range")
+    check_arrays(result, back, RESULT_FIELDS)
     for side in ("lower", "upper"):
-        for name in ROW_FIELDS:
-            was, now = getattr(getattr(result, side), name), getattr(getattr(back, side), name)
-            if was is None:
-                assert now is None
-                continue
-            assert now.tolist() == was.tolist()
-            assert now.dtype.kind == ("U" if name.startswith("ids") else "i")
-            assert name.startswith("ids") or now.dtype == np.intp
-            assert not now.flags.writeable
+        check_arrays(getattr(result, side), getattr(back, side), BOUND_FIELDS)
+
+
+def check_arrays(result: Any, back: Any, fields: list[str]) -> None:
+    """Every array has come back with its values and its type, and cannot be changed."""
+    for name in fields:
+        was, now = getattr(result, name), getattr(back, name)
+        if was is None:
+            assert now is None
+            continue
+        np.testing.assert_array_equal(now, was)
+        kind = KINDS[name.split("_")[0]]
+        assert now.dtype.kind == kind
+        assert now.dtype == {"i": np.intp, "f": np.float64, "U": now.dtype}[kind]
+        assert not now.flags.writeable
 
 
 def test_computed_result_goes_through_json():
     rng = np.random.default_rng(0)
-    result = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.2)
-    assert through_json(result).to_dict() == result.to_dict()
+    X = mb.Group(rng.normal(size=(12, 2)), ids=np.arange(12).astype(str), file_rows=np.arange(12))
+    Y = rng.normal(1, 1, size=(15, 2))
+    for how_much in (mb.Contamination(n_moved=3), mb.Contamination(n_moved=15, n_moved_of_x=2)):
+        result = mb.mmd_bounds(X, Y, how_much)
+        back = through_json(result)
+        assert back.to_dict() == result.to_dict()
+        check_arrays(result, back, RESULT_FIELDS)
+        check_arrays(result.upper, back.upper, BOUND_FIELDS)
+    assert result.ids_of_x is not None
+    assert np.isnan(back.upper.effects).all()  # all rows of Y have moved
     nothing = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.0)
     back = through_json(nothing)
     assert back.lower.rows.dtype == np.intp
@@ -118,12 +96,15 @@ def test_computed_result_goes_through_json():
 
 def test_layout_of_the_dictionary():
     saved = make_result().to_dict()
-    assert (saved["schema"], saved["type"]) == (1, "BoundsResult")
+    assert (saved["schema"], saved["type"]) == (2, "BoundsResult")
     assert list(saved) == ["schema", "type", *(f.name for f in dataclasses.fields(BoundsResult))]
     assert saved["lower"]["rows"] == [4, 2]
     assert saved["lower"]["ids"] == ["é", ""]
     assert saved["upper"]["ids"] is None
     assert saved["lower"]["rows_of_x"] == []
+    assert saved["lower"]["effects"] == [0.5, None, 0.25, 0.0, 1.0, 2.0]
+    assert saved["upper"]["effects"] is None
+    assert saved["ids_of_y"] is None
 
 
 def test_numpy_numbers_become_plain():
@@ -143,10 +124,10 @@ def test_json_is_strict():
     [
         (lambda d: [d], r"^expected a saved BoundsResult, a mapping; got list\.$"),
         (
-            lambda d: {**d, "schema": 2},
-            r"^expected a saved BoundsResult with schema 1; got type 'BoundsResult' with schema 2\.$",
+            lambda d: {**d, "schema": 1},  # before effects and names of all rows
+            r"^expected a saved BoundsResult with schema 2; got type 'BoundsResult' with schema 1\.$",
         ),
-        (lambda d: {**d, "type": "Sweep"}, r"got type 'Sweep' with schema 1\.$"),
+        (lambda d: {**d, "type": "Sweep"}, r"got type 'Sweep' with schema 2\.$"),
         (lambda d: {}, r"got type None with schema None\.$"),
         (
             lambda d: {k: v for k, v in d.items() if k not in ("lower", "epsilon")},
@@ -169,6 +150,18 @@ def test_json_is_strict():
             r"^`ids` must be a list of text; got int64 of shape \(2,\)\.$",
         ),
         (lambda d: {**d, "lower": {**d["lower"], "rows": 3}}, r"^`rows` must be a list of whole numbers"),
+        (
+            lambda d: {**d, "lower": {**d["lower"], "effects": ["a", None]}},
+            r"^`effects` must be a list of numbers; got <U\d+ of shape \(2,\)\.$",
+        ),
+        (
+            lambda d: {**d, "ids_of_y": [1.5]},
+            r"^`ids_of_y` must be a list of text; got float64 of shape \(1,\)\.$",
+        ),
+        (
+            lambda d: {**d, "file_rows_of_x": [1.5]},
+            r"^`file_rows_of_x` must be a list of whole numbers; got float64 of shape \(1,\)\.$",
+        ),
     ],
 )
 def test_what_is_no_saved_result(change: Callable[[dict[str, Any]], Any], message: str):
@@ -194,16 +187,21 @@ def test_frozen():
         result.provenance.seconds = 1.0
     with pytest.raises(ValueError, match="read-only"):
         result.lower.rows[0] = 3
+    with pytest.raises(ValueError, match="read-only"):
+        result.lower.effects[0] = 3.0
 
 
 def test_nothing_is_shared_with_the_caller():
     rows, options, record = np.array([1, 2]), {"n_steps": 3}, {"columns": ["a"]}
-    bound = Bound(side="lower", value=0.0, rows=rows, rows_of_x=[])
+    effects = np.array([0.5, np.nan])
+    bound = Bound(side="lower", value=0.0, rows=rows, rows_of_x=[], effects=effects)
+    effects[0] = 0.75
     made = make_provenance(options=options, data=record)
     rows[0] = 7
     options["n_steps"] = 4
     record["columns"].append("b")
     assert bound.rows.tolist() == [1, 2]
+    assert bound.effects[0] == 0.5
     assert made.options == {"n_steps": 3}
     assert made.data == {"columns": ["a"]}
 

@@ -7,46 +7,8 @@ from typing import Any
 
 import pytest
 
-from mmdbounds import words
-from mmdbounds.results import Bound, BoundsResult, Provenance
-
-LOWER = Bound(side="lower", value=0.27602, rows=[6, 14], rows_of_x=[], status="2 steps")
-UPPER = Bound(side="upper", value=0.39744, rows=[0, 1], rows_of_x=[], status="2 steps")
-MADE = Provenance(
-    method="s-sd",
-    options={"n_steps": None, "schedule": "even", "weights": "sums"},
-    kernel="rbf",
-    bandwidth=6.3820812,
-    estimator="unbiased",
-    backend="matrix",
-    device="cpu",
-    dtype="float64",
-    seed=None,
-    n_pairs=323761,
-    seconds=0.0841,
-    version="1.0",
-)
-RESULT = BoundsResult(
-    lower=LOWER,
-    upper=UPPER,
-    observed=0.3837,
-    n_samples_X=8,
-    n_samples_Y=1234,
-    n_moved=2,
-    epsilon=0.2,
-    share_of_y=2 / 1234,
-    name_x="MI",
-    name_y="healthy",
-    provenance=MADE,
-)
-
-
-def result(**changes: Any) -> BoundsResult:
-    return dataclasses.replace(RESULT, **changes)
-
-
-def bound(which: Bound, **changes: Any) -> Bound:
-    return dataclasses.replace(which, **changes)
+from made import LOWER, MADE, RESULT, UPPER, bound, result
+from mmdbounds import phrases, words
 
 
 def test_summary_of_an_attained_result():
@@ -56,36 +18,15 @@ def test_summary_of_an_attained_result():
         "large as 0.3974; as filed it is 0.3837. Labellings reach both values; that none lies beyond them is",
         "not proved. If more or fewer rows are misfiled, it can lie outside this range.",
         "",
-        "  smallest found         0.276   2 steps",
+        "  smallest found         0.276   2 steps; nothing proved",
         "    moves 2 rows filed under healthy: Y[6], Y[14]",
         "  as filed              0.3837",
-        "  largest found         0.3974   2 steps",
+        "  largest found         0.3974   2 steps; nothing proved",
         "    moves 2 rows filed under healthy: Y[0], Y[1]",
         "",
         "Method s-sd (schedule=even); kernel rbf, bandwidth 6.38208; unbiased estimator; float64, matrix on",
         "cpu; 323,761 kernel values in 0.084 s; mmdbounds 1.0.",
     ]
-
-
-def test_summary_of_a_proved_result():
-    proved = result(
-        lower=bound(LOWER, certified=0.27129), upper=bound(UPPER, certified=0.40011), at_most=True
-    )
-    text = proved.summary()
-    # Rounded outwards, or the printed numbers would not be proved.
-    assert words.finding(proved) == (
-        "Whichever rows they are, the squared MMD of the true groups is between 0.2712 and 0.4002 (proved); "
-        "as filed it is 0.3837. If more rows are misfiled, it can lie outside this range."
-    )
-    assert "  smallest found         0.276   proved: 0.2712   2 steps\n" in text
-    assert "  largest found         0.3974   proved: 0.4002   2 steps\n" in text
-    assert "not proved" not in text
-
-
-def test_half_a_proof_is_none():
-    half = result(lower=bound(LOWER, certified=0.27129))
-    assert "not proved" in words.finding(half)
-    assert "as small as 0.276 " in words.finding(half)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +41,7 @@ def test_half_a_proof_is_none():
     ],
 )
 def test_proved_numbers_are_rounded_outwards(value: float, side: Any, text: str):
-    assert words.proved_number(value, side) == text
+    assert phrases.proved_number(value, side) == text
 
 
 ONE_WAY = "20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled"
@@ -175,12 +116,12 @@ def test_sides_that_cross():
 def test_rows_are_named(changes: dict[str, Any], names: str):
     moved = bound(LOWER, **{**changes, "rows": list(changes.get("rows", [6, 14]))})
     count = "1 row" if moved.n_moved == 1 else f"{moved.n_moved} rows"
-    assert words.side_lines(moved, "MI", "healthy")[1:] == [f"    moves {count} filed under healthy: {names}"]
+    assert words.side_lines(moved, RESULT)[1:] == [f"    moves {count} filed under healthy: {names}"]
 
 
 def test_rows_that_move_both_ways():
     both = bound(LOWER, rows_of_x=[3], ids_of_x=["q"], file_rows_of_x=[4], ids=["a", "b"], file_rows=[7, 15])
-    assert words.side_lines(both, "MI", "healthy")[1:] == [
+    assert words.side_lines(both, RESULT)[1:] == [
         "    moves 2 rows filed under healthy: a (row 7), b (row 15)",
         "    moves 1 row filed under MI: q (row 4)",
     ]
@@ -213,6 +154,10 @@ def test_no_line_is_longer_than_a_hundred_columns():
             {"n_steps": None, "schedule": "paper", "weights": "means"},
             "(schedule=paper, weights=means); kernel",
         ),
+        (
+            {"n_starts": 16, "certify": False, "gap": 0.001},
+            "Method s-sd (n_starts=16, certify=False, gap=0.001); kernel",
+        ),
     ],
 )
 def test_options_that_matter(options: dict[str, Any], shown: str):
@@ -223,6 +168,11 @@ def test_options_that_matter(options: dict[str, Any], shown: str):
 @pytest.mark.parametrize(("seconds", "text"), [(0.0841, "0.084 s"), (9.87, "9.9 s"), (1234.5, "1,234 s")])
 def test_seconds(seconds: float, text: str):
     assert f" in {text};" in words.settings(result(provenance=dataclasses.replace(MADE, seconds=seconds)))
+
+
+@pytest.mark.parametrize(("seed", "text"), [(0, "); seed 0; kernel"), (None, "); kernel")])
+def test_seed(seed: int | None, text: str):
+    assert text in words.settings(result(provenance=dataclasses.replace(MADE, seed=seed)))
 
 
 def test_kernel_without_bandwidth():
@@ -240,4 +190,4 @@ def test_group_names_cannot_break_the_terminal():
     ("share", "text"), [(0.2, "20 %"), (0.035, "3.5 %"), (0.00123, "0.123 %"), (0, "0 %")]
 )
 def test_percent(share: float, text: str):
-    assert words.percent(share) == text
+    assert phrases.percent(share) == text

@@ -15,6 +15,10 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
 from mmdbounds.search import Found, Method, Task, as_method
+from mmdbounds.search.effects import row_effects
+from mmdbounds.sums.protocol import Float64s
+
+SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
 def mmd2(
@@ -131,8 +135,8 @@ def mmd_bounds(
     Returns
     -------
     BoundsResult
-        Lower and upper bound with the rows that reach them, the observed value, the counts, and
-        how it was made.
+        Lower and upper bound with the rows that reach them, what each row does to them
+        (`BoundsResult.row_table`), the observed value, the counts, and how it was made.
 
     Notes
     -----
@@ -179,31 +183,51 @@ def mmd_bounds(
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
     with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)
-        lower, upper = search.both_sides(Task(totals, admissible, estimator, seed, meter))
-    largest, fewest = max(admissible, key=lambda c: c.n_moved), admissible[0].n_moved
+        found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
+        most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
+        lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
     return BoundsResult(
-        lower=_named(lower, "lower", problem),
-        upper=_named(upper, "upper", problem),
+        lower=lower,
+        upper=upper,
         observed=observed_mmd2(totals, estimator),
-        n_samples_X=p,
-        n_samples_Y=q,
-        n_moved=largest.n_moved,
-        n_moved_of_x=max(c.n_moved_of_x for c in admissible),
-        n_moved_range=(fewest, largest.n_moved)
-        if contamination.is_range and fewest < largest.n_moved
-        else None,
-        at_most=at_most,
-        epsilon=float(max(c.epsilon for c in admissible)),
-        share_of_y=largest.n_moved / q,
-        name_x=problem.X.name,
-        name_y=problem.Y.name,
+        **_what_was_asked(contamination, admissible, at_most),
+        **_who_was_asked(problem, two_way=most[1] > 0),
+        share_of_y=most[0] / q,
         provenance=_provenance(search, problem, totals, meter, seed, time.perf_counter() - started),
     )
 
 
-def _named(found: Found, side: Side, problem: Problem) -> Bound:
-    """Put the names of the rows to what a search found."""
+def _what_was_asked(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:
+    """Return the fields of the result that say how much was assumed to be misfiled."""
+    fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
+    return {
+        "n_moved": most,
+        "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
+        "n_moved_range": (fewest, most) if contamination.is_range and fewest < most else None,
+        "at_most": at_most,
+        "epsilon": float(max(c.epsilon for c in admissible)),
+    }
+
+
+def _who_was_asked(problem: Problem, *, two_way: bool) -> dict[str, Any]:
+    """Return the fields of the result that name the groups and the rows that may be misfiled."""
+    X, Y = problem.X, problem.Y
+    return {
+        "n_samples_X": problem.p,
+        "n_samples_Y": problem.q,
+        "name_x": X.name,
+        "name_y": Y.name,
+        "ids_of_y": Y.ids,
+        "file_rows_of_y": Y.file_rows,
+        "ids_of_x": X.ids if two_way else None,
+        "file_rows_of_x": X.file_rows if two_way else None,
+    }
+
+
+def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) -> Bound:
+    """Put the names of the rows to what a search found, and what each row does to it."""
     X, Y, rows, of_x = problem.X, problem.Y, found.rows, found.rows_of_x
+    effects, effects_of_x = _effects(found, side, problem.p, most)
     return Bound(
         side=side,
         value=found.value,
@@ -215,9 +239,24 @@ def _named(found: Found, side: Side, problem: Problem) -> Bound:
         ids_of_x=None if X.ids is None else X.ids[of_x],
         file_rows=None if Y.file_rows is None else Y.file_rows[rows],
         file_rows_of_x=None if X.file_rows is None else X.file_rows[of_x],
+        effects=effects,
+        effects_of_x=effects_of_x,
         kind=found.kind,
         status=found.status,
     )
+
+
+def _effects(
+    found: Found, side: Side, p: int, most: tuple[int, int]
+) -> tuple[Float64s | None, Float64s | None]:
+    """Return the effects of the rows of Y and, if rows of X may move, of X."""
+    if found.kind != "labelling" or not any(most):
+        return None, None
+    effects, n_x = row_effects(found.labelling, side), found.labelling.n_active_x
+    if not most[1]:
+        return effects, None
+    # With `at_most` the extreme may move rows of Y alone.
+    return effects[n_x:], effects[:n_x] if n_x else np.full(p, np.nan)
 
 
 def _provenance(

@@ -11,8 +11,9 @@ import itertools
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Self
 
-from mmdbounds.checks import check_count, check_share
+from mmdbounds.checks import check_count, check_share, is_number
 from mmdbounds.errors import MmdBoundsError
 
 SLACK = 1e-9
@@ -120,6 +121,36 @@ class Contamination:
                 f"got {self.x_in_y:g} and {self.y_in_x:g}."
             )
             raise MmdBoundsError(msg)
+
+    @classmethod
+    def from_sensitivity(cls, sensitivity: float, *, specificity: float = 1.0) -> Self:
+        """Return the misfiling of a procedure whose error rates are known.
+
+        Rates of a procedure are probabilities; the shares in one sample scatter around them. Say `at_most`,
+        or use a lower sensitivity, to be on the safe side.
+
+        Parameters
+        ----------
+        sensitivity
+            Share of the true X that is filed under X: 1 - epsilon.
+        specificity
+            Share of the true Y that is filed under Y; below 1 the misfiling is two-way.
+
+        Examples
+        --------
+        >>> Contamination.from_sensitivity(0.9, specificity=0.98)
+        Contamination(x_in_y=0.1, y_in_x=0.02, n_moved=None, n_moved_of_x=0, share_of_y=None)
+        """
+        rates = [_checked_rate(sensitivity, "sensitivity"), _checked_rate(specificity, "specificity")]
+        # In decimals: 1 - 0.9 is meant as 0.1, not as 0.09999999999999998.
+        missed = [float(1 - Fraction(repr(rate))) for rate in rates]
+        if sum(missed) >= 1:
+            msg = (
+                f"`sensitivity` and `specificity` must add up to more than 1, or the filing says nothing; "
+                f"got {rates[0]:g} and {rates[1]:g}."
+            )
+            raise MmdBoundsError(msg)
+        return cls(missed[0], y_in_x=missed[1])
 
     @property
     def is_two_way(self) -> bool:
@@ -236,6 +267,15 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
             f"the {kind} estimator needs at least {fewest}."
         )
         raise MmdBoundsError(msg)
+
+
+def _checked_rate(value: float, name: str) -> float:
+    """Return `value` as a rate in (0, 1]."""
+    if not is_number(value) or not 0 < value <= 1:
+        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value <= 100 else ""
+        msg = f"`{name}` must be a number in (0, 1]; got {value!r}.{hint}"
+        raise MmdBoundsError(msg)
+    return float(value)
 
 
 def _checked_pair(pair: tuple[float, ...]) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import read_only
+from mmdbounds.saved import read_only
 from mmdbounds.search.ranking import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_group

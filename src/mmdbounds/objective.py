@@ -58,9 +58,12 @@ class GroupSums:
 
     @cached_property
     def scale(self) -> float:
-        """The size of kernel values: the largest on the diagonal, or the largest mean if it is 0 there."""
-        means = (self.diagonal, self.to_x / self.p, self.to_y / self.q)
-        return max(float(np.abs(values).max()) for values in means)
+        """The size of kernel values: the largest there is, on the diagonal if K is positive semidefinite."""
+        largest = [float(np.abs(self.diagonal).max())]
+        if not self.sums.is_positive_definite:
+            everyone = slice(0, self.p + self.q)
+            self.sums.fold(everyone, everyone, lambda i, j, block: largest.append(float(np.abs(block).max())))
+        return max(largest)
 
     @property
     def tie_width(self) -> float:

@@ -7,7 +7,6 @@ plain data (`to_dict`, `to_json`) and back (`from_dict`), and computes nothing w
 from __future__ import annotations
 
 import dataclasses
-import functools
 import html
 import json
 from collections.abc import Mapping
@@ -15,22 +14,16 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError
+from mmdbounds.ranked import ranked, row_columns
+from mmdbounds.saved import from_fields, hold_rows, plain, require_schema, saved_fields
 
 Side = Literal["lower", "upper"]
 Estimator = Literal["unbiased", "biased"]
 
-SCHEMA = 1
+SCHEMA = 2
 """Number of the layout of `to_dict`; raised whenever a reader would have to change."""
-
-
-def read_only(values: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return `values` as an array that nobody can change any more."""
-    array = np.array(values, dtype=dtype)
-    array.flags.writeable = False
-    return array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,7 +70,7 @@ class Provenance:
     def __post_init__(self) -> None:
         # Copies, so that a result does not change with the options or the table's record.
         for name in ("options", "data"):
-            object.__setattr__(self, name, _plain(getattr(self, name)))
+            object.__setattr__(self, name, plain(getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -103,6 +96,12 @@ class Bound:
         Names of these rows where the data have names.
     file_rows, file_rows_of_x
         Their numbers in the file, the first row below the header being 1.
+    effects, effects_of_x
+        One number for each row of `Y` (two-way: and of `X`): the change of `value` if that row were on the
+        other side of the filing than here, and the row of its group that suits best took its place. So by at
+        most so much the upper bound falls (the lower one rises) once that row is known to be there. With
+        the other sign it is an exchange that the search has missed. NaN for a group of which all
+        rows move, or none; `None` if nothing is misfiled and for other kinds than ``"labelling"``.
     kind
         ``"labelling"``: the value of one labelling with the stated counts.
         ``"resized labelling"``: the value of a labelling that moves another number of
@@ -121,18 +120,17 @@ class Bound:
     ids_of_x: NDArray[np.str_] | None = None
     file_rows: NDArray[np.intp] | None = None
     file_rows_of_x: NDArray[np.intp] | None = None
+    effects: NDArray[np.float64] | None = None
+    effects_of_x: NDArray[np.float64] | None = None
     kind: str = "labelling"
     status: str = ""
 
     def __post_init__(self) -> None:
-        for name in _ROW_FIELDS:
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, _row_array(given, name))
+        names = ("rows", "ids", "file_rows", "effects")
+        hold_rows(self, (*names, *(f"{name}_of_x" for name in names)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Pickled or copied as they are, arrays would come back writeable.
-        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        return functools.partial(Bound, **fields), ()
+        return from_fields(self)
 
     @property
     def n_moved(self) -> int:
@@ -148,21 +146,6 @@ class Bound:
     def gap(self) -> float | None:
         """Distance between the proved and the attained value, `None` without a proof."""
         return None if self.certified is None else abs(self.certified - self.value)
-
-
-_ROW_FIELDS = ("rows", "rows_of_x", "ids", "ids_of_x", "file_rows", "file_rows_of_x")
-
-
-def _row_array(given: Any, name: str) -> NDArray[Any]:
-    """Return row numbers or names as a read-only array; an empty list has its type, too."""
-    dtype, kinds, what = (
-        (np.str_, "U", "text") if name.startswith("ids") else (np.intp, "iu", "whole numbers")
-    )
-    array = np.asarray(given)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
-        msg = f"`{name}` must be a list of {what}; got {array.dtype} of shape {array.shape}."
-        raise DataError(msg)
-    return read_only(array, dtype)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -192,6 +175,10 @@ class BoundsResult:
         Share of the rows of Y that are misfiled, ``n_moved / n_samples_Y``.
     name_x, name_y
         What the groups are called in the table they came from.
+    ids_of_y, ids_of_x
+        Names of all rows of `Y` (two-way: and of `X`) where the data have names.
+    file_rows_of_y, file_rows_of_x
+        Their numbers in the file.
     provenance
         How the result was made.
     """
@@ -209,12 +196,20 @@ class BoundsResult:
     share_of_y: float
     name_x: str = "X"
     name_y: str = "Y"
+    ids_of_y: NDArray[np.str_] | None = None
+    ids_of_x: NDArray[np.str_] | None = None
+    file_rows_of_y: NDArray[np.intp] | None = None
+    file_rows_of_x: NDArray[np.intp] | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:
+        hold_rows(self, ("ids_of_y", "ids_of_x", "file_rows_of_y", "file_rows_of_x"))
         if self.n_moved_range is not None:  # a list, if it comes from JSON
             fewest, most = self.n_moved_range
             object.__setattr__(self, "n_moved_range", (int(fewest), int(most)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
     @property
     def is_certified(self) -> bool:
@@ -239,9 +234,31 @@ class BoundsResult:
 
         return bounds_summary(self)
 
+    def row_table(self) -> dict[str, Any]:
+        """Return what each row that may be misfiled does to the bounds, the rows that matter most first.
+
+        Returns
+        -------
+        dict
+            Columns of equal length, ready for ``pandas.DataFrame`` or ``polars.DataFrame``: ``group``
+            (its name), ``row`` (place in the group, from 0), ``id`` and ``file_row`` (`None` where the
+            data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
+            row), ``lower_change`` and ``upper_change`` (`Bound.effects`). In the order of the
+            larger change of the two, ties by row; rows of X, in two-way misfiling, after equal ones of Y.
+        """
+        both = (self.lower, self.upper)
+        of_y: dict[str, Any] = {b.side: (b.rows, b.effects) for b in both}
+        tables = [row_columns(self.name_y, self.n_samples_Y, self.ids_of_y, self.file_rows_of_y, of_y)]
+        if self.n_moved_of_x:
+            of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
+            tables.append(
+                row_columns(self.name_x, self.n_samples_X, self.ids_of_x, self.file_rows_of_x, of_x)
+            )
+        return ranked(tables)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **_plain(dataclasses.asdict(self))}
+        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
 
     def to_json(self) -> str:
         """Return `to_dict` as JSON."""
@@ -250,18 +267,9 @@ class BoundsResult:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        if not isinstance(data, Mapping):
-            msg = f"expected a saved {cls.__name__}, a mapping; got {type(data).__name__}."
-            raise DataError(msg)
-        if data.get("schema") != SCHEMA or data.get("type") != cls.__name__:
-            msg = (
-                f"expected a saved {cls.__name__} with schema {SCHEMA}; "
-                f"got type {data.get('type')!r} with schema {data.get('schema')!r}."
-            )
-            raise DataError(msg)
-        values = _saved_fields(cls, {k: v for k, v in data.items() if k not in ("schema", "type")}, "")
+        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
         for name, part in (("lower", Bound), ("upper", Bound), ("provenance", Provenance)):
-            values[name] = part(**_saved_fields(part, values[name], f"{name}."))
+            values[name] = part(**saved_fields(part, values[name], f"{name}."))
         return cls(**values)
 
     def __repr__(self) -> str:
@@ -279,28 +287,3 @@ class BoundsResult:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
-
-
-def _saved_fields(cls: type[Any], saved: Any, where: str) -> dict[str, Any]:
-    """Return the fields of `cls` from saved data, or say which are missing or unknown."""
-    if not isinstance(saved, Mapping):
-        msg = f"`{where.rstrip('.')}` of the saved result must be a mapping; got {type(saved).__name__}."
-        raise DataError(msg)
-    known = {f.name: f for f in dataclasses.fields(cls)}
-    required = {name for name, f in known.items() if f.default is f.default_factory is dataclasses.MISSING}
-    for what, names in (("lacks", required - saved.keys()), ("has the unknown field", saved.keys() - known)):
-        if names:
-            msg = f"the saved result {what} {', '.join(f'`{where}{name}`' for name in sorted(names))}."
-            raise DataError(msg)
-    return dict(saved)
-
-
-def _plain(value: Any) -> Any:
-    """Turn arrays and mappings into lists and dicts that JSON can hold."""
-    if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value

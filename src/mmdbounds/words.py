@@ -6,63 +6,27 @@ that is proved are never called by the same word.
 
 from __future__ import annotations
 
-import decimal
-import textwrap
+from collections.abc import Mapping
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
+from mmdbounds.phrases import named_rows, number, percent, proved_number, row_name, rows, shown, wrapped
 from mmdbounds.results import Bound, BoundsResult, Provenance, Side
 
-ROWS_NAMED = 8
-"""Rows named in a summary; all of them are in the result."""
+TOP_ROWS = 3
+"""Rows named as those that matter most; all of them are in `row_table`."""
 
-WIDTH = 100
-"""Columns of a line; tables are not wrapped."""
+LARGE_GAP = 0.01
+"""A gap between the proved and the attained value, as a share of the width, that is said in words."""
 
-LONGEST_NAME = 60
-"""Characters of a group's or row's name that are shown."""
+MISSED = 1e-3
+"""An exchange that improves on a labelling by more, relative to the largest effect, is one too many."""
 
+ROUNDING = 1e-9
+"""Values that differ by less, relative to the largest of them, differ by rounding only."""
 
-def percent(share: float) -> str:
-    """Return a share as people write it: 20 %, 3.5 %, 0.12 %."""
-    return f"{100 * share:.3g} %"
-
-
-def number(value: float) -> str:
-    """Return a value with four significant digits."""
-    return f"{value:.4g}"
-
-
-def proved_number(value: float, side: Side) -> str:
-    """Return a proved bound with four significant digits, rounded away from the interval: still proved."""
-    rounding = decimal.ROUND_FLOOR if side == "lower" else decimal.ROUND_CEILING
-    return number(float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value)))
-
-
-def rows(count: int) -> str:
-    """Return ``1 row`` or ``7 rows``."""
-    return f"{count:,} row{'' if count == 1 else 's'}"
-
-
-def wrapped(text: str, indent: str = "") -> str:
-    """Return a sentence in lines of at most `WIDTH` columns, all but the first indented further."""
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=indent,
-        subsequent_indent=f"{indent}  " if indent else "",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-
-
-def shown(name: object) -> str:
-    """Return a name from the data on one line, without control characters and of bounded length."""
-    text = str(name)
-    if len(text) > LONGEST_NAME:
-        text = text[: LONGEST_NAME - 3] + "..."
-    return text if text.isprintable() else repr(text)
+EXTREME, FURTHER = {"lower": "smallest", "upper": "largest"}, {"lower": "less", "upper": "more"}
 
 
 def assumption(result: BoundsResult) -> str:
@@ -91,7 +55,8 @@ def finding(result: BoundsResult) -> str:
     """Say what follows, and its converse."""
     if not (result.n_moved or result.n_moved_of_x):
         return f"Nothing is misfiled, so the squared MMD is {number(result.observed)}."
-    if any(b.kind == "resized labelling" for b in (result.lower, result.upper)):
+    sides = (result.lower, result.upper)
+    if any(b.kind == "resized labelling" for b in sides):
         return (
             "These are the paper's printed quantile steps: they move another number of rows than were "
             "misfiled, so the values below bound nothing."
@@ -101,60 +66,158 @@ def finding(result: BoundsResult) -> str:
             "The two sides cross: the smallest value found is above the largest. The search found no "
             "interval; give it more steps."
         )
-    more = "more" if result.at_most else "more or fewer"
-    converse = f"If {more} rows are misfiled, it can lie outside this range."
-    low, high = result.interval
+    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
+    return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
+
+
+def _statement(result: BoundsResult) -> str:
+    """Say between which values the truth is, and whether that is proved; each side apart if one alone is."""
+    low, high = ends(result)
     filed = f"as filed it is {number(result.observed)}."
+    for proved, other in ((result.lower, result.upper), (result.upper, result.lower)):
+        if proved.certified is not None and other.certified is None:
+            limit = " ".join(_limit(proved.certified, proved.side))
+            return (
+                f"Whichever rows they are, the squared MMD of the true groups is {limit} (proved); {filed} "
+                f"The {EXTREME[other.side]} value found is {number(other.value)}: a labelling reaches it, "
+                f"but that none gives {FURTHER[other.side]} is not proved."
+            )
     if result.is_certified:
         return (
             "Whichever rows they are, the squared MMD of the true groups is between "
-            f"{proved_number(low, 'lower')} and {proved_number(high, 'upper')} (proved); {filed} {converse}"
+            f"{low} and {high} (proved); {filed}"
         )
     return (
         "Depending on which rows they are, the squared MMD of the true groups can be as small as "
-        f"{number(low)} or as large as {number(high)}; {filed} "
-        f"Labellings reach both values; that none lies beyond them is not proved. {converse}"
+        f"{low} or as large as {high}; {filed} "
+        "Labellings reach both values; that none lies beyond them is not proved."
     )
 
 
-def side_lines(bound: Bound, name_x: str, name_y: str) -> list[str]:
+def _converse(result: BoundsResult) -> str:
+    proved = [b.certified is not None for b in (result.lower, result.upper)]
+    if proved == [True, False]:
+        return "be smaller"
+    return "be larger" if proved == [False, True] else "lie outside this range"
+
+
+def ends(result: BoundsResult) -> tuple[str, str]:
+    """Return both ends of `BoundsResult.interval` in digits: proved ones are true as they are printed."""
+    low, high = result.interval
+    if result.is_certified:
+        return proved_number(low, "lower"), proved_number(high, "upper")
+    return number(low), number(high)
+
+
+def _limit(value: float, side: Side) -> tuple[str, str]:
+    """Return a proved value in words: ``at least``, ``0.1``."""
+    return "at least" if side == "lower" else "at most", proved_number(value, side)
+
+
+def _gaps(result: BoundsResult) -> list[str]:
+    """Say for each side whose proof is far from what a labelling reaches how far it is."""
+    said = []
+    for bound in (result.lower, result.upper):
+        if bound.certified is None or bound.gap is None or _equality(bound, result) is not None:
+            continue
+        if bound.gap > LARGE_GAP * result.width > 0:
+            values = [proved_number(bound.certified, bound.side), number(bound.value)]
+            between = " and ".join(values if bound.side == "lower" else reversed(values))
+            gap = f"a gap of {percent(bound.gap / result.width)} of the width"
+            said.append(f"The {EXTREME[bound.side]} possible value is between {between}, {gap}.")
+    return said
+
+
+def _equality(bound: Bound, result: BoundsResult) -> str | None:
+    """Say how the proved and the attained value are equal: in the digits shown, or but for rounding ("")."""
+    if bound.certified is None or bound.gap is None:
+        return None
+    if bound.gap <= ROUNDING * _size(result):
+        return ""
+    alike = number(bound.certified) == number(bound.value) and bound.gap <= LARGE_GAP * result.width
+    return " in these digits" if alike else None
+
+
+def _size(result: BoundsResult) -> float:
+    return max(result.width, abs(result.lower.value), abs(result.upper.value))
+
+
+def side_lines(bound: Bound, result: BoundsResult) -> list[str]:
     """Return the lines of the table for one side."""
-    word = "smallest found" if bound.side == "lower" else "largest found"
-    proved = "" if bound.certified is None else f"   proved: {proved_number(bound.certified, bound.side)}"
-    lines = [f"  {word:<16}{number(bound.value):>12}{proved}   {bound.status}".rstrip()]
+    lines = [wrapped(_value_line(bound, result), "  ")]
     for name, letter, places, ids, file_rows in (
-        (name_y, "Y", bound.rows, bound.ids, bound.file_rows),
-        (name_x, "X", bound.rows_of_x, bound.ids_of_x, bound.file_rows_of_x),
+        (result.name_y, "Y", bound.rows, bound.ids, bound.file_rows),
+        (result.name_x, "X", bound.rows_of_x, bound.ids_of_x, bound.file_rows_of_x),
     ):
         if len(places):
             named = named_rows(letter, places, ids, file_rows)
             lines.append(wrapped(f"moves {rows(len(places))} filed under {shown(name)}: {named}", "    "))
-    return lines
+    return lines + _fractional_lines(bound)
 
 
-def named_rows(
-    letter: str, places: NDArray[Any], ids: NDArray[Any] | None, file_rows: NDArray[Any] | None
-) -> str:
-    """Name the first few rows that move: by id, row in the file, or place in X or Y."""
-    names = []
-    for i in range(min(len(places), ROWS_NAMED)):
-        place = f"{letter}[{places[i]}]" if file_rows is None else f"row {file_rows[i]}"
-        if ids is None:
-            names.append(place)
-        else:
-            names.append(shown(ids[i]) if file_rows is None else f"{shown(ids[i])} ({place})")
-    rest = len(places) - len(names)
-    return ", ".join(names) + (f" and {rest:,} more" if rest else "")
+def _value_line(bound: Bound, result: BoundsResult) -> str:
+    """Return the value of one side: proved and reached, proved and not quite reached, or only found."""
+    extreme, further = EXTREME[bound.side], FURTHER[bound.side]
+    if bound.certified is None:
+        text = "  " + _joined(bound.status, "nothing proved" if bound.kind == "labelling" else "")
+        return _cells(f"{extreme} found", number(bound.value), text)
+    equal = _equality(bound, result)
+    if equal is not None:
+        text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
+        return _cells(extreme, number(bound.value), text)
+    text = _joined("(proved)", f"a labelling reaches {number(bound.value)}", bound.status)
+    return _cells(*_limit(bound.certified, bound.side), text)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _cells(word: str, value: str, text: str) -> str:
+    return f"{word:<16}{value:>12} {text}".rstrip()
+
+
+def _fractional_lines(bound: Bound) -> list[str]:
+    """Return a line for the bound over all distributions of the misfiled rows, if it lies further out."""
+    if bound.fractional is None or bound.certified is None:
+        return []
+    outside = min if bound.side == "lower" else max
+    word, limit = _limit(outside(bound.fractional, bound.certified), bound.side)
+    if limit == proved_number(bound.certified, bound.side):
+        return []
+    return [wrapped(f"{word} {limit} (proved) if rows may count in part (Claim 1 of the paper)", "    ")]
+
+
+def top_rows(result: BoundsResult) -> str:
+    """Name the rows that matter most, where the labellings are such that no exchange improves them much."""
+    table = result.row_table()
+    change = np.fmax(np.abs(table["lower_change"]), np.abs(table["upper_change"]))
+    known = int(np.count_nonzero(~np.isnan(change)))
+    missed = np.fmax(-table["lower_change"], table["upper_change"])
+    if known == 0 or np.nanmax(missed) > MISSED * change[0]:
+        return ""
+    names = [_row_name(table, i, result) for i in range(min(known, TOP_ROWS))]
+    who = f"row that matters most is {names[0]}"
+    if len(names) > 1:
+        who = f"rows that matter most are {', '.join(names[:-1])} and {names[-1]}"
+    what = f"knowing where {'it' if len(names) == 1 else 'one of them'} belongs can move a bound by up to"
+    return f"The {who}: {what} {number(change[0])} (all rows: `row_table()`, `--rows`)."
+
+
+def _row_name(table: Mapping[str, Any], i: int, result: BoundsResult) -> str:
+    letter = "Y" if table["group"][i] == result.name_y else "X"
+    return row_name(letter, table["row"][i], table["id"][i], table["file_row"][i])
 
 
 def settings(result: BoundsResult) -> str:
     """Return the settings in one sentence."""
     made = result.provenance
     options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
+    seed = "" if made.seed is None else f"; seed {made.seed}"
     length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.6g}"
     seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
     return (
-        f"Method {made.method}{f' ({options})' if options else ''}; kernel {made.kernel}{length}; "
+        f"Method {made.method}{f' ({options})' if options else ''}{seed}; kernel {made.kernel}{length}; "
         f"{made.estimator} estimator; {made.dtype}, {made.backend} on {made.device}; "
         f"{made.n_pairs:,} kernel values in {seconds} s; mmdbounds {made.version}."
     )
@@ -169,9 +232,9 @@ def _options_used(made: Provenance) -> dict[str, Any]:
 def bounds_summary(result: BoundsResult) -> str:
     """Return a `BoundsResult` in plain words."""
     lines = [wrapped(assumption(result)), wrapped(finding(result)), ""]
-    names = result.name_x, result.name_y
     moved = bool(result.n_moved or result.n_moved_of_x)
-    lines += side_lines(result.lower, *names) if moved else []
-    lines.append(f"  {'as filed':<16}{number(result.observed):>12}")
-    lines += side_lines(result.upper, *names) if moved else []
-    return "\n".join([*lines, "", wrapped(settings(result))])
+    lines += side_lines(result.lower, result) if moved else []
+    lines.append("  " + _cells("as filed", number(result.observed), ""))
+    lines += side_lines(result.upper, result) if moved else []
+    top = top_rows(result)
+    return "\n".join([*lines, "", *([wrapped(top), ""] if top else []), wrapped(settings(result))])

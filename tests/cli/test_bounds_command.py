@@ -14,7 +14,7 @@ import mmdbounds.bounds
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.results import BoundsResult
-from mmdbounds.search import StepwiseDominance
+from mmdbounds.search import Exhaustive, Sharp, StepwiseDominance
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
@@ -27,20 +27,39 @@ def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
     lines = out.splitlines()
     assert lines[0] == "Assumed: exactly 25 % of the true A rows, 1 of the 5 filed under B, are misfiled."
     assert lines[1].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
-    assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step", lines[5])
+    assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step; nothing proved", lines[5])
     # Of B, h lies among the rows of A: without it the groups are furthest apart.
     assert "    moves 1 row filed under B: h (row 8)" in lines
     assert lines[-1].startswith("kernel values in ") or " kernel values in " in out
     assert "Method s-sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
 
 
-def test_summary_is_that_of_the_function(table: str, capsys: pytest.CaptureFixture[str]):
-    assert run(["bounds", table, *GROUPS, "--epsilon", "0.4"]) == 0
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ([], {"rng": 0}),  # the command line repeats itself; the function draws a seed
+        (["--rng", "7"], {"rng": 7}),
+        (["--method", "s-sd"], {"method": "s-sd"}),
+    ],
+)
+def test_summary_is_that_of_the_function(
+    flags: list[str], options: dict[str, Any], table: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run(["bounds", table, *GROUPS, "--epsilon", "0.4", *flags]) == 0
     X, Y = mb.groups(table, "g", hidden="A", among="B", id="name")
-    summary = mb.mmd_bounds(X, Y, 0.4).summary()
+    summary = mb.mmd_bounds(X, Y, 0.4, **options).summary()
     printed = capsys.readouterr().out.rstrip("\n")
     assert CHANGING.sub("", printed) == CHANGING.sub("", summary)
     assert CHANGING.search(printed)
+    assert (f"seed {options.get('rng')};" in " ".join(printed.split())) == ("rng" in options)
+
+
+def test_sharp_is_the_default_and_proves(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2"]) == 0
+    out = capsys.readouterr().out
+    assert "the squared MMD of the true groups is between " in " ".join(out.split())
+    assert "(proved)" in out
+    assert "Method sharp (n_starts=16, certify=auto, gap=0.001); seed 0; kernel rbf" in " ".join(out.split())
 
 
 def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
@@ -71,9 +90,9 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
     flags = (
-        "--n-moved 2 --n-moved-of-x 1 --at-most --columns y --columns x --scale none --n-steps 2 "
-        "--schedule even --kernel imq --bandwidth 2.5 --estimator biased --backend numpy --dtype float32 "
-        "--working-memory 64 --no-progress"
+        "--n-moved 2 --n-moved-of-x 1 --at-most --columns y --columns x --scale none --method s-sd "
+        "--n-steps 2 --schedule even --rng 3 --kernel imq --bandwidth 2.5 --estimator biased "
+        "--backend numpy --dtype float32 --working-memory 64 --no-progress"
     )
     assert run(["bounds", table, *GROUPS, *flags.split()]) == 130
     X, Y, contamination, options = calls[0]
@@ -88,6 +107,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "backend": "numpy",
         "dtype": "float32",
         "working_memory": 64.0,
+        "rng": 3,
         "at_most": True,
         "progress": False,
     }
@@ -96,17 +116,46 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert contamination == Contamination(0.3, y_in_x=0.1)
     assert X.columns == ("x",)
     assert X.record["scale"] == "standard"
-    assert (options["method"], options["bandwidth"], options["progress"]) == (
-        StepwiseDominance(),
-        "median",
-        None,
-    )
-    assert (options["at_most"], options["working_memory"]) == (False, 1024.0)
-    assert run(["bounds", table, *GROUPS, "--share-of-y", "0.4", "--schedule", "paper", "--progress"]) == 130
+    assert (options["method"], options["bandwidth"], options["progress"]) == (Sharp(), "median", None)
+    assert (options["at_most"], options["working_memory"], options["rng"]) == (False, 1024.0, 0)
+    paper = ["--method", "s-sd", "--schedule", "paper"]
+    assert run(["bounds", table, *GROUPS, "--share-of-y", "0.4", *paper, "--progress"]) == 130
     _, _, contamination, options = calls[2]
     assert contamination == Contamination(share_of_y=0.4)
     assert options["method"] == StepwiseDominance(schedule="paper")
     assert options["progress"] is True
+
+
+@pytest.mark.parametrize(
+    ("flags", "method"),
+    [
+        ("--n-starts 4 --certify yes --gap 0.01", Sharp(n_starts=4, certify=True, gap=0.01)),
+        ("--method sharp --certify no", Sharp(certify=False)),
+        ("--certify TRUE", Sharp(certify=True)),
+        ("--certify False --gap 0", Sharp(certify=False, gap=0.0)),
+        ("--certify auto --method sd", StepwiseDominance(n_steps=1)),
+        ("--method s-sd --n-steps 3", StepwiseDominance(n_steps=3)),
+        ("--method exhaustive", Exhaustive()),
+    ],
+)
+def test_options_of_the_methods_arrive(flags: str, method: Any, table: str, monkeypatch: pytest.MonkeyPatch):
+    calls: list[Any] = []
+
+    def stop(*_: Any, **options: Any) -> None:
+        calls.append(options["method"])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
+    assert run(["bounds", table, *GROUPS, "--n-moved", "1", *flags.split()]) == 130
+    assert calls == [method]
+
+
+def test_help_states_the_defaults_of_sharp(capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Starts of sharp on each side; by default {Sharp().n_starts}." in text
+    assert f"may be off; by default {Sharp().gap}." in text
+    assert "'sharp', 's-sd', 'sd' or 'exhaustive'. [default: sharp]" in text
 
 
 def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):
@@ -117,7 +166,8 @@ def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):
 
 
 def test_printed_schedule_bounds_nothing(table: str, capsys: pytest.CaptureFixture[str]):
-    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--schedule", "paper", "--n-steps", "1"]) == 0
+    paper = ["--method", "s-sd", "--schedule", "paper", "--n-steps", "1"]
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2", *paper]) == 0
     out = capsys.readouterr().out
     assert "(n_steps=1, schedule=paper, weights=sums)" in out
 

@@ -9,12 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from made import LOWER, UPPER, bound, result
 from mmdbounds.bounds import mmd2, mmd_bounds
 from mmdbounds.cli import demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.datasets import overlooked_tumours
-from mmdbounds.words import number
+from mmdbounds.phrases import number
+from mmdbounds.words import ends
 
 
 def test_story(capsys: pytest.CaptureFixture[str]):
@@ -27,26 +29,38 @@ def test_story(capsys: pytest.CaptureFixture[str]):
     )
     text = " ".join(out.split())
     tumours = overlooked_tumours(0.1)
-    result = mmd_bounds(*demo._groups(tumours, tumours.filed), Contamination(n_moved=21))
+    found = mmd_bounds(*demo._groups(tumours, tumours.filed), Contamination(n_moved=21), rng=0)
     truth = mmd2(*demo._groups(tumours, tumours.truth))
-    low, high = map(number, result.interval)
-    assert result.lower.value < truth < result.upper.value
+    assert found.is_certified
+    assert found.lower.value < truth < found.upper.value
+    low, high = ends(found)
+    assert float(low) <= found.lower.certified
+    assert float(high) >= found.upper.certified
     assert f"the squared MMD is {number(truth)}, inside the range from {low} to {high}." in text
-    assert (
-        f"can be as small as {low} or as large as {high}; as filed it is {number(result.observed)}." in text
-    )
+    assert f"is between {low} and {high} (proved); as filed it is {number(found.observed)}." in text
     assert (
         "exactly 9.91 % of the true malignant rows, 21 of the 378 filed under benign, are misfiled." in text
     )
-    first = ", ".join(result.lower.ids[:3])
+    first = ", ".join(found.lower.ids[:3])
     assert re.fullmatch(r"P\d{3}, P\d{3}, P\d{3}", first)
     assert f"    moves 21 rows filed under benign: {first}, P" in out
+    assert "; seed 0; " in text  # the same story every time
     assert out.endswith("  mmdbounds bounds --help\n")
 
 
-def test_ending_when_the_truth_is_outside():
-    assert "is 0.5, outside the range from 0.1 to 0.4." in demo._ending(0.5, (0.1, 0.4), 21)
-    assert "is 0.1, inside the range from 0.1 to 0.4." in demo._ending(0.1, (0.1, 0.4), 21)
+@pytest.mark.parametrize(
+    ("truth", "certified", "text"),
+    [
+        (0.5, None, "is 0.5, outside the range from 0.276 to 0.3974."),
+        (0.3974, None, "is 0.3974, inside the range from 0.276 to 0.3974."),
+        (0.4, 0.41001, "is 0.4, inside the range from 0.2 to 0.4101."),
+        (0.42, 0.41001, "is 0.42, outside the range from 0.2 to 0.4101."),
+    ],
+)
+def test_ending_says_where_the_truth_is(truth: float, certified: float | None, text: str):
+    low = bound(LOWER, certified=None if certified is None else 0.20001)
+    told = demo._ending(truth, result(lower=low, upper=bound(UPPER, certified=certified)), 21)
+    assert text in told
 
 
 def commands(text: str) -> list[list[str]]:
@@ -73,6 +87,7 @@ def test_what_to_try_next_works(
     out, err = capsys.readouterr()
     assert err == ""
     assert "Assumed: exactly 9.91 % of the true malignant rows, 21 of the 378 filed under benign" in out
+    assert (tmp_path / "rows.csv").read_text().startswith("group,id,file_row,in_lower,in_upper,")
     assert "Assumed: up to 29.8 % of the true malignant rows, 81 of the 378 filed under benign" in out
 
 

@@ -81,6 +81,9 @@ def test_amounts(amounts: list[str], message: str, table: str, refused: Refused)
         ("--n-moved", "2.5", "must be a whole number; got '2.5'."),
         ("--n-moved-of-x", "one", "must be a whole number; got 'one'."),
         ("--n-steps", "many", "must be a whole number; got 'many'."),
+        ("--n-starts", "1.5", "must be a whole number; got '1.5'."),
+        ("--gap", "1%", "must be a number; got '1%'. Did you mean 0.01?"),
+        ("--rng", "x", "must be a whole number; got 'x'."),
     ],
 )
 def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Refused):
@@ -109,8 +112,11 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
             ["--scale", "standart"],
             r"must be 'standard' or 'none'; got 'standart'\. Did you mean 'standard'\?$",
         ),
-        (["--schedule", "papr"], r"^`schedule` must be one of .*; got 'papr'\. Did you mean 'paper'\?$"),
-        (["--n-steps", "0"], r"^`n_steps` must be a whole number from 1; got 0\.$"),
+        (
+            ["--method", "s-sd", "--schedule", "papr"],
+            r"^`schedule` must be one of .*; got 'papr'\. Did you mean 'paper'\?$",
+        ),
+        (["--method", "s-sd", "--n-steps", "0"], r"^`n_steps` must be a whole number from 1; got 0\.$"),
         (
             ["--n-steps", "3", "--method", "sd"],
             r"^`--n-steps` and `--schedule` go with `--method s-sd`; got --method sd\.$",
@@ -119,6 +125,20 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
             ["--schedule", "paper", "--method", "exhaustive"],
             r"^`--n-steps` and `--schedule` go with `--method s-sd`; got --method exhaustive\.$",
         ),
+        (
+            ["--n-steps", "3"],
+            r"^`--n-steps` and `--schedule` go with `--method s-sd`; got --method sharp\.$",
+        ),
+        (
+            ["--n-starts", "3", "--method", "s-sd"],
+            r"^`--n-starts`, `--certify` and `--gap` go with `--method sharp`; got --method s-sd\.$",
+        ),
+        (["--certify", "no", "--method", "sd"], r"^`--n-starts`, .* `--method sharp`; got --method sd\.$"),
+        (["--gap", "0.1", "--method", "exhaustive"], r"^`--n-starts`, .*; got --method exhaustive\.$"),
+        (["--certify", "maybe"], r"^`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'\.$"),
+        (["--n-starts", "0"], r"^`n_starts` must be a whole number from 1; got 0\.$"),
+        (["--gap", "1"], r"^`gap` must be a share in \[0, 1\); got 1\.0\.$"),
+        (["--rng", "-1"], r"^`rng` must be a whole number from 0, .*; got -1\.$"),
         (["--columns", "z"], r"^there is no column 'z', asked for with `columns=` \(`--columns`\)\."),
         (["--columns", "x", "--columns", "Y"], r"^there is no column 'Y'.* Did you mean 'y'\?"),
         (["--exclude", "z"], r"^there is no column 'z', asked for with `exclude=` \(`--exclude`\)\."),

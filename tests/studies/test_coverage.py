@@ -203,7 +203,7 @@ def test_the_table_by_hand():
     ]
     assert coverage.row(setting, found) == (
         "| here, N = 10 | random | 0.25 | 2 | 2 | 0 of 2 | 50.0 ± 35.4 % "
-        "| 2.2500 | 2.0000 | 0.2500 | 50 % | 2.00 |"
+        "| 2.2500 | 2.0000 | 0.2500 | 2.00 |"
     )
     assert "above the upper one: 1." in coverage.totals(found, ("a", "b"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -14,10 +15,16 @@ if TYPE_CHECKING:
 
 Names = list[str]
 KERNELS = "'rbf', 'laplacian', 'imq', 'matern32', 'matern52', 'polynomial', 'linear' or 'cosine'."
+PARSERS = {"SHARE": number, "MIB": number} | dict.fromkeys(("ROWS", "S", "STARTS", "SEED"), whole_number)
+CERTIFY: dict[str, Literal["auto"] | bool] = {
+    "auto": "auto",
+    **dict.fromkeys(("yes", "true"), True),
+    **dict.fromkeys(("no", "false"), False),
+}
 
 
 def _option(help: str, metavar: str | None = None, *flags: str, **more: Any) -> Any:
-    parser = {"SHARE": number, "MIB": number, "ROWS": whole_number, "S": whole_number}.get(metavar or "")
+    parser = PARSERS.get(metavar or "")
     return typer.Option(*flags, help=help, metavar=metavar, parser=parser, **more)
 
 
@@ -41,7 +48,15 @@ def bounds_command(
     columns: Annotated[Names | None, _option("Compare only this column; repeat for more.", "COL")] = None,
     exclude: Annotated[Names | None, _option("Leave this column out; repeat for more.", "COL")] = None,
     scale: Annotated[str, _option("'standard' (pooled mean and deviation) or 'none'.", "NAME")] = "standard",
-    method: Annotated[str, _option("'s-sd', 'sd' or 'exhaustive'.", "NAME")] = "s-sd",
+    method: Annotated[str, _option("'sharp', 's-sd', 'sd' or 'exhaustive'.", "NAME")] = "sharp",
+    n_starts: Annotated[int | None, _option("Starts of sharp on each side; by default 16.", "STARTS")] = None,
+    certify: Annotated[
+        str, _option("Proofs of sharp: 'auto' (as seconds allow), 'yes' (more) or 'no'.", "WHEN")
+    ] = "auto",
+    gap: Annotated[
+        float | None,
+        _option("Share of the width that a proof of sharp may be off; by default 0.001.", "SHARE"),
+    ] = None,
     n_steps: Annotated[int | None, _option("Steps of s-sd; by default min(m, 10).", "S")] = None,
     schedule: Annotated[str, _option("Schedule of s-sd: 'even' or 'paper'.", "NAME")] = "even",
     kernel: Annotated[str, _option(KERNELS, "NAME")] = "rbf",
@@ -50,6 +65,10 @@ def bounds_command(
     backend: Annotated[str, _option("Where to compute: 'auto' or 'numpy'.", "NAME")] = "auto",
     dtype: Annotated[str, _option("'float64' or 'float32'.", "NAME")] = "float64",
     working_memory: Annotated[float, _option("Memory budget.", "MIB")] = 1024,
+    rng: Annotated[int, _option("Seed of the starts of sharp.", "SEED")] = 0,
+    rows: Annotated[
+        Path | None, _option("Also write what each row does to the bounds to a CSV file.", "FILE")
+    ] = None,
     progress: Annotated[bool | None, _option("Show how far the work is.", show_default=False)] = None,
     json: Annotated[bool, _option("Print the whole result as JSON.", None, "--json")] = False,
 ) -> None:
@@ -64,7 +83,9 @@ def bounds_command(
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import mmd_bounds
+    from mmdbounds.cli.files import write_whole
     from mmdbounds.cli.quiet import held_stderr
+    from mmdbounds.cli.rows import check_rows, rows_csv
     from mmdbounds.contamination import Contamination
     from mmdbounds.tables import groups
 
@@ -73,19 +94,26 @@ def bounds_command(
         epsilon, y_in_x=y_in_x, n_moved=n_moved, n_moved_of_x=n_moved_of_x, share_of_y=share_of_y
     )
     options: dict[str, Any] = {  # names are checked there, with a better message
-        "method": _method(method, n_steps, schedule),
+        "method": _method(method, n_steps, schedule, n_starts, certify, gap),
         "kernel": _kernel(kernel),
         "bandwidth": _bandwidth(bandwidth),
         "estimator": estimator,
         "backend": backend,
         "dtype": dtype,
         "working_memory": working_memory,
+        "rng": rng,
     }
+    if rows is not None:
+        check_rows(rows, file)
     which = {"id": id_, "columns": columns or None, "exclude": exclude or None}
     with held_stderr():
         X, Y = groups(file, group, hidden=hidden, among=among, scale=scale, **which)  # type: ignore[arg-type]
     result = mmd_bounds(X, Y, contamination, at_most=at_most, progress=progress, **options)
+    if rows is not None:
+        write_whole(rows, rows_csv(result))
     typer.echo(result.to_json() if json else result.summary())
+    if rows is not None and not json:
+        typer.echo(f"\nWhat each row does to the bounds is in {rows}.")
 
 
 def _check_one_amount(**amounts: float | None) -> None:
@@ -96,16 +124,32 @@ def _check_one_amount(**amounts: float | None) -> None:
         raise MmdBoundsError(msg)
 
 
-def _method(name: str, n_steps: int | None, schedule: str) -> Method:
-    from mmdbounds.search import StepwiseDominance, as_method
+def _method(
+    name: str, n_steps: int | None, schedule: str, n_starts: int | None, certify: str, gap: float | None
+) -> Method:
+    """Return the method with its options, which go with that method only."""
+    from mmdbounds.search import Sharp, StepwiseDominance, as_method
 
     method = as_method(name)
-    if n_steps is None and schedule == "even":
-        return method
-    if name != "s-sd":
+    sharp: dict[str, Any] = {"n_starts": n_starts, "gap": gap, "certify": _certify(certify)}
+    if name != "s-sd" and (n_steps is not None or schedule != "even"):
         msg = f"`--n-steps` and `--schedule` go with `--method s-sd`; got --method {name}."
         raise MmdBoundsError(msg)
-    return StepwiseDominance(n_steps=n_steps, schedule=schedule)  # type: ignore[arg-type]  # checked there
+    if name != "sharp" and (n_starts is not None or gap is not None or sharp["certify"] != "auto"):
+        msg = f"`--n-starts`, `--certify` and `--gap` go with `--method sharp`; got --method {name}."
+        raise MmdBoundsError(msg)
+    if name == "sharp":
+        return Sharp(**{option: value for option, value in sharp.items() if value is not None})
+    if name == "s-sd":
+        return StepwiseDominance(n_steps=n_steps, schedule=schedule)  # type: ignore[arg-type]  # checked there
+    return method
+
+
+def _certify(text: str) -> Literal["auto"] | bool:
+    if text.casefold() not in CERTIFY:
+        msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {text!r}."
+        raise MmdBoundsError(msg)
+    return CERTIFY[text.casefold()]
 
 
 def _kernel(name: str) -> str:

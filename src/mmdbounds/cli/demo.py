@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from mmdbounds.datasets import FiledTumours
+    from mmdbounds.results import BoundsResult
     from mmdbounds.tables import Group
 
 SHARE = 0.1
@@ -35,7 +36,7 @@ def demo_command(
     from mmdbounds.cli.files import check_writable, write_whole
     from mmdbounds.contamination import Contamination
     from mmdbounds.datasets import overlooked_tumours
-    from mmdbounds.words import wrapped
+    from mmdbounds.phrases import wrapped
 
     if save is not None:
         check_writable(save)
@@ -43,10 +44,10 @@ def demo_command(
     n_overlooked = len(tumours.overlooked)
     X, Y = _groups(tumours, tumours.filed)
     typer.echo(wrapped(_opening(len(X), len(Y), n_overlooked)))
-    result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked))
+    result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked), rng=0)
     typer.echo(f"\n{result.summary()}\n")
     truth = mmd2(*_groups(tumours, tumours.truth))
-    typer.echo(wrapped(_ending(truth, result.interval, n_overlooked)))
+    typer.echo(wrapped(_ending(truth, result, n_overlooked)))
     if save is not None:
         write_whole(save, tumours.to_csv())
         typer.echo(f"\nThe table as filed is in {save}.")
@@ -67,15 +68,16 @@ def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
     )
 
 
-def _ending(truth: float, interval: tuple[float, float], n_overlooked: int) -> str:
-    from mmdbounds.words import number
+def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
+    from mmdbounds.phrases import number
+    from mmdbounds.words import ends
 
-    low, high = interval
+    low, high = result.interval
     where = "inside" if low <= truth <= high else "outside"
     return (
         f"Here the truth is known, for the misfiling was made up: the {n_overlooked} malignant tumours "
         "with the smallest radius had been filed as benign. With them back in their group the squared MMD is "
-        f"{number(truth)}, {where} the range from {number(low)} to {number(high)}."
+        f"{number(truth)}, {where} the range from {' to '.join(ends(result))}."
     )
 
 
@@ -86,7 +88,7 @@ def _try_next(save: Path | None) -> str:
         [
             "Try next:",
             *([f"  mmdbounds demo --save {name}"] if save is None else []),
-            f"{bounds} \\\n    --epsilon 0.1",
+            f"{bounds} \\\n    --epsilon 0.1 --rows rows.csv",
             f"{bounds} \\\n    --epsilon 0.3 --at-most",
             "  mmdbounds bounds --help",
         ]

@@ -42,6 +42,8 @@ after how many steps without progress."""
 PROGRESS = 1e-3
 """Share of the distance to the target by which a bound must fall to count as progress."""
 
+SMALLEST_SCALE = 1e-3
+
 MEAN = 0.1
 """Weight of the newest choice in the running mean of choices."""
 
@@ -74,6 +76,7 @@ def ceiling(
     """
     walk = _Walk(choice, gain, state)
     best = walk.look(effort)
+    walk.keep(None)
     factor, stalled = FIRST_STEP, 0
     for _ in range(ROOT_STEPS if is_root else NODE_STEPS):
         if best.bound <= enough or effort.is_spent or factor < LAST_STEP or not walk.step(factor):
@@ -81,6 +84,7 @@ def ceiling(
         found = walk.look(effort)
         stalled = 0 if found.bound < best.bound - PROGRESS * (best.bound - gain) else stalled + 1
         if found.bound < best.bound:
+            walk.keep(best)
             best = found
         if stalled == PATIENCE:
             factor, stalled = factor * CUT, 0
@@ -88,21 +92,30 @@ def ceiling(
 
 
 class _Walk:
-    """Multipliers on their way down: `look` at the bound, `step` on."""
+    """Multipliers on their way down: `look` at the bound, `step` on.
 
-    def __init__(self, choice: Choice, target: float, state: tuple[Float64s, ...]) -> None:
+    The direction d remembers the last one, d' = S + MEMORY d, but S has few entries. So the
+    multipliers are kept as two matrices, ``settled + weight * trail`` with d = scale * trail, and a
+    step changes these in the entries of S alone.
+    """
+
+    def __init__(self, choice: Choice, gain: float, state: tuple[Float64s, ...]) -> None:
         n = len(choice.rows)
-        self._choice, self._target = choice, target
-        self._multipliers = state[0] if state else np.zeros((n, n))
-        self._direction, self._values = np.zeros((n, n)), np.empty((n, n))
+        self._choice, self._gain = choice, gain
+        self._settled = state[0].copy() if state else np.zeros((n, n))
+        self._trail = np.zeros((n, n))
+        self._weight, self._scale, self._length = 0.0, 1.0, 0.0
+        self._values, self._multipliers = np.empty((n, n)), np.empty((n, n))
         self._share: Float64s | None = None
         self._chosen: Indices = np.empty(0, dtype=np.intp)
         self._bound = np.inf
 
     def look(self, effort: Effort) -> Relaxed:
-        """Return the proof that the multipliers give."""
+        """Return the proof that the multipliers give; its state is lent until `keep` or the next look."""
         choice, n = self._choice, len(self._choice.rows)
-        effort.spend(2 * n * n + 8000)
+        effort.spend(n * n + 8000)
+        np.multiply(self._trail, self._weight, out=self._multipliers)
+        self._multipliers += self._settled
         np.add(choice.pairs, self._multipliers, out=self._values)
         np.fill_diagonal(self._values, -np.inf)
         scores = choice.linear + _partners_gain(choice, self._values)
@@ -114,19 +127,42 @@ class _Walk:
         self._bound = found.bound
         return found
 
+    def keep(self, spare: Relaxed | None) -> None:
+        """Leave the last proof its multipliers, and go on with those of a proof that is no longer needed."""
+        self._multipliers = np.empty_like(self._trail) if spare is None else spare.state[0]
+
     def step(self, factor: float) -> bool:
         """Move the multipliers; return whether there is anywhere to go."""
-        self._direction *= MEMORY
-        for rows, partners in _partners(self._choice, self._values, self._chosen):
-            self._direction[rows[:, None], partners] += 1.0
-            self._direction[partners, rows[:, None]] -= 1.0
-        length = float(np.vdot(self._direction, self._direction))
-        if length == 0:  # every chosen row counts on partners that count on it
+        pairs = list(_partners(self._choice, self._values, self._chosen))
+        along = sum(2 * float(self._trail[rows, partners].sum()) for rows, partners in pairs) * self._scale
+        self._length = MEMORY**2 * self._length + 2 * MEMORY * along + _length(pairs, len(self._trail))
+        if self._length <= 0:  # every chosen row counts on partners that count on it
             return False
-        # A new array: the proofs kept hold on to theirs. Antisymmetric to the last bit, as the direction is.
-        np.multiply(self._direction, factor * (self._bound - self._target) / length, out=self._values)
-        self._multipliers = self._multipliers - self._values
+        self._scale *= MEMORY
+        for rows, partners in pairs:  # mirrored, so the multipliers are antisymmetric to the last bit
+            self._trail[rows, partners] += 1 / self._scale
+            self._trail[partners, rows] -= 1 / self._scale
+            self._settled[rows, partners] -= self._weight / self._scale
+            self._settled[partners, rows] += self._weight / self._scale
+        self._weight -= factor * (self._bound - self._gain) / self._length * self._scale
+        if self._scale < SMALLEST_SCALE:
+            self._rescale()
         return True
+
+    def _rescale(self) -> None:
+        """Begin anew with scale 1, before the two matrices cancel in too many digits."""
+        self._settled += self._weight * self._trail
+        self._trail *= self._scale
+        self._weight, self._scale = 0.0, 1.0
+
+
+def _length(pairs: list[tuple[Indices, Indices]], n: int) -> float:
+    """Return the squared length of S: 2 for each pair of which only one row counts on the other."""
+    counts_on = np.zeros((n, n), dtype=np.bool_)
+    for rows, partners in pairs:
+        counts_on[rows, partners] = True
+    mutual = sum(int(np.count_nonzero(counts_on[partners, rows])) for rows, partners in pairs)
+    return 2.0 * (sum(partners.size for _, partners in pairs) - mutual)
 
 
 def _partners_gain(choice: Choice, values: Float64s) -> Float64s:
@@ -146,4 +182,4 @@ def _partners(choice: Choice, values: Float64s, chosen: Indices) -> Iterator[tup
         for other, _ in choice.parts():
             rows = chosen[(chosen >= other.start) & (chosen < other.stop)]
             places = largest_places(values[rows, part], quota - (other == part))
-            yield rows, part.start + places
+            yield rows[:, None], part.start + places

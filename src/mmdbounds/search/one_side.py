@@ -28,11 +28,14 @@ FIRST_STARTS = {"lower": 2, "upper": 6}
 DENSE_ROWS = 2500
 """Up to so many rows that may move the proofs hold a matrix of them (if the budget allows)."""
 
-EFFORT, EFFORT_OF_PAIR = 1e8, 300.0
-"""What a proof may spend: a second, and three microseconds for each pair of rows that may move..."""
+MATRICES = 10
+"""Matrices of the rows that may move that a proof holds at once, at the most."""
 
-EFFORT_THROUGH_SUMS = 2e9, 0.05
-"""... or twenty seconds, and half a nanosecond for each pooled pair, where no matrix is held."""
+EFFORT, EFFORT_OF_PAIR = 1e8, 200.0
+"""What a proof may spend: a second, and two microseconds for each pair of rows that may move..."""
+
+EFFORT_THROUGH_SUMS = 1e9, 0.05
+"""... or ten seconds, and half a nanosecond for each pooled pair, where no matrix is held."""
 
 ROUGHLY = 0.25
 """Share of the slack that the shares of a relaxation may be off."""
@@ -69,7 +72,7 @@ class OneSide:
     def finish(self, slack: float, patience: float) -> list[Found]:
         """Prove what can be proved, improving on the way; return what was found for each count."""
         if not self._certify:
-            return [Found(b.value(), b, status="refined; nothing proved") for b in self._best]
+            return [Found(b.value(), b, status="refined") for b in self._best]
         share = patience / np.sqrt(len(self._best))
         # The most extreme count first: what it reaches makes the proofs of the others easier.
         order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
@@ -83,8 +86,14 @@ class OneSide:
         """Yield local optima of one count, each of them from another start."""
         rng = np.random.default_rng([self._task.seed, self._side == "upper", i])
         f = self._quadratics[i]
-        # With one labelling, or one row of each group, there is nothing that a second start could find.
-        for labelling in islice(starts(f, self._side, rng), n_starts if parts_of(Labelling(f)) else 1):
+        filed = Labelling(f)
+        if not parts_of(filed):
+            n_starts = 1
+        elif self._side == "lower" and len(filed.sign) > DENSE_ROWS:
+            n_starts = min(
+                n_starts, FIRST_STARTS["lower"]
+            )  # costly here, and worth little where rows are many
+        for labelling in islice(starts(f, self._side, rng), n_starts):
             refine(labelling, self._side)
             yield labelling
 
@@ -104,8 +113,8 @@ class OneSide:
         room = sums.working_memory * MIB
         if not parts_of(labelling):
             bound: float | None = self._gain(labelling)
-            fractional, status = bound, "the only labelling"
-        elif n <= DENSE_ROWS and 6 * 8 * n * n <= room:
+            fractional, status = bound, ""
+        elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= room:
             effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
             bound, fractional, status = self._branched(i, slack, effort, room / 2)
         else:
@@ -142,7 +151,7 @@ class OneSide:
         ).run(choice)
         if proof.rows is not None:
             self._improved(i, proof.rows)
-        bound = max(proof.bound, self.best_gain)
+        bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)
         # A convex function is largest where no row is split.
         return bound, bound if self._side == "upper" else fractional, _branches(proof.n_nodes)
 
@@ -160,9 +169,9 @@ class OneSide:
         if self._side == "upper":
             self._improved(i, np.flatnonzero(labelling.moved))
             bound = RowMultipliers(labelling).ceiling(self.best_gain, self.best_gain + slack, effort)
-            return bound, "" if bound is not None else "too many rows to prove that nothing lies above"
+            return bound, "" if bound is not None else "too many rows"
         if not self._task.totals.sums.is_positive_definite:
-            return None, "too many rows to check that the kernel is positive definite, so nothing is proved"
+            return None, "too many rows to check that the kernel is positive definite"
         shared = SharedRows(labelling)
         floor = shared.floor(max(ROUGHLY * slack, labelling.quadratic.totals.margin), effort)
         self._improved(i, leading(labelling, shared.share), more=-floor > self.best_gain + slack)

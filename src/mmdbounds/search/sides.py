@@ -14,6 +14,7 @@ from mmdbounds.objective import GroupSums
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.found import Found, Task
+from mmdbounds.sums._threads import one_blas_thread
 
 T = TypeVar("T")
 
@@ -38,10 +39,18 @@ class EachSide:
 
 
 def at_once(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
-    """Do both sides, in two threads where the pairs are computed as they are needed."""
-    if task.totals.sums.backend == "matrix":
-        return find("lower"), find("upper")
-    meter = task.meter or Meter()
+    """Do both sides, in two threads where the pairs are computed as they are needed.
+
+    The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
+    """
+    with one_blas_thread():
+        if task.totals.sums.backend == "matrix":
+            return find("lower"), find("upper")
+        return _in_two_threads(find, task.meter or Meter())
+
+
+def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
+    """Do both sides at once; when one fails, the other stops."""
 
     def guarded(side: Side) -> T:
         try:

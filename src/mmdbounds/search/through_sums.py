@@ -27,8 +27,11 @@ PASSES = 60
 MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5
 """As in `ceiling`; with one multiplier a row shorter steps did better."""
 
-PAIR = 0.6
+PAIR = 1.5
 """Work of one kernel value that is computed and ranked."""
+
+STRIP = 16
+"""MiB of kernel values that are ranked at a time."""
 
 
 class SharedRows:
@@ -112,15 +115,15 @@ class RowMultipliers:
         n = len(labelling.sign)
         own = f.c * f.totals.diagonal[labelling.active]
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
-        self._multipliers = np.zeros(n)
-        self._height = max(1, int(f.totals.sums.working_memory * MIB / 8) // (8 * n))
+        self._multipliers = np.zeros(n)  # in units of c
+        self._height = max(1, int(min(STRIP, f.totals.sums.working_memory / 8) * MIB) // (8 * n))
 
     def ceiling(self, value: float, enough: float, effort: Effort) -> float | None:
         """Return a value that no labelling exceeds, or `None` if not a single pass is affordable.
 
         `value` is reached by a labelling; a bound of `enough` ends the work.
         """
-        n = len(self._linear)
+        n, c = len(self._linear), self._labelling.quadratic.c
         if effort.left < PAIR * n * n:
             return None
         bound, factor, stalled = np.inf, FIRST_STEP, 0
@@ -138,24 +141,25 @@ class RowMultipliers:
             length = float(direction @ direction)
             if length == 0:
                 break
-            self._multipliers -= factor * (found - value) / length * direction
+            self._multipliers -= factor * (found - value) / (c * length) * direction
         return float(bound)
 
     def _top_sum(self, scores: Float64s) -> float:
         return float(sum(largest_sums(scores[None, part], quota)[0] for part, quota in self._parts))
 
     def _values(self, rows: Indices) -> Float64s:
-        """Return w_ij - mu_j of some rows i to all active rows j, and -inf of a row to itself."""
-        labelling, f = self._labelling, self._labelling.quadratic
+        """Return w_ij / c - mu_j of some rows i to all active rows j, and -inf of a row to itself."""
+        labelling = self._labelling
         values = labelling.columns(rows)
-        values *= f.c * labelling.sign[rows][:, None] * labelling.sign
+        if labelling.n_active_x:
+            values *= labelling.sign[rows][:, None] * labelling.sign
         values -= self._multipliers
         values[np.arange(len(rows)), rows] = -np.inf
         return values
 
     def _scores(self, effort: Effort) -> Float64s:
         """Return what each row adds at most."""
-        n = len(self._linear)
+        n, c = len(self._linear), self._labelling.quadratic.c
         scores = self._linear.copy()
         for part, _ in self._parts:
             for start in range(part.start, part.stop, self._height):
@@ -163,8 +167,8 @@ class RowMultipliers:
                 effort.spend(PAIR * len(rows) * n)
                 values = self._values(rows)
                 partners = [(other, k - (other == part)) for other, k in self._parts]
-                scores[rows] += sum(largest_sums(values[:, other], k) for other, k in partners)
-                scores[rows] += self._multipliers[rows] * sum(k for _, k in partners)
+                scores[rows] += c * sum(largest_sums(values[:, other], k) for other, k in partners)
+                scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
         return scores
 
     def _imbalance(self, scores: Float64s, effort: Effort) -> Float64s:

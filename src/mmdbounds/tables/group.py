@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.results import read_only
+from mmdbounds.saved import read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

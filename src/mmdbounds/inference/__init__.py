@@ -1,0 +1,1 @@
+"""What follows for the populations: tests, confidence intervals, a ceiling for the share that is misfiled."""

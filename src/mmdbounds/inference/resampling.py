@@ -1,0 +1,175 @@
+"""Intervals by resampling: shorter than the proved ones, and without a promise."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.checks import check_count, check_flag, check_progress, check_seed
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.inference.concentration import check_chance
+from mmdbounds.inference.intervals import ConfidenceInterval, asked_fields, checked_counts, provenance_of
+from mmdbounds.objective import GroupSums, Indices, group_sums
+from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.progress import Meter
+from mmdbounds.results import Estimator
+from mmdbounds.search import Method, Task, as_method
+from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.protocol import Float64s
+
+WHY = "How often such an interval covers is simulated (studies/confidence_coverage.py), not proved."
+
+
+def resampling_interval(
+    X: Any,
+    Y: Any,
+    epsilon: float | tuple[float, float] | Contamination,
+    *,
+    level: float = 0.95,
+    n_resamples: int = 200,
+    method: str | Method = "s-sd",
+    kernel: KernelLike = "rbf",
+    bandwidth: Bandwidth = "median",
+    estimator: Estimator = "unbiased",
+    at_most: bool = True,
+    backend: str = "auto",
+    dtype: DType = "float64",
+    working_memory: float = 1024,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+) -> ConfidenceInterval:
+    """Interval for the root MMD of the two populations by resampling; a heuristic.
+
+    The rows of both groups as filed are drawn anew with replacement, each group on its own, and bounded.
+    The interval goes from a low quantile of the lower bounds to a high quantile of the upper ones
+    (each leaves out half of 1 - `level`), on the root scale.
+
+    Parameters
+    ----------
+    X, Y, epsilon, kernel, bandwidth, estimator
+        As in `mmd_bounds`; the bandwidth is that of the rows as filed in every resample.
+    level : float, default=0.95
+        Nominal confidence.
+    n_resamples : int, default=200
+        How often the rows are drawn anew.
+    method : str or method object, default="s-sd"
+        The search; ``Sharp(certify=False)`` searches harder. Proofs are of no use here.
+    at_most : bool, default=True
+        Whether any smaller number of rows may be misfiled too; else exactly m are.
+    rng : int or Generator, optional
+        Seed of the draws and of the search.
+    backend, dtype, working_memory, progress
+        As in `mmd2`.
+
+    Returns
+    -------
+    ConfidenceInterval
+        Labelled ``"heuristic"``.
+
+    Notes
+    -----
+    Nothing promises the coverage. Rows drawn twice lift the statistic (the mean of the unbiased estimator
+    over resamples is about the biased one of the rows), which is too high near an MMD of 0;
+    there the distribution over resamples is not that over samples either.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(2, 1, size=(60, 2))
+    >>> resampling_interval(X, Y, 0.05, n_resamples=50, rng=0).label
+    'heuristic'
+    """
+    started = time.perf_counter()
+    search, level = as_method(method), check_chance(level, "level")
+    n_resamples = check_count(n_resamples, "n_resamples", least=2)
+    check_progress(progress)
+    problem = pose(
+        X,
+        Y,
+        kernel=kernel,
+        bandwidth=bandwidth,
+        estimator=estimator,
+        backend=backend,
+        dtype=dtype,
+        working_memory=working_memory,
+    )
+    contamination, seed = as_contamination(epsilon), check_seed(rng)
+    wanted = contamination.admissible(problem.p, problem.q, at_most=check_flag(at_most, "at_most"))
+    admissible = checked_counts(wanted, search, problem)
+    with Meter((1 + n_resamples) * problem.n_pairs, show=progress) as meter:
+        totals = problem.one_pass(meter)  # of the rows as filed: says early if the kernel cannot be used
+        resampler, draws = Resampler(problem, totals, meter), np.random.default_rng(seed)
+        ends = np.empty((n_resamples, 2))
+        for b in range(n_resamples):
+            drawn = resampler.totals(resampler.draw(draws))
+            found = search.both_sides(Task(drawn, admissible, estimator, seed, meter))
+            ends[b] = [side.value for side in found]
+    low, high = _outer_quantiles(ends, (1 - level) / 2)
+    return ConfidenceInterval(
+        low=low,
+        high=high,
+        level=level,
+        label="heuristic",
+        why=(WHY,),
+        n_resamples=n_resamples,
+        **asked_fields(problem, admissible, admissible, at_most),
+        provenance=provenance_of(
+            problem,
+            totals,
+            meter,
+            method=search.name,
+            options={**search.options(), "n_resamples": n_resamples},
+            seed=seed,
+            seconds=time.perf_counter() - started,
+        ),
+    )
+
+
+def _outer_quantiles(ends: Float64s, outside: float) -> tuple[float, float]:
+    """Return a low quantile of the first column and a high one of the second, on the root scale."""
+    low = np.quantile(ends[:, 0], outside, method="lower")
+    high = np.quantile(ends[:, 1], 1 - outside, method="higher")
+    return math.sqrt(max(float(low), 0.0)), math.sqrt(max(float(high), 0.0))
+
+
+class Resampler:
+    """Draws the rows of both groups anew and gives the sums over their pairs.
+
+    Parameters
+    ----------
+    problem
+        The groups as filed, and the kernel.
+    totals
+        The sums over their pairs; where they rest on a matrix, the resamples take its entries.
+    meter
+        Counts kernel values.
+    """
+
+    def __init__(self, problem: Problem, totals: GroupSums, meter: Meter) -> None:
+        self._problem, self._sums, self._meter = problem, totals.sums, meter
+        everyone = slice(0, totals.sums.n_rows)
+        is_there = totals.sums.backend == MatrixSums.backend
+        self._matrix = totals.sums.block(everyone, everyone) if is_there else None
+
+    def draw(self, rng: np.random.Generator) -> Indices:
+        """Return as many rows of each group as it has, places in the pooled sample, some of them repeated."""
+        p, n = self._problem.p, self._sums.n_rows
+        return np.concatenate([rng.integers(p, size=p), rng.integers(p, n, size=n - p)])
+
+    def totals(self, rows: Indices) -> GroupSums:
+        """Return the sums over the pairs of these rows."""
+        if self._matrix is None:
+            return replace(self._problem, pooled=self._problem.pooled[rows]).one_pass(self._meter)
+        sums = MatrixSums(
+            self._matrix[np.ix_(rows, rows)],
+            rounding=self._sums.rounding,
+            is_positive_definite=self._sums.is_positive_definite,
+            working_memory=self._sums.working_memory,
+            meter=self._meter,
+        )
+        return group_sums(sums, self._problem.p, self._problem.q)

@@ -1,0 +1,195 @@
+"""Branch and bound against every choice: nothing better is lost, and what is left is proved."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmdbounds.progress import Meter, Stopped
+from mmdbounds.search.branch import BranchAndBound
+from mmdbounds.search.ceiling import ceiling
+from mmdbounds.search.choice import outwards, relaxed
+from mmdbounds.search.effort import Effort
+from mmdbounds.search.floor import Floor
+from mmdbounds.search.shift import raised
+from problems import small_choice, small_matrix, small_problem
+
+seeds = st.integers(0, 2**32 - 1)
+NO_END = 1e15
+
+
+def drawn(seed, most=(9, 6), **how):
+    """A choice, its ways, their gains by the choice's own account, and what rounding may do."""
+    problem = small_problem(seed, most=most, **how)
+    side = ["upper", "lower"][seed % 2]
+    choice, ways, values = small_choice(problem, side)
+    gains = np.array([choice.gain(way) for way in ways])
+    rounding = 1e-11 * np.abs(small_matrix(problem)).max()
+    np.testing.assert_allclose(gains, outwards(side) * values, rtol=0, atol=rounding)
+    return side, choice, ways, gains, rounding
+
+
+def relaxation(side, choice):
+    """The relaxation of a side, made concave for any kernel."""
+    if side == "upper":
+        return ceiling
+    return Floor(raised(choice, np.zeros(len(choice.rows))), np.empty(0, dtype=np.intp), 1e-10)
+
+
+def weak(choice, gain, enough, effort, state=(), *, is_root=True):
+    """The weakest relaxation that is a proof: each row with the best partners, as if for itself alone."""
+    scores = choice.linear.copy()
+    for i in range(len(scores)):
+        for part, quota in choice.parts():
+            inside = part.start <= i < part.stop
+            others = np.delete(choice.pairs[i, part], i - part.start) if inside else choice.pairs[i, part]
+            scores[i] += np.sort(others)[len(others) - (quota - inside) :].sum()
+    return relaxed(choice, choice.constant, scores, np.full(len(scores), 0.5))
+
+
+@settings(max_examples=40)
+@given(seeds)
+def test_with_no_end_of_work_the_best_choice_is_proved(seed):
+    side, choice, ways, gains, rounding = drawn(seed)
+    known = float(np.random.default_rng(seed).choice(gains))
+    for relax in (relaxation(side, choice), weak):
+        proof = BranchAndBound(relax, known, 0.0, Effort(NO_END)).run(choice)
+        assert abs(proof.gain - gains.max()) <= rounding
+        assert gains.max() <= proof.bound + rounding
+        assert proof.bound <= gains.max() + rounding
+        if known < gains.max() - rounding:
+            assert any(sorted(proof.rows.tolist()) == way.tolist() for way in ways)
+            assert abs(choice.gain(np.sort(proof.rows)) - gains.max()) <= rounding
+
+
+@given(seeds, st.floats(0.0, 0.5), st.sampled_from([1.0, 1e5, 1e6, NO_END]), st.sampled_from([1.0, np.inf]))
+def test_with_little_work_room_or_care_the_bound_still_holds(seed, share, limit, room):
+    side, choice, _, gains, rounding = drawn(seed)
+    known, slack = float(np.median(gains)), share * np.ptp(gains)
+    for relax in (relaxation(side, choice), weak):
+        proof = BranchAndBound(relax, known, slack, Effort(limit), most_bytes=room).run(choice)
+        assert gains.max() <= proof.bound + rounding
+        assert known <= proof.gain <= gains.max() + rounding
+        if limit == NO_END and room == np.inf:
+            assert proof.bound <= proof.gain + slack + rounding
+
+
+def test_the_choice_known_to_be_best_needs_no_rows():
+    _, choice, _, gains, _ = drawn(6)
+    proof = BranchAndBound(weak, float(gains.max()) + 1.0, 0.0, Effort(NO_END)).run(choice)
+    assert proof.rows is None
+    assert proof.gain == gains.max() + 1.0  # of another count, say
+    assert proof.bound == proof.gain
+
+
+@given(seeds, st.floats(0.0, 1.0))
+def test_no_better_choice_is_lost_when_rows_are_settled(seed, quantile):
+    side, choice, ways, gains, rounding = drawn(seed)
+    choice, places = choice.forced()
+    if len(choice.rows) < len(places) or len(choice.rows) == 0:
+        return
+    for relax in (relaxation(side, choice), weak):
+        search = BranchAndBound(relax, float(np.quantile(gains, quantile)), 0.0, Effort(NO_END))
+        proof = relax(choice, search._gain, search._enough, Effort(NO_END), (), is_root=False)
+        chosen, rejected = search._settled(choice, proof)
+        assert not (chosen & rejected).any()
+        for way, gain in zip(ways, gains, strict=True):
+            mark = np.isin(np.arange(len(choice.rows)), way)
+            kept = mark[chosen].all() and not mark[rejected].any()
+            if gain > search._enough + rounding:
+                assert kept
+            if not kept:  # what was put aside is accounted for
+                assert gain <= search._closed + rounding
+
+
+def test_rows_are_settled_as_soon_as_they_may_be():
+    # Scores 3, 2, 1, 0, two rows to choose, so the bound is 5. A choice with the last row has at most
+    # 3 + 0, one without the first at most 2 + 1: with 3 known to be reached both are settled, the others not.
+    _, choice, _, _, _ = drawn(0, two_way=False, kernel="rbf")
+    rows, nobody = np.arange(4), np.empty(0, dtype=np.intp)
+    four = type(choice)(0.0, np.array([3.0, 2.0, 1.0, 0.0]), np.zeros((4, 4)), rows, nobody, 0, (0, 2))
+    proof = relaxed(four, 0.0, four.linear, np.zeros(4))
+    for gain, expected in (
+        (2.9, ([], [])),
+        (3.0, ([0], [3])),
+        (3.9, ([0], [3])),
+        (4.0, ([0, 1], [2, 3])),
+    ):
+        search = BranchAndBound(weak, gain, 0.0, Effort(NO_END))
+        chosen, rejected = search._settled(four, proof)
+        assert (np.flatnonzero(chosen).tolist(), np.flatnonzero(rejected).tolist()) == expected
+        assert search._closed == (-np.inf if gain < 3 else 3.0 if gain < 4 else 4.0)
+
+
+def test_settling_counts_in_the_slack():
+    rows, nobody = np.arange(4), np.empty(0, dtype=np.intp)
+    _, choice, _, _, _ = drawn(0, two_way=False, kernel="rbf")
+    four = type(choice)(0.0, np.array([3.0, 2.0, 1.0, 0.0]), np.zeros((4, 4)), rows, nobody, 0, (0, 2))
+    search = BranchAndBound(weak, 2.0, 1.0, Effort(NO_END))
+    chosen, rejected = search._settled(four, relaxed(four, 0.0, four.linear, np.zeros(4)))
+    assert (np.flatnonzero(chosen).tolist(), np.flatnonzero(rejected).tolist()) == ([0], [3])
+
+
+def test_what_the_relaxation_suggests_is_improved_and_used():
+    for seed in range(20):
+        side, choice, ways, gains, rounding = drawn(seed, two_way=False)
+        best, calls = ways[int(np.argmax(gains))], []
+
+        def improve(rows, choice=choice, best=best, calls=calls):
+            assert len(set(rows.tolist())) == sum(choice.quotas)
+            calls.append(rows)
+            return choice.gain(best), best
+
+        relax = relaxation(side, choice)
+        known = float(gains.min())
+        proof = BranchAndBound(relax, known, 0.0, Effort(NO_END), improve).run(choice)
+        if calls:
+            assert abs(proof.gain - gains.max()) <= rounding
+            assert abs(choice.gain(np.sort(proof.rows)) - gains.max()) <= rounding
+    assert calls
+
+
+def test_bounds_of_parents_hold_for_their_parts():
+    # A relaxation that forgets all it knew below the root must not loosen what is proved there.
+    side, choice, _, gains, rounding = drawn(12)
+    sharp = relaxation(side, choice)
+
+    def forgetful(part, gain, enough, effort, state=(), *, is_root):
+        proof = sharp(part, gain, enough, effort, (), is_root=is_root)
+        return (
+            proof if is_root else relaxed(part, part.constant + 1e3, proof.scores, proof.share, *proof.state)
+        )
+
+    root = sharp(choice, float(gains.min()), -np.inf, Effort(NO_END), (), is_root=True)
+    proof = BranchAndBound(forgetful, float(gains.min()), 0.0, Effort(3e6)).run(choice)
+    assert gains.max() <= proof.bound + rounding
+    assert proof.bound <= root.bound + rounding
+
+
+def test_ties_everywhere_come_to_an_end():
+    side, choice, _, gains, rounding = drawn(1, most=(8, 5), kernel="rbf", two_way=False)
+    n = len(choice.rows)
+    even = type(choice)(
+        0.0, np.ones(n), np.ones((n, n)) - np.eye(n), choice.rows, choice.settled, 0, choice.quotas
+    )
+    for relax in (ceiling, weak, relaxation("lower", even)):
+        m = choice.quotas[1]
+        proof = BranchAndBound(relax, -np.inf, 0.0, Effort(NO_END)).run(even)
+        assert proof.gain == m * m
+        assert proof.bound == pytest.approx(m * m, rel=1e-9)
+    assert side
+    assert rounding < np.ptp(gains)
+
+
+def test_work_is_counted_and_a_stopped_meter_ends_it():
+    effort = Effort(100.0)
+    effort.spend(40.0)
+    assert effort.left == 60.0
+    assert not effort.is_spent
+    effort.spend(60.0)
+    assert effort.is_spent
+    meter = Meter()
+    watched = Effort(10.0, meter)
+    meter.stop()
+    with pytest.raises(Stopped, match=r"^$"):
+        watched.spend(1.0)
