@@ -36,7 +36,7 @@ MECHANISMS = ("random", "nonrandom")
 EPSILONS = (0.05, 0.1, 0.2, 0.25, 0.4, 0.5)
 METHODS = ("sharp", "s-sd")
 GAP = 0.01
-"""The proof of "sharp" stops within this share of the width: a tighter one takes longer, and covers as well."""
+"""The proof of "sharp" stops within this share of the width: a tighter one takes longer."""
 
 TIED = 1e-12
 """An attained interval may miss the truth by rounding where they are the same labelling; that is no miss."""

@@ -135,6 +135,44 @@ def test_wrong_combinations(options, message):
         Contamination(**options)
 
 
+@pytest.mark.parametrize(
+    ("sensitivity", "specificity", "expected"),
+    [
+        (0.9, 1.0, Contamination(0.1)),
+        (1, 1, Contamination(0.0)),
+        (0.9, 0.98, Contamination(0.1, y_in_x=0.02)),
+        (0.8, 0.8, Contamination(0.2, y_in_x=0.2)),
+    ],
+)
+def test_error_rates_of_the_filing(sensitivity, specificity, expected):
+    said = Contamination.from_sensitivity(sensitivity, specificity=specificity)
+    assert said == expected  # to the last bit: 1 - 0.9 is one tenth
+    assert said.counts(100, 150) == expected.counts(100, 150)
+
+
+def test_the_specificity_is_1_unless_it_is_said():
+    assert Contamination.from_sensitivity(0.75) == Contamination(0.25)
+    # 45 of 50 rows of X and 147 of 150 rows of Y filed where they belong: 5 and 3 rows move back.
+    counts = Contamination.from_sensitivity(45 / 50, specificity=147 / 150).counts(48, 152)
+    assert counts == Counts(5, 3, 50, 150)
+
+
+@pytest.mark.parametrize(
+    ("rates", "message"),
+    [
+        ((90, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got 90\. Did you mean 0\.9\?"),
+        ((0.0, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got 0\.0\.$"),
+        ((True, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got True\.$"),
+        ((float("nan"), 1.0), r"`sensitivity` must be a number in \(0, 1\]; got nan\.$"),
+        ((0.9, 1.01), r"`specificity` must be a number in \(0, 1\]; got 1\.01\.$"),
+        ((0.4, 0.6), r"must add up to more than 1, or the filing says nothing; got 0\.4 and 0\.6\."),
+    ],
+)
+def test_wrong_error_rates(rates, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        Contamination.from_sensitivity(rates[0], specificity=rates[1])
+
+
 def test_counts_that_do_not_fit():
     with pytest.raises(MmdBoundsError, match=r"25 misfiled rows cannot be among the 20 rows of `Y`\."):
         Contamination(0.2).counts(100, 20)

@@ -13,8 +13,12 @@ from mmdbounds._version import __version__
 
 if TYPE_CHECKING:
     from mmdbounds.bounds import mmd2, mmd_bounds
+    from mmdbounds.breakdown import sweep
     from mmdbounds.contamination import Contamination, Counts
     from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
+    from mmdbounds.inference.curve import SweepPoint, SweepResult
+    from mmdbounds.inference.outcome import CountTest, TestResult
+    from mmdbounds.inference.robust import robust_test
     from mmdbounds.kernels import (
         RBF,
         Cosine,
@@ -36,6 +40,7 @@ __all__ = [
     "BoundsResult",
     "Contamination",
     "Cosine",
+    "CountTest",
     "Counts",
     "Exhaustive",
     "Group",
@@ -51,17 +56,26 @@ __all__ = [
     "Sharp",
     "Simulated",
     "StepwiseDominance",
+    "SweepPoint",
+    "SweepResult",
+    "TestResult",
     "__version__",
     "groups",
     "mmd2",
     "mmd_bounds",
+    "robust_test",
     "simulate",
+    "sweep",
 ]
 
 _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
+    "breakdown": ("sweep",),
     "contamination": ("Contamination", "Counts"),
     "errors": ("MmdBoundsError", "MmdBoundsWarning"),
+    "inference.curve": ("SweepPoint", "SweepResult"),
+    "inference.outcome": ("CountTest", "TestResult"),
+    "inference.robust": ("robust_test",),
     "kernels": (
         "RBF",
         "Cosine",

@@ -162,6 +162,11 @@ class Contamination:
         """Whether an interval of shares is meant rather than one share."""
         return isinstance(self.x_in_y, tuple)
 
+    def n_moved_for(self, p: int) -> int:
+        """Return how many rows a one-way share is when `p` rows are filed under X."""
+        high = self._highest_share
+        return math.floor(high * p / (1 - high) + SLACK)
+
     def counts(self, p: int, q: int) -> Counts:
         """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
         counts = _sized(*self._numbers(p, q), p, q)
@@ -199,7 +204,7 @@ class Contamination:
             return math.floor(self.share_of_y * q + SLACK), 0
         high = self._highest_share
         if not self.y_in_x:
-            return math.floor(high * p / (1 - high) + SLACK), 0
+            return self.n_moved_for(p), 0
         rest = 1 - high - self.y_in_x
         n_x = ((1 - self.y_in_x) * p - self.y_in_x * q) / rest
         n_y = ((1 - high) * q - high * p) / rest
@@ -272,7 +277,7 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
 def _checked_rate(value: float, name: str) -> float:
     """Return `value` as a rate in (0, 1]."""
     if not is_number(value) or not 0 < value <= 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value <= 100 else ""
+        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
         msg = f"`{name}` must be a number in (0, 1]; got {value!r}.{hint}"
         raise MmdBoundsError(msg)
     return float(value)

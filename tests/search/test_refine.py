@@ -191,7 +191,7 @@ def test_refined_is_never_worse_than_stepwise_dominance():
             assert gain >= -1e-12 * totals.scale, (seed, side)
             strictly += gain > 1e-9 * totals.scale
             assert refined.certified is None
-            assert refined.status == "refined; nothing proved"
+            assert refined.status.startswith("refined")
     assert strictly > 10
 
 

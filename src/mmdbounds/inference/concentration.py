@@ -69,7 +69,7 @@ class Concentration:
 def deviation_radius(
     n_x: int, n_y: int, kappa: float | Kernel = 1.0, delta: float = 0.05, *, nonnegative: bool = True
 ) -> float:
-    r"""Distance that the root MMD of samples keeps from the population's, but for a chance of `delta`.
+    r"""How far the root MMD (biased) of samples is from the population's, but for a chance of `delta`.
 
     .. math::
         r = \sqrt{\kappa \left(\frac{1}{n_X} + \frac{1}{n_Y}\right)} \left(1 + \sqrt{\log(1/\delta)}\right)
@@ -83,22 +83,17 @@ def deviation_radius(
     delta : float, default=0.05
         The chance.
     nonnegative : bool, default=True
-        Whether k is never negative; else :math:`\sqrt{2 \log(1/\delta)}` in place of the second
-        root. A kernel given as `kappa` knows that too.
-
-    Returns
-    -------
-    float
-        The radius, for the biased estimator (V-statistic).
+        Whether k is never negative, which a kernel given as `kappa` knows; else the second root is that of
+        :math:`2 \log(1/\delta)`.
 
     Notes
     -----
     Sample and population MMD are lengths of two vectors, so they differ by at most the length D of the
-    vectors' difference, upwards or downwards: one event covers both sides, and delta is spent once.
-    D is the distance of the two errors of the mean embeddings. Errors of independent rows add up in
-    squares, so :math:`E D \le \sqrt{E D^2} \le \sqrt{\kappa/n_X + \kappa/n_Y}`. One row of X can change D by
-    at most :math:`\sqrt{2\kappa}/n_X` (two feature vectors of squared length at most :math:`\kappa` whose
-    inner product is not negative), and McDiarmid's inequality, one-sided, gives the rest.
+    vectors' difference, upwards or downwards: one event covers both, and delta is spent once. D is the
+    distance of the errors of the two mean embeddings. Errors of independent rows add up in squares, so
+    :math:`E D \le \sqrt{E D^2} \le \sqrt{\kappa/n_X + \kappa/n_Y}`. One row of X changes D by at most
+    :math:`\sqrt{2\kappa}/n_X` (its old and new feature vectors have squared lengths up to :math:`\kappa` and
+    no negative inner product), and McDiarmid's inequality, one-sided, gives the rest.
 
     Examples
     --------
@@ -206,9 +201,7 @@ def rows_for_radius(
         The smallest n; `None` where no n up to 1e15 will do. With Proposition 1 that is the rule: b0 alone
         exceeds the radius before the rest is small enough.
     """
-    if not is_number(radius) or not 0 < radius < math.inf:
-        msg = f"`radius` must be a positive finite number; got {radius!r}."
-        raise MmdBoundsError(msg)
+    _positive(radius, "radius")
     if proposition not in (1, 3) or (proposition == 3 and n_moved is not None):
         also = "" if n_moved is None else ", and 1 where `n_moved` is given"
         msg = f"`proposition` must be 1 or 3{also}; got {proposition!r}."
@@ -253,11 +246,15 @@ def kernel_bound(kernel: Kernel) -> tuple[float, bool]:
 def _bound_and_sign(kappa: float | Kernel, nonnegative: bool) -> tuple[float, bool]:
     if isinstance(kappa, Kernel):
         return kernel_bound(kappa)
-    if not is_number(kappa) or not 0 < kappa < math.inf:
-        came = repr(kappa) if is_number(kappa) else type(kappa).__name__
-        msg = f"`kappa` must be a positive finite number or a kernel object; got {came}."
+    return _positive(kappa, "kappa"), nonnegative
+
+
+def _positive(value: Any, name: str) -> float:
+    if not is_number(value) or not 0 < value < math.inf:
+        came = repr(value) if is_number(value) else type(value).__name__
+        msg = f"`{name}` must be a positive finite number; got {came}."
         raise MmdBoundsError(msg)
-    return float(kappa), nonnegative
+    return float(value)
 
 
 def _paper_bound(kappa: float | Kernel) -> float:
@@ -289,7 +286,7 @@ def _stated(
 
 
 def _b0_parts(proposition: int, epsilon: float, m: int, kappa: float) -> tuple[float, float]:
-    """Return the part of b0 that falls with the root of n, times that root, and the part that stays."""
+    """Return the part of b0 that falls with the root of n, times that root, and the one that stays."""
     root = 4 * math.sqrt(kappa)
     return (root, root * epsilon * m) if proposition == 1 else (root * (1 + epsilon), 0.0)
 

@@ -27,10 +27,10 @@ from mmdbounds.inference.intervals import (
 )
 from mmdbounds.kernels import WITH_BANDWIDTH, Kernel
 from mmdbounds.phrases import rows
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search import Method, Sharp, Task, as_method
-from mmdbounds.tables import as_group
+from mmdbounds.tables import Group, as_group
 
 ENOUGH = Sharp(gap=0.02)
 """Proofs that end where what they leave open no longer matters beside the radius."""
@@ -140,7 +140,7 @@ def confidence_interval(
         totals = problem.one_pass(meter)
         task = Task(totals, admissible, "biased", seed, meter)
         parts, is_certified = _parts(search, task, problem.kernel, 1 - level)
-    missing = _missing(problem, bandwidth, fixed or kept.n_held > 0, is_certified)
+    missing = _missing(problem.X, _is_median(kept.kernel, bandwidth), fixed or kept.n_held > 0, is_certified)
     ends = _ends(parts, problem.kernel)
     return ConfidenceInterval(
         low=ends[0],
@@ -165,7 +165,7 @@ def confidence_interval(
 
 def _check_choice(kernel: KernelLike, bandwidth: Bandwidth, fixed: bool, holdout: float | None) -> None:
     """Refuse statements about the kernel that contradict each other."""
-    is_median = isinstance(kernel, str) and kernel in WITH_BANDWIDTH and bandwidth == "median"
+    is_median = _is_median(kernel, bandwidth)
     if holdout is not None and not is_median:
         known = ", ".join(map(repr, WITH_BANDWIDTH))
         msg = f"`holdout` chooses a median bandwidth, so `kernel` must be one of {known} without a number."
@@ -189,13 +189,17 @@ def _kept(X: Any, Y: Any, kernel: KernelLike, holdout: float | None, seed: int) 
     return hold_out(group_x, group_y, check_chance(holdout, "holdout"), str(kernel), seed)
 
 
-def _missing(problem: Problem, bandwidth: Bandwidth, fixed: bool, is_certified: bool) -> tuple[str, ...]:
+def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:
+    """Return whether these rows are to choose the bandwidth."""
+    return isinstance(kernel, str) and kernel in WITH_BANDWIDTH and bandwidth == "median"
+
+
+def _missing(X: Group, from_rows: bool, fixed: bool, is_certified: bool) -> tuple[str, ...]:
     """Return what keeps the interval from being proved."""
-    from_rows = problem.kernel.length is not None and bandwidth == "median"
     reasons = [
         (not fixed and from_rows, ON_THESE_ROWS),
         (not fixed and not from_rows, NOT_SAID),
-        (problem.X.record.get("scale") == "standard", SCALED_HERE),
+        (X.record.get("scale") == "standard", SCALED_HERE),
         (not is_certified, NOT_CERTIFIED),
     ]
     return tuple(reason for holds, reason in reasons if holds)

@@ -179,7 +179,7 @@ def _statement(result: ConfidenceInterval) -> str:
     if result.label == "heuristic":
         return f"Going by {result.n_resamples:,} resamples, {between} ({percent(result.level)} interval)."
     sure = "proved" if result.label == "proved" else "approximately; not proved"
-    chance = f"Of that, {number(result.radius or 0.0)} at each end is room for chance."
+    chance = f"Of that, up to {number(result.radius or 0.0)} at each end is room for chance."
     return f"With {percent(result.level)} confidence {between} ({sure}). {chance}"
 
 

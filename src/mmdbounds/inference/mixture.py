@@ -1,47 +1,139 @@
 r"""A ceiling for the share that is misfiled, read off the data: an estimate, not a bound.
 
-If the misfiled rows are a random part of X, then among the rows of Y there are m that look like a sample from
-X. So ask of each m how close m rows of Y can come to X at all: over weights t between 0 and 1 that
-add up to m,
+If the misfiled rows are a random part of X, then among the rows of Y there are m that are a sample of X's
+distribution. So ask of each m how near m rows of Y can come to X at all (`nearness`). Two samples of
+one distribution, of m and p rows, keep a distance too, by chance. The ceiling is the largest m
+for which the former is within the latter.
 
-.. math::
-    D(m) = \min_t \left\| \frac1m \sum_i t_i \phi(y_i) - \frac1p \sum_j \phi(x_j) \right\|.
-
-Two samples of one distribution, of m and p rows, keep a distance too, by chance. The ceiling is the
-largest m for which D(m) is within it. D rises with m and chance falls, so bisection finds it.
-
-In the language of mixture proportions: D(m) is, up to a factor, the distance of (P_Y - share P_X) / (1 - share)
-from the distributions that the rows of Y can have once m of them are taken out, and for large
-samples the ceiling becomes the largest share of P_X that P_Y can contain (Ramaswamy, Scott and
-Tewari 2016 estimate that number by other thresholds on such a distance).
+In the language of mixture proportions: P_Y is to be (1 - a) G + a P_X with a as large as possible. The
+distance of m = a q rows of Y from X is (1 - a) / a times that of (P_Y - a P_X) / (1 - a) from the
+distributions that the other rows of Y can have, so it vanishes, for large samples, up to the largest such a
+and not beyond. (Ramaswamy, Scott and Tewari 2016 estimate that number by other thresholds on
+the latter distance; theirs scatter around it, this one stays above.)
 """
 
 from __future__ import annotations
 
+import dataclasses
+import html
+import json
 import math
 import time
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option, check_progress, check_seed
+from mmdbounds.contamination import SLACK, Contamination
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.ceilings import MixtureCeiling
-from mmdbounds.inference.concentration import check_chance, deviation_radius, kernel_bound
+from mmdbounds.inference.concentration import check_chance, kernel_bound
 from mmdbounds.inference.intervals import provenance_of
-from mmdbounds.objective import GroupSums
+from mmdbounds.inference.nearness import CLOSE, Chance, Nearness, Noise, most_alike
+from mmdbounds.phrases import number, percent, rows, shown, wrapped
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
-from mmdbounds.sums.protocol import Float64s
-from mmdbounds.tables import Group, as_group
+from mmdbounds.results import SCHEMA, Provenance
+from mmdbounds.saved import plain, require_schema, saved_fields
+from mmdbounds.tables import Group
 
-Noise = Literal["resampled", "deviation"]
+ASSUMPTIONS = (
+    "Misfiling is random: the misfiled rows look like the other rows of {x}. If it was not, more than this "
+    "may be misfiled.\n"
+    "The rows filed under {x} all belong there, and all rows are independent draws.\n"
+    "Rows of the true {y} that look like {x} count as well, so this is more than the share that is misfiled."
+)
+"""One sentence or two a line."""
 
-CLOSE = 0.01
-"""The smallest distance is found up to this share of the noise, both squared."""
 
-MOST_STEPS = 100_000
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MixtureCeiling:
+    """How much of Y could at most have been drawn from X's distribution: an estimate.
+
+    Attributes
+    ----------
+    share_of_y
+        That share of the rows of Y.
+    n_moved, epsilon
+        The same as a number of rows, and as a share of the true X.
+    level, noise
+        How sure, and what counted as chance.
+    distance, chance
+        At the ceiling: the distance of so many rows of Y from X, and what chance allows (root scale).
+    n_samples_X, n_samples_Y
+        Rows of the groups as filed.
+    n_used
+        Rows of X and of Y that were looked at.
+    assumptions
+        What the estimate rests on, in words.
+    name_x, name_y
+        What the groups are called.
+    provenance
+        How the result was made.
+    label
+        Always ``"estimate"``.
+    """
+
+    share_of_y: float
+    n_moved: int
+    epsilon: float
+    level: float
+    noise: Noise
+    distance: float
+    chance: float
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    n_used: tuple[int, int]
+    assumptions: tuple[str, ...]
+    name_x: str = "X"
+    name_y: str = "Y"
+    provenance: Provenance
+    label: str = "estimate"
+
+    def __post_init__(self) -> None:
+        for name in ("n_used", "assumptions"):  # lists, if they come from JSON
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def contamination(self) -> Contamination:
+        """The number of rows as `mmd_bounds` takes it; goes with ``at_most=True``."""
+        return Contamination(n_moved=self.n_moved)
+
+    def summary(self) -> str:
+        """Return the estimate and what it rests on in plain words."""
+        x, y = shown(self.name_x), shown(self.name_y)
+        count = (
+            f"{self.n_moved:,} of the {rows(self.n_samples_Y)} filed under {y} ({percent(self.share_of_y)})"
+        )
+        said = f"at most {count} could have been drawn from the distribution of {x}"
+        share = f"as a share of the true {x}, epsilon = {number(self.epsilon)}"
+        lines = [wrapped(f"An estimate, not a bound: {said}; {share}."), "Assumed:"]
+        return "\n".join([*lines, *(wrapped(each, "  ") for each in self.assumptions)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python data; `from_dict` is the way back."""
+        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
+        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
+        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        return (
+            f"MixtureCeiling(estimate: at most {self.n_moved} of {self.n_samples_Y} rows of Y are like X, "
+            f"epsilon {self.epsilon:.4g}, if misfiling is random)"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def mixture_ceiling(
@@ -67,15 +159,15 @@ def mixture_ceiling(
     X, Y, kernel, bandwidth
         As in `mmd2`; the kernel must be known to be positive definite.
     level : float, default=0.95
-        Two samples of X's distribution are further apart than what counts as chance in 1 - `level` of cases.
+        The probability that two samples of X's distribution are within what counts as chance.
     noise : {"resampled", "deviation"}, default="resampled"
         What counts as chance: the distance of samples drawn from the rows of X with replacement, or the
-        larger `deviation_radius`. With the latter, and a kernel fixed beforehand, the number misfiled is at
-        most `MixtureCeiling.n_moved` with probability `level` *if misfiling is random*.
+        larger `deviation_radius`. With the latter, and a kernel fixed beforehand, at most that share of the
+        rows used are misfiled with probability `level`, *if misfiling is random*.
     n_resamples : int, default=199
         Draws behind ``"resampled"``.
     most_rows : int, default=2000
-        Of a larger group so many rows are drawn at random; the work grows with their square.
+        Of a larger group so many rows are used, drawn at random: the work grows with their square.
     rng : int or Generator, optional
         Seed of all draws.
     backend, dtype, working_memory, progress
@@ -88,10 +180,9 @@ def mixture_ceiling(
 
     Notes
     -----
-    If misfiling is not random, the misfiled rows need not look like the rest of X, and more
-    than this may be misfiled. Rows of the true Y that look like X count as well, so the ceiling is
-    near 1 where the groups hardly differ. An epsilon chosen by it on the same rows takes the guarantee
-    from a test, unless the chance that it is too low is added to the p-value.
+    Where misfiling is not random, more than this may be misfiled. Where the groups hardly differ, the
+    ceiling is near 1. An epsilon read off the same labels takes the guarantee from a test, unless the
+    chance that it is too low is added to the p-value.
 
     Examples
     --------
@@ -104,15 +195,16 @@ def mixture_ceiling(
     """
     started = time.perf_counter()
     level = check_chance(level, "level")
-    check_option(noise, "noise", ("resampled", "deviation"))
-    n_resamples = check_count(n_resamples, "n_resamples", least=19)
-    most = check_count(most_rows, "most_rows", least=2)
+    options = {
+        "level": level,
+        "noise": check_option(noise, "noise", ("resampled", "deviation")),
+        "n_resamples": check_count(n_resamples, "n_resamples", least=19),
+        "most_rows": check_count(most_rows, "most_rows", least=2),
+    }
     check_progress(progress)
-    seed = check_seed(rng)
-    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
     problem = pose(
-        group_x,
-        group_y,
+        X,
+        Y,
         kernel=kernel,
         bandwidth=bandwidth,
         estimator="biased",
@@ -120,12 +212,66 @@ def mixture_ceiling(
         dtype=dtype,
         working_memory=working_memory,
     )
-    part = _drawn(problem, most, seed)
-    with Meter(part.n_pairs, show=progress) as meter:
-        totals = part.one_pass(meter)
+    _check_kernel(problem, noise)
+    seed = check_seed(rng)
+    used = _drawn(problem, most_rows, seed)
+    with Meter(used.n_pairs, show=progress) as meter:
+        totals = used.one_pass(meter)
         nearness = Nearness(totals)
-        chance = Chance(totals, part, level, noise, n_resamples, seed)
-        m = most_alike(nearness, chance, part.q)
+        chance = Chance(totals, used.kernel, level, noise, n_resamples, seed)
+        m = most_alike(nearness, chance)
+    made = provenance_of(
+        used,
+        totals,
+        meter,
+        method="mixture ceiling",
+        options=options,
+        seed=seed,
+        seconds=time.perf_counter() - started,
+    )
+    allowed = chance.distance2(m) if m else 0.0
+    reached = nearness.distance2(m, CLOSE * allowed)[0] if m else 0.0
+    return _ceiling(problem, used, m, (reached, allowed), level=level, noise=noise, provenance=made)
+
+
+def _check_kernel(problem: Problem, noise: Noise) -> None:
+    if problem.kernel.is_positive_definite is not True:
+        msg = f"`kernel` must be known to be positive definite; got {problem.kernel.name!r}."
+        raise MmdBoundsError(msg)
+    if noise == "deviation":
+        kernel_bound(problem.kernel)
+
+
+def _drawn(problem: Problem, most: int, seed: int) -> Problem:
+    """Return the problem with no more than `most` rows in a group."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for group in (problem.X, problem.Y):
+        values = group.values
+        if len(values) > most:
+            values = values[np.sort(rng.choice(len(values), most, replace=False))]
+        parts.append(Group(values, name=group.name, record=group.record))
+    pooled = np.concatenate([part.values for part in parts])
+    return dataclasses.replace(problem, X=parts[0], Y=parts[1], pooled=pooled)
+
+
+def _ceiling(
+    problem: Problem, used: Problem, m: int, squares: tuple[float, float], **fields: Any
+) -> MixtureCeiling:
+    """Return the result for m of the rows of Y that were used."""
+    n_moved = math.floor(m / used.q * problem.q + SLACK)
+    x, y = shown(problem.X.name), shown(problem.Y.name)
     return MixtureCeiling(
-        ...
+        share_of_y=m / used.q,
+        n_moved=n_moved,
+        epsilon=n_moved / (problem.p + n_moved),
+        distance=math.sqrt(max(squares[0], 0.0)),
+        chance=math.sqrt(squares[1]),
+        n_samples_X=problem.p,
+        n_samples_Y=problem.q,
+        n_used=(used.p, used.q),
+        assumptions=tuple(line.format(x=x, y=y) for line in ASSUMPTIONS.splitlines()),
+        name_x=problem.X.name,
+        name_y=problem.Y.name,
+        **fields,
     )

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import check_count, check_flag, check_progress, check_seed
-from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.contamination import SLACK, Contamination, as_contamination
 from mmdbounds.inference.concentration import check_chance
 from mmdbounds.inference.intervals import ConfidenceInterval, asked_fields, checked_counts, provenance_of
 from mmdbounds.objective import GroupSums, Indices, group_sums
@@ -132,8 +132,8 @@ def resampling_interval(
 
 def _outer_quantiles(ends: Float64s, outside: float) -> tuple[float, float]:
     """Return a low quantile of the first column and a high one of the second, on the root scale."""
-    low = np.quantile(ends[:, 0], outside, method="lower")
-    high = np.quantile(ends[:, 1], 1 - outside, method="higher")
+    left_out = math.floor(outside * (len(ends) - 1) + SLACK)
+    low, high = np.sort(ends[:, 0])[left_out], np.sort(ends[:, 1])[-1 - left_out]
     return math.sqrt(max(float(low), 0.0)), math.sqrt(max(float(high), 0.0))
 
 

@@ -58,17 +58,22 @@ class Sharp:
 
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
+        patience = {True: PATIENT, "auto": 1.0, False: None}[self.certify]
+        return sharp_sides(task, self.n_starts, self.gap, patience)
 
-        def begin(side: Side) -> OneSide:
-            return OneSide(task, side, self.n_starts, certify=self.certify is not False)
 
-        lower, upper = at_once(begin, task)
-        width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
-        slack = self.gap * max(width, 0.0)
-        patience = PATIENT if self.certify is True else 1.0
+def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
+    """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
 
-        def finish(side: Side) -> Found:
-            one = lower if side == "lower" else upper
-            return most_extreme(one.finish(slack, patience), side)
+    def begin(side: Side) -> OneSide:
+        return OneSide(task, side, n_starts, certify=patience is not None)
 
-        return at_once(finish, task)
+    lower, upper = at_once(begin, task)
+    width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
+    slack = gap * max(width, 0.0)
+
+    def finish(side: Side) -> Found:
+        one = lower if side == "lower" else upper
+        return most_extreme(one.finish(slack, patience or 0.0), side)
+
+    return at_once(finish, task)

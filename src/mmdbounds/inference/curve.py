@@ -1,0 +1,129 @@
+"""The curve over shares of misfiled rows, as it is returned."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from mmdbounds.inference.sentences import sweep_summary
+from mmdbounds.results import SCHEMA, Provenance
+from mmdbounds.saved import plain, require_schema, saved_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SweepPoint:
+    """One share of misfiled rows.
+
+    Attributes
+    ----------
+    epsilon, n_moved
+        Share of the true X, and number of rows of Y, taken as misfiled: exactly so many.
+    lower, upper
+        The smallest and the largest squared MMD found.
+    lower_certified, upper_certified
+        Numbers proved to lie beyond every labelling, or `None`.
+    pvalue
+        Of the worst labelling with exactly so many.
+    """
+
+    epsilon: float
+    n_moved: int
+    lower: float
+    upper: float
+    lower_certified: float | None
+    upper_certified: float | None
+    pvalue: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SweepResult:
+    """Bounds and p-values over shares of misfiled rows, and where the finding breaks down.
+
+    Attributes
+    ----------
+    points
+        The curve, see `SweepPoint`.
+    observed
+        Squared MMD of the groups as filed.
+    level
+        Level of the test.
+    breakdown_n_moved
+        The first number of misfiled rows with a p-value above the level, `None` if there is none up to
+        `most_moved`.
+    is_confirmed
+        Whether every smaller number was tested.
+    is_valid
+        Whether every p-value rests on a proof.
+    value, breakdown_of_value
+        The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
+    most_moved
+        The largest number of misfiled rows tried.
+    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, provenance
+        As in `TestResult`.
+    """
+
+    points: tuple[SweepPoint, ...]
+    observed: float
+    level: float
+    breakdown_n_moved: int | None
+    is_confirmed: bool
+    is_valid: bool
+    value: float = 0.0
+    breakdown_of_value: int | None
+    most_moved: int
+    n_permutations: int
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", tuple(self.points))
+
+    @property
+    def breakdown_epsilon(self) -> float | None:
+        """The share of the true X at which the test no longer rejects, `None` if above the largest tried."""
+        return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
+
+    def share(self, n_moved: int) -> float:
+        """Return the share of the true X that so many misfiled rows are."""
+        return n_moved / (self.n_samples_X + n_moved)
+
+    def summary(self) -> str:
+        """Return the result in plain words: the statement and its converse, the curve, the settings."""
+        return sweep_summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python data; `from_dict` is the way back."""
+        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
+        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
+        values["points"] = [SweepPoint(**saved_fields(SweepPoint, p, "points.")) for p in values["points"]]
+        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        where = (
+            f"above {self.share(self.most_moved):.4g}"
+            if self.breakdown_epsilon is None
+            else f"{self.breakdown_epsilon:.4g}"
+        )
+        return (
+            f"SweepResult(breakdown epsilon {where} at level {self.level:g}, {len(self.points)} points up to "
+            f"{self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"

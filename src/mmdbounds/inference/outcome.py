@@ -1,0 +1,155 @@
+"""What the test returns: frozen, self-describing, plain data on request."""
+
+from __future__ import annotations
+
+import dataclasses
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.inference.sentences import test_summary
+from mmdbounds.results import SCHEMA, Provenance
+from mmdbounds.saved import plain, read_only, require_schema, saved_fields
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountTest:
+    """The test for one count of misfiled rows.
+
+    Attributes
+    ----------
+    n_moved, n_moved_of_x
+        Misfiled rows of Y, and of X.
+    lower
+        The smallest statistic found over all labellings with these counts.
+    certified
+        A number proved to be no larger than any of them, or `None`.
+    pvalue
+        At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
+    attained
+        At `lower`: some labelling has this p-value.
+    best_case
+        At the proved upper bound: no labelling has a smaller one. `None` unless asked for.
+    """
+
+    n_moved: int
+    n_moved_of_x: int
+    lower: float
+    certified: float | None
+    pvalue: float
+    attained: float
+    best_case: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TestResult:
+    """A two-sample test under misfiling.
+
+    Attributes
+    ----------
+    statistic
+        The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
+    pvalue
+        The largest p-value over all counts and labellings considered, plus `beta`.
+    pvalue_range
+        The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
+        second is a p-value.
+    is_valid
+        Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
+        was left out.
+    is_tight
+        Whether some labelling has this p-value, or one within 5 % of it: no much better one can be had.
+    n_moved, n_moved_of_x
+        The worst count.
+    null
+        The statistic on random labellings of the sizes at the worst count.
+    observed, pvalue_as_filed
+        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth.
+    counts
+        Every count considered, see `CountTest`.
+    n_permutations
+        Random labellings.
+    beta
+        Probability that the true count is outside the range considered; part of `pvalue`.
+    at_most, epsilon, share_of_y
+        The misfiling considered; the largest shares.
+    n_samples_X, n_samples_Y, name_x, name_y
+        The groups as filed.
+    conditions
+        What the validity rests on, one sentence each.
+    provenance
+        How the result was made.
+    """
+
+    __test__ = False  # pytest collects classes whose names begin like this one
+
+    statistic: float
+    pvalue: float
+    pvalue_range: tuple[float, float] | None = None
+    is_valid: bool
+    is_tight: bool
+    n_moved: int
+    n_moved_of_x: int = 0
+    null: NDArray[np.float64]
+    observed: float
+    pvalue_as_filed: float
+    counts: tuple[CountTest, ...]
+    n_permutations: int
+    beta: float = 0.0
+    at_most: bool
+    epsilon: float
+    share_of_y: float
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+    conditions: tuple[str, ...] = ()
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "null", read_only(self.null, np.float64))
+        for name in ("counts", "conditions", "pvalue_range"):  # lists, if they come from JSON
+            if (given := getattr(self, name)) is not None:
+                object.__setattr__(self, name, tuple(given))
+
+    @property
+    def most_moved(self) -> int:
+        """The largest number of misfiled rows of Y considered."""
+        return max(count.n_moved for count in self.counts)
+
+    def summary(self) -> str:
+        """Return the result in plain words: statement first, conditions second, settings last."""
+        return test_summary(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python data; `from_dict` is the way back."""
+        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
+        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
+        values["counts"] = [CountTest(**saved_fields(CountTest, c, "counts.")) for c in values["counts"]]
+        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
+        return cls(**values)
+
+    def __repr__(self) -> str:
+        how = "at most" if self.at_most else "exactly"
+        valid = "valid" if self.is_valid else "validity not guaranteed"
+        return (
+            f"TestResult(pvalue {self.pvalue:.4g} ({valid}), statistic {self.statistic:.6g}, "
+            f"worst count {self.n_moved} of {how} {self.most_moved} of {self.n_samples_Y} rows of Y, "
+            f"as filed pvalue {self.pvalue_as_filed:.4g})"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
