@@ -20,7 +20,7 @@ else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow and not data"
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps clean
+.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps study-type-one study-power clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -33,6 +33,8 @@ help:
 	@echo "make bench    run benchmarks/pair_rates.py"
 	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; goes on where it was"
 	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
+	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; goes on where it was"
+	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 
 demo: $(VENV)/.stamp-demo
@@ -72,6 +74,12 @@ study-coverage: $(VENV)/.stamp-test
 study-gaps: $(VENV)/.stamp-test
 	@echo "this times; leave the machine alone meanwhile"
 	$(BIN)/python -m studies.forest_gaps --data "$(DATA)"
+
+study-type-one: $(VENV)/.stamp-test
+	$(BIN)/python -m studies.type_one
+
+study-power: $(VENV)/.stamp-test
+	$(BIN)/python -m studies.power --data "$(DATA)"
 
 clean:
 	rm -rf $(VENV) $(FULL) build dist docs/_build docs/gallery docs/reference/generated

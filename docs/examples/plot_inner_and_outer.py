@@ -28,8 +28,8 @@ misfiled = mb.Contamination(n_moved=10)
 
 # %%
 # S-SD follows the gradient from where it begins and ends in one region of the data. The sharp
-# method begins in many places. With ``gap=0.1`` its proof stops as soon as it is within a tenth of the width; with
-# ``gap=0`` it goes on until nothing lies between labelling and proof.
+# method begins in many places. With ``gap=0.1`` its proof stops as soon as it is within a tenth of
+# the width; with ``gap=0`` it goes on until nothing lies between labelling and proof.
 
 ssd = mb.mmd_bounds(X, Y, misfiled, bandwidth=1.0, method="s-sd")
 early = mb.mmd_bounds(X, Y, misfiled, bandwidth=1.0, method=mb.Sharp(gap=0.1), rng=0)
@@ -73,7 +73,13 @@ for level, result, colour in ((2, ssd, vermilion), (1, early, blue), (0, sharp, 
     right.barh(level, result.width, left=result.lower.value, height=0.36, color=colour)
     if result.is_certified:
         for a, b in ((ends[0], result.lower.certified), (result.upper.certified, ends[1])):
-            style = {"facecolor": "none", "edgecolor": "black", "linewidth": 0, "hatch": "/////", "alpha": 0.6}
+            style = {
+                "facecolor": "none",
+                "edgecolor": "black",
+                "linewidth": 0,
+                "hatch": "/////",
+                "alpha": 0.6,
+            }
             right.barh(level, b - a, left=a, height=0.36, **style)
 labels = ["sharp, gap 0", "sharp, gap 0.1", "S-SD", "at random"]
 right.set(yticks=(0, 1, 2, 3), yticklabels=labels, xlim=ends, xlabel="squared MMD of the true groups")

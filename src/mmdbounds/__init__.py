@@ -16,9 +16,24 @@ if TYPE_CHECKING:
     from mmdbounds.breakdown import sweep
     from mmdbounds.contamination import Contamination, Counts
     from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
+    from mmdbounds.inference.aggregate import aggregated_test
+    from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
+    from mmdbounds.inference.concentration import (
+        Concentration,
+        deviation_radius,
+        gretton_radius,
+        proposition_1,
+        proposition_3,
+        rows_for_radius,
+    )
+    from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.curve import SweepPoint, SweepResult
+    from mmdbounds.inference.intervals import ConfidenceInterval, CountedBounds
+    from mmdbounds.inference.mixture import MixtureCeiling, mixture_ceiling
     from mmdbounds.inference.outcome import CountTest, TestResult
+    from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
+    from mmdbounds.inference.units import OneRowEach, one_row_each
     from mmdbounds.kernels import (
         RBF,
         Cosine,
@@ -36,21 +51,28 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RBF",
+    "AggregatedResult",
     "Bound",
     "BoundsResult",
+    "Concentration",
+    "ConfidenceInterval",
     "Contamination",
     "Cosine",
     "CountTest",
+    "CountedBounds",
     "Counts",
     "Exhaustive",
     "Group",
     "InverseMultiquadric",
+    "KernelPart",
     "Laplacian",
     "Linear",
     "Matern32",
     "Matern52",
+    "MixtureCeiling",
     "MmdBoundsError",
     "MmdBoundsWarning",
+    "OneRowEach",
     "Polynomial",
     "Provenance",
     "Sharp",
@@ -60,10 +82,20 @@ __all__ = [
     "SweepResult",
     "TestResult",
     "__version__",
+    "aggregated_test",
+    "confidence_interval",
+    "deviation_radius",
+    "gretton_radius",
     "groups",
+    "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
+    "one_row_each",
+    "proposition_1",
+    "proposition_3",
+    "resampling_interval",
     "robust_test",
+    "rows_for_radius",
     "simulate",
     "sweep",
 ]
@@ -73,9 +105,24 @@ _HOME = {
     "breakdown": ("sweep",),
     "contamination": ("Contamination", "Counts"),
     "errors": ("MmdBoundsError", "MmdBoundsWarning"),
+    "inference.aggregate": ("aggregated_test",),
+    "inference.aggregated": ("AggregatedResult", "KernelPart"),
+    "inference.concentration": (
+        "Concentration",
+        "deviation_radius",
+        "gretton_radius",
+        "proposition_1",
+        "proposition_3",
+        "rows_for_radius",
+    ),
+    "inference.confidence": ("confidence_interval",),
     "inference.curve": ("SweepPoint", "SweepResult"),
+    "inference.intervals": ("ConfidenceInterval", "CountedBounds"),
+    "inference.mixture": ("MixtureCeiling", "mixture_ceiling"),
     "inference.outcome": ("CountTest", "TestResult"),
+    "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
+    "inference.units": ("OneRowEach", "one_row_each"),
     "kernels": (
         "RBF",
         "Cosine",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,11 @@ from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.curve import SweepPoint, SweepResult
 from mmdbounds.inference.robust import provenance
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase
+from mmdbounds.inference.sentences import sweep_conditions
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
-from mmdbounds.search.found import Found, Task
 from mmdbounds.search.sharp import sharp_sides
 
 GRID = 21
@@ -66,8 +67,14 @@ def sweep(
     Returns
     -------
     SweepResult
-        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects. All
-        smaller counts of misfiled rows were tested, one by one, so no correction is needed.
+        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects.
+
+    Notes
+    -----
+    Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
+    correction: if there is no difference, the statement errs only if the test at the true count errs, which
+    happens with a probability of at most `level`. The points of the curve take *exactly* so many rows
+    as misfiled; the breakdown is about *up to* so many.
 
     Examples
     --------
@@ -79,11 +86,9 @@ def sweep(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1)
-    level, seed = _checked_level(level), check_seed(rng)
+    level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
     check_progress(progress)
-    if not is_number(value) or not math.isfinite(value):
-        msg = f"`value` must be a number; got {value!r}."
-        raise MmdBoundsError(msg)
+    shares = _checked_shares(epsilons)
     problem = pose(
         X,
         Y,
@@ -94,43 +99,57 @@ def sweep(
         dtype=dtype,
         working_memory=working_memory,
     )
-    grid = _grid(problem, epsilons)
-    with Meter(2 * problem.n_pairs, show=progress) as meter:
-        scan = _Scan(problem, grid[-1].n_moved, n_permutations, seed, meter)
-        first, confirmed = scan.first_above(level)
-        first_value = scan.first_below(float(value))
+    grid = _grid(problem, shares)
+    with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
+        scan = Scan(problem, grid, n_permutations, seed, meter)
+        where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = tuple(scan.point(counts) for counts in grid)
     return SweepResult(
+        **where,
         points=points,
         observed=scan.worst.observed,
-        level=level,
-        value=float(value),
-        breakdown_n_moved=None if first is None else first.counts.n_moved,
-        is_confirmed=confirmed,
         is_valid=all(outcome.is_proved for outcome in scan.seen.values()),
-        breakdown_of_value=None if first_value is None else first_value.counts.n_moved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
         n_samples_X=problem.p,
         n_samples_Y=problem.q,
         name_x=problem.X.name,
         name_y=problem.Y.name,
+        conditions=sweep_conditions(),
         provenance=provenance("sweep", problem, scan.worst, meter, seed, time.perf_counter() - started),
     )
 
 
-class _Scan:
-    """Counts from 0 upwards, each looked at as closely as needed."""
+class Scan:
+    """Counts from 0 upwards, each looked at as closely as needed.
+
+    Parameters
+    ----------
+    problem
+        The groups and how they are compared.
+    grid
+        The counts of the curve, ascending; the scan goes up to the last of them.
+    n_permutations, seed, meter
+        As in `WorstCase`.
+
+    Attributes
+    ----------
+    worst
+        The p-values.
+    seen
+        What is known of the counts looked at so far, by the number of misfiled rows.
+    is_complete
+        Whether every count is among those scanned.
+    """
 
     def __init__(
-        self, problem: Problem, most_moved: int, n_permutations: int, seed: int, meter: Meter
+        self, problem: Problem, grid: list[Counts], n_permutations: int, seed: int, meter: Meter
     ) -> None:
-        p, q = problem.p, problem.q
-        every = Contamination(n_moved=most_moved).admissible(p, q, at_most=True)
-        self.worst = WorstCase(problem, every, n_permutations, seed, meter)
+        most = Contamination(n_moved=grid[-1].n_moved)
+        every = most.admissible(problem.p, problem.q, at_most=True)
+        self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
         self.seen: dict[int, CountOutcome] = {}
-        self._task = Task(self.worst.totals, [], problem.estimator, seed, meter)
-        self._confirmed = len(self.worst.considered) == len(every)
+        self.is_complete = len(self.worst.considered) == len(every)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """Return what is known of a count; a cheap proof if it was not looked at yet."""
@@ -138,44 +157,66 @@ class _Scan:
             self.seen[counts.n_moved] = self.worst.outcome(counts)
         return self.seen[counts.n_moved]
 
-    def first_above(self, level: float) -> tuple[CountOutcome | None, bool]:
-        """Return the first count whose p-value exceeds the level, and whether all below it were tested."""
+    def tightened(self, counts: Counts) -> CountOutcome:
+        """Return what is known of a count once more is spent on it."""
+        self.seen[counts.n_moved] = self.worst.tightened(self.outcome(counts))
+        return self.seen[counts.n_moved]
+
+    def first_above(self, level: float) -> CountOutcome | None:
+        """Return the first count whose p-value exceeds the level."""
         for counts in self.worst.considered:
             found = self.outcome(counts)
             if found.attained <= level < found.pvalue:
-                found = self.seen[counts.n_moved] = self.worst.outcome(counts, tight=True)
+                found = self.tightened(counts)
             if found.pvalue > level:
-                return found, self._confirmed
-        return None, self._confirmed
+                return found
+        return None
 
     def first_below(self, value: float) -> CountOutcome | None:
         """Return the first count whose lower bound is no larger than `value`."""
         for counts in self.worst.considered:
             found = self.outcome(counts)
-            if _floor(found.found) <= value < found.found.value:
-                found = self.seen[counts.n_moved] = self.worst.outcome(counts, tight=True)
-            if _floor(found.found) <= value:
+            if found.floor <= value < found.found.value:
+                found = self.tightened(counts)
+            if found.floor <= value:
                 return found
         return None
 
     def point(self, counts: Counts) -> SweepPoint:
-        """Return the bounds and the p-value at one point of the curve."""
-        task = Task(self._task.totals, [counts], self._task.estimator, self._task.seed, self._task.meter)
-        lower, upper = sharp_sides(task, CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
-        found = self.outcome(counts)
+        """Return the bounds and the p-values at one point of the curve."""
+        lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
+        outcome = self.worst.improved(self.outcome(counts), lower)
+        proved = upper.certified
         return SweepPoint(
             epsilon=float(counts.epsilon),
             n_moved=counts.n_moved,
-            lower=lower.value,
+            lower=outcome.found.value,
             upper=upper.value,
-            lower_certified=lower.certified,
-            upper_certified=upper.certified,
-            pvalue=found.pvalue,
+            lower_certified=outcome.found.certified,
+            upper_certified=proved,
+            pvalue=outcome.pvalue,
+            best_case=None if proved is None else self.worst.pvalue(proved, counts),
         )
 
 
-def _floor(found: Found) -> float:
-    return found.value if found.certified is None else found.certified
+def _breakdown(scan: Scan, level: float) -> dict[str, Any]:
+    """Return the fields that say how much misfiling the finding stands."""
+    first = scan.first_above(level)
+    moved = [counts.n_moved for counts in scan.worst.considered]
+    stop = len(moved) if first is None else moved.index(first.counts.n_moved)
+    return {
+        "level": level,
+        "breakdown_n_moved": None if first is None else first.counts.n_moved,
+        "holds_n_moved": moved[stop - 1] if stop else None,
+        "is_confirmed": scan.is_complete,
+        "is_tight": first is None or first.attained > level,
+    }
+
+
+def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
+    """Return the fields that say when the lower bound reaches `value`."""
+    first = scan.first_below(value)
+    return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
 
 
 def _checked_level(level: Any) -> float:
@@ -186,19 +227,37 @@ def _checked_level(level: Any) -> float:
     return share
 
 
-def _grid(problem: Problem, epsilons: Any) -> list[Counts]:
+def _checked_value(value: Any) -> float:
+    if not is_number(value) or not math.isfinite(value):
+        msg = f"`value` must be a number; got {value!r}."
+        raise MmdBoundsError(msg)
+    return float(value)
+
+
+def _checked_shares(epsilons: Any) -> list[float] | None:
+    """Return the shares of the curve, `None` where none are named."""
+    if epsilons is None:
+        return None
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        msg = f"`epsilons` must be a list of shares; got {epsilons!r}."
+        raise MmdBoundsError(msg)
+    shares = [check_share(share, "epsilons") for share in epsilons]
+    if not shares:
+        msg = "`epsilons` must name at least one share; got none."
+        raise MmdBoundsError(msg)
+    return shares
+
+
+def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
     """Return the counts of the curve, ascending, without repetition."""
     p, q = problem.p, problem.q
     unbiased = problem.estimator == "unbiased"
-    if epsilons is None:
+    check_sizes(Counts(0, 0, p, q), p, q, unbiased=unbiased)
+    if shares is None:
         most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
         moved = np.unique(np.linspace(0, most, GRID).round().astype(int)).tolist()
     else:
-        moved = sorted({Contamination(check_share(e, "epsilons")).n_moved_for(p) for e in epsilons})
-    if not moved:
-        msg = "`epsilons` must name at least one share; got none."
-        raise MmdBoundsError(msg)
+        moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
     grid = [Contamination(n_moved=m).counts(p, q) for m in moved]
-    for counts in (Counts(0, 0, p, q), *grid):
-        check_sizes(counts, p, q, unbiased=unbiased)
+    check_sizes(grid[-1], p, q, unbiased=unbiased)
     return grid

@@ -1,5 +1,7 @@
 """Branch and bound against every choice: nothing better is lost, and what is left is proved."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +10,7 @@ from hypothesis import strategies as st
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.search.branch import BranchAndBound
 from mmdbounds.search.ceiling import ceiling
-from mmdbounds.search.choice import outwards, relaxed
+from mmdbounds.search.choice import Choice, outwards, relaxed
 from mmdbounds.search.effort import Effort
 from mmdbounds.search.floor import Floor
 from mmdbounds.search.shift import raised
@@ -102,51 +104,77 @@ def test_no_better_choice_is_lost_when_rows_are_settled(seed, quantile):
                 assert gain <= search._closed + rounding
 
 
-def test_rows_are_settled_as_soon_as_they_may_be():
-    # Scores 3, 2, 1, 0, two rows to choose, so the bound is 5. A choice with the last row has at most
-    # 3 + 0, one without the first at most 2 + 1: with 3 known to be reached both are settled, the others not.
-    _, choice, _, _, _ = drawn(0, two_way=False, kernel="rbf")
+def four_rows(*scores):
+    """Two of four rows are to be chosen, and each adds its score; the proof says just that."""
     rows, nobody = np.arange(4), np.empty(0, dtype=np.intp)
-    four = type(choice)(0.0, np.array([3.0, 2.0, 1.0, 0.0]), np.zeros((4, 4)), rows, nobody, 0, (0, 2))
-    proof = relaxed(four, 0.0, four.linear, np.zeros(4))
-    for gain, expected in (
-        (2.9, ([], [])),
-        (3.0, ([0], [3])),
-        (3.9, ([0], [3])),
-        (4.0, ([0, 1], [2, 3])),
-    ):
-        search = BranchAndBound(weak, gain, 0.0, Effort(NO_END))
-        chosen, rejected = search._settled(four, proof)
-        assert (np.flatnonzero(chosen).tolist(), np.flatnonzero(rejected).tolist()) == expected
-        assert search._closed == (-np.inf if gain < 3 else 3.0 if gain < 4 else 4.0)
+    choice = Choice(0.0, np.array(scores), np.zeros((4, 4)), rows, nobody, 0, (0, 2))
+    return choice, relaxed(choice, 0.0, choice.linear, np.zeros(4))
 
 
-def test_settling_counts_in_the_slack():
-    rows, nobody = np.arange(4), np.empty(0, dtype=np.intp)
-    _, choice, _, _, _ = drawn(0, two_way=False, kernel="rbf")
-    four = type(choice)(0.0, np.array([3.0, 2.0, 1.0, 0.0]), np.zeros((4, 4)), rows, nobody, 0, (0, 2))
-    search = BranchAndBound(weak, 2.0, 1.0, Effort(NO_END))
-    chosen, rejected = search._settled(four, relaxed(four, 0.0, four.linear, np.zeros(4)))
-    assert (np.flatnonzero(chosen).tolist(), np.flatnonzero(rejected).tolist()) == ([0], [3])
+@pytest.mark.parametrize(
+    ("scores", "gain", "chosen", "rejected", "closed"),
+    [
+        # The bound is 5. A choice with the last row has at most 3 + 0, one without the first at most 2 + 1.
+        ((3.0, 2.0, 1.0, 0.0), 2.9, [], [], -np.inf),
+        ((3.0, 2.0, 1.0, 0.0), 3.0, [0], [3], 3.0),
+        ((3.0, 2.0, 1.0, 0.0), 3.9, [0], [3], 3.0),
+        ((3.0, 2.0, 1.0, 0.0), 4.0, [0, 1], [2, 3], 4.0),
+        # With the last row at most 3 - 1: what is put aside is at most 3, what lacks the first row.
+        ((3.0, 2.0, 1.0, -1.0), 3.0, [0], [3], 3.0),
+        # Without the first at most 2 + 1, with the last at most 3.5.
+        ((3.5, 2.0, 1.0, 0.0), 3.5, [0], [3], 3.5),
+    ],
+)
+def test_rows_are_settled_as_soon_as_they_may_be(scores, gain, chosen, rejected, closed):
+    for slack in (0.0, 1.0):
+        search = BranchAndBound(weak, gain - slack, slack, Effort(NO_END))
+        marks = search._settled(*four_rows(*scores))
+        assert [np.flatnonzero(mark).tolist() for mark in marks] == [chosen, rejected]
+        assert search._closed == closed
+
+
+def test_the_search_ends_where_its_room_or_work_does():
+    rng = np.random.default_rng(0)
+    pairs = rng.normal(size=(14, 14))
+    pairs += pairs.T
+    np.fill_diagonal(pairs, 0.0)
+    nobody = np.empty(0, dtype=np.intp)
+    choice = Choice(0.0, np.zeros(14), pairs, np.arange(14), nobody, 0, (0, 7))
+    best = max(choice.gain(np.array(way)) for way in combinations(range(14), 7))
+
+    def run(limit, room):
+        return BranchAndBound(weak, -np.inf, 0.0, Effort(limit), most_bytes=room).run(choice)
+
+    whole, spent, narrow = run(NO_END, np.inf), run(1.0, np.inf), run(NO_END, 1.0)
+    some = run(2e5, np.inf)
+    assert whole.n_nodes > 10
+    assert whole.bound == pytest.approx(best, rel=1e-12)
+    assert spent.n_nodes == narrow.n_nodes == 0
+    assert 0 < some.n_nodes < whole.n_nodes
+    assert best < some.bound <= spent.bound == narrow.bound
 
 
 def test_what_the_relaxation_suggests_is_improved_and_used():
-    for seed in range(20):
-        side, choice, ways, gains, rounding = drawn(seed, two_way=False)
+    called = 0
+    for seed in range(30):
+        side, choice, ways, gains, rounding = drawn(seed)
         best, calls = ways[int(np.argmax(gains))], []
 
-        def improve(rows, choice=choice, best=best, calls=calls):
-            assert len(set(rows.tolist())) == sum(choice.quotas)
+        def improve(rows, choice=choice, ways=ways, best=best, calls=calls):
+            assert any(sorted(rows.tolist()) == way.tolist() for way in ways)
             calls.append(rows)
             return choice.gain(best), best
 
-        relax = relaxation(side, choice)
-        known = float(gains.min())
-        proof = BranchAndBound(relax, known, 0.0, Effort(NO_END), improve).run(choice)
+        # No work beyond the first relaxation: whatever is better has been suggested.
+        proof = BranchAndBound(
+            relaxation(side, choice), float(gains.min()), 0.0, Effort(1.0), improve, most_bytes=1.0
+        ).run(choice)
+        called += len(calls)
         if calls:
             assert abs(proof.gain - gains.max()) <= rounding
-            assert abs(choice.gain(np.sort(proof.rows)) - gains.max()) <= rounding
-    assert calls
+            if proof.rows is not None:
+                assert abs(choice.gain(np.sort(proof.rows)) - gains.max()) <= rounding
+    assert called > 20
 
 
 def test_bounds_of_parents_hold_for_their_parts():
@@ -169,9 +197,7 @@ def test_bounds_of_parents_hold_for_their_parts():
 def test_ties_everywhere_come_to_an_end():
     side, choice, _, gains, rounding = drawn(1, most=(8, 5), kernel="rbf", two_way=False)
     n = len(choice.rows)
-    even = type(choice)(
-        0.0, np.ones(n), np.ones((n, n)) - np.eye(n), choice.rows, choice.settled, 0, choice.quotas
-    )
+    even = Choice(0.0, np.ones(n), np.ones((n, n)) - np.eye(n), choice.rows, choice.settled, 0, choice.quotas)
     for relax in (ceiling, weak, relaxation("lower", even)):
         m = choice.quotas[1]
         proof = BranchAndBound(relax, -np.inf, 0.0, Effort(NO_END)).run(even)

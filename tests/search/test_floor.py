@@ -151,10 +151,11 @@ def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(compiled):
         def slope(t, choice=choice, linear=linear, diagonal=diagonal):
             return linear + 2 * (choice.pairs @ t - diagonal * t)
 
-        before, gradient = value(share), slope(share)
+        before, gradient, first = value(share), slope(share), share.copy()
         edges = np.array([0, *(part.stop for part, _ in choice.parts())])
         tolerance = 1e-9 * np.abs(choice.pairs).max()
         taken = steps(choice.pairs, diagonal, gradient, share, edges, tolerance, 10_000)
+        assert 2 * taken >= np.count_nonzero(share != first)  # a step changes two rows
         assert taken < 10_000
         assert value(share) >= before - 1e-13
         np.testing.assert_allclose(gradient, slope(share), rtol=0, atol=1e-11 * np.abs(linear).max())
@@ -194,8 +195,12 @@ def test_shifted_diagonals_leave_a_definite_matrix(side):
         np.testing.assert_allclose(np.ptp(one_number - anything), 0.0, rtol=0, atol=1e-12)
         best = tightest(choice, one_number, rng.uniform(1e-3, 0.25, size=n))
         # No less than 0, and (but for the sums of groups, of which 10 are added) no more than needed.
+        group = np.arange(n) < choice.n_x
+        sums = EXTRA * np.abs(choice.pairs).max() * (group[:, None] == group)
         for diagonal in (one_number, best):
             assert least_eigenvalue(choice, diagonal) >= 0.0, seed
+            # Without the allowance for rounding this would be negative every other time.
+            assert np.linalg.eigvalsh(np.diag(diagonal) - choice.pairs + sums)[0] > 0.0, seed
         worst.append(least_eigenvalue(choice, best))
     assert len(worst) > 40
     assert np.median(worst) < 1e-4
@@ -255,15 +260,21 @@ def test_an_indefinite_kernel_is_repaired():
 
 
 def test_the_state_goes_on_where_the_last_proof_ended():
-    problem = definite(8)
-    choice, _, _ = small_choice(problem, "lower")
-    start = StepwiseDominance().from_quadratic(quadratic_of(problem), "lower")
-    floor = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-12)
-    best = floor(choice, -np.inf, -np.inf, Effort(NO_END))
-    effort = Effort(NO_END)
-    again = floor(choice, -np.inf, -np.inf, effort, best.state)
-    np.testing.assert_allclose(again.bound, best.bound, rtol=0, atol=1e-10)
-    assert effort.left > NO_END - 10 * len(choice.rows)  # hardly a step
+    tightened = 0
+    for seed in range(20):
+        problem = definite(seed)
+        choice, _, values = small_choice(problem, "lower")
+        scale = np.abs(small_matrix(problem)).max()
+        start = StepwiseDominance().from_quadratic(quadratic_of(problem), "lower")
+        floor = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-11 * scale)
+        best = floor(choice, -np.inf, -np.inf, Effort(NO_END))
+        effort = Effort(NO_END)
+        again = floor(choice, -np.inf, -np.inf, effort, best.state)
+        np.testing.assert_allclose(again.bound, best.bound, rtol=0, atol=1e-10 * scale)
+        assert effort.left > NO_END - 10 * len(choice.rows)  # hardly a step
+        plain = floor.plain(choice, Effort(NO_END))
+        tightened += plain.bound - best.bound > 1e-4 * np.ptp(values)
+    assert tightened > 5
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])

@@ -202,8 +202,7 @@ def test_the_table_by_hand():
         base | {"trial": 1, "truth": 1.6, "runs": [solved, crossed]},  # a crossed interval covers nothing
     ]
     assert coverage.row(setting, found) == (
-        "| here, N = 10 | random | 0.25 | 2 | 2 | 0 of 2 | 50.0 ± 35.4 % "
-        "| 2.2500 | 2.0000 | 0.2500 | 2.00 |"
+        "| here, N = 10 | random | 0.25 | 2 | 2 | 0 of 2 | 50.0 ± 35.4 % | 2.2500 | 2.0000 | 0.2500 | 2.00 |"
     )
     assert "above the upper one: 1." in coverage.totals(found, ("a", "b"))
 

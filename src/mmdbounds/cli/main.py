@@ -17,6 +17,8 @@ from mmdbounds._version import __version__
 from mmdbounds.cli.backends import backends_command
 from mmdbounds.cli.bounds import bounds_command
 from mmdbounds.cli.demo import demo_command
+from mmdbounds.cli.robust import robust_command
+from mmdbounds.cli.sweep import sweep_command
 from mmdbounds.errors import MmdBoundsError
 
 EXIT_WRONG = 2
@@ -33,6 +35,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.command("bounds", short_help="Bound the squared MMD between two groups of a table.")(bounds_command)
+app.command("test", short_help="Test whether two groups differ, although rows may be misfiled.")(
+    robust_command
+)
+app.command("sweep", short_help="How much misfiling it takes to explain a difference away.")(sweep_command)
 app.command("demo", short_help="A short story on real data.")(demo_command)
 app.command("backends", short_help="Where pairs can be computed here, and how fast.")(backends_command)
 

@@ -27,7 +27,10 @@ class SweepPoint:
     lower_certified, upper_certified
         Numbers proved to lie beyond every labelling, or `None`.
     pvalue
-        Of the worst labelling with exactly so many.
+        At `lower_certified`: no labelling with exactly so many has a larger one. At `lower`, where nothing is
+        proved.
+    best_case
+        At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
     """
 
     epsilon: float
@@ -37,6 +40,7 @@ class SweepPoint:
     lower_certified: float | None
     upper_certified: float | None
     pvalue: float
+    best_case: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -52,17 +56,23 @@ class SweepResult:
     level
         Level of the test.
     breakdown_n_moved
-        The first number of misfiled rows with a p-value above the level, `None` if there is none up to
-        `most_moved`.
+        The first number of misfiled rows tested with a p-value above the level, `None` if there is none up
+        to `most_moved`.
+    holds_n_moved
+        The largest number tested below it: with so many or fewer rows misfiled the test rejects. `None` if it
+        does not even reject the groups as filed.
     is_confirmed
-        Whether every smaller number was tested.
+        Whether every number up to there was tested, so that the two are neighbours.
+    is_tight
+        Whether some labelling with `breakdown_n_moved` rows has a p-value above the level: so many rows can
+        really explain the finding away. If false, the proof was not good enough to say more.
     is_valid
-        Whether every p-value rests on a proof.
+        Whether every p-value and lower bound rests on a proof.
     value, breakdown_of_value
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, provenance
+    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, provenance
         As in `TestResult`.
     """
 
@@ -70,7 +80,9 @@ class SweepResult:
     observed: float
     level: float
     breakdown_n_moved: int | None
+    holds_n_moved: int | None
     is_confirmed: bool
+    is_tight: bool
     is_valid: bool
     value: float = 0.0
     breakdown_of_value: int | None
@@ -80,14 +92,16 @@ class SweepResult:
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"
     name_y: str = "Y"
+    conditions: tuple[str, ...] = ()
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "points", tuple(self.points))
+        for name in ("points", "conditions"):  # lists, if they come from JSON
+            object.__setattr__(self, name, tuple(getattr(self, name)))
 
     @property
     def breakdown_epsilon(self) -> float | None:
-        """The share of the true X at which the test no longer rejects, `None` if above the largest tried."""
+        """The first share of the true X with which the test does not reject, `None` if above all tried."""
         return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
 
     def share(self, n_moved: int) -> float:
@@ -120,9 +134,10 @@ class SweepResult:
             if self.breakdown_epsilon is None
             else f"{self.breakdown_epsilon:.4g}"
         )
+        proved = "" if self.is_valid and self.is_confirmed else " (not proved)"
         return (
-            f"SweepResult(breakdown epsilon {where} at level {self.level:g}, {len(self.points)} points up to "
-            f"{self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
+            f"SweepResult(breakdown epsilon {where}{proved} at level {self.level:g}, {len(self.points)} "
+            f"points up to {self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
         )
 
     def _repr_html_(self) -> str:

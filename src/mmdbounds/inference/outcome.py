@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.inference.sentences import test_summary
 from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import plain, read_only, require_schema, saved_fields
+from mmdbounds.saved import from_fields, plain, read_only, require_schema, saved_fields
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -65,13 +65,14 @@ class TestResult:
     is_tight
         Whether some labelling has this p-value, or one within 5 % of it: no much better one can be had.
     n_moved, n_moved_of_x
-        The worst count.
+        The worst count; of several with the same p-value the one whose floor is nearest to the null.
     null
         The statistic on random labellings of the sizes at the worst count.
     observed, pvalue_as_filed
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth.
-    counts
-        Every count considered, see `CountTest`.
+    counts, n_admissible
+        Every count considered, see `CountTest`, and how many there are in all: more, if only a grid of them
+        was considered.
     n_permutations
         Random labellings.
     beta
@@ -99,6 +100,7 @@ class TestResult:
     observed: float
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
+    n_admissible: int
     n_permutations: int
     beta: float = 0.0
     at_most: bool
@@ -117,10 +119,19 @@ class TestResult:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, tuple(given))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
+
     @property
-    def most_moved(self) -> int:
-        """The largest number of misfiled rows of Y considered."""
-        return max(count.n_moved for count in self.counts)
+    def n_moved_range(self) -> tuple[int, int]:
+        """The smallest and the largest number of misfiled rows of Y considered."""
+        moved = [count.n_moved for count in self.counts]
+        return min(moved), max(moved)
+
+    @property
+    def most_moved_of_x(self) -> int:
+        """The largest number of misfiled rows of X considered."""
+        return max(count.n_moved_of_x for count in self.counts)
 
     def summary(self) -> str:
         """Return the result in plain words: statement first, conditions second, settings last."""
@@ -143,11 +154,13 @@ class TestResult:
         return cls(**values)
 
     def __repr__(self) -> str:
-        how = "at most" if self.at_most else "exactly"
         valid = "valid" if self.is_valid else "validity not guaranteed"
+        (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
+        how = "at most " if self.at_most else f"{fewest} to " if fewest < most else "exactly "
+        other = f" and {'at most' if self.at_most else 'exactly'} {of_x} of {self.n_samples_X} rows of X"
         return (
             f"TestResult(pvalue {self.pvalue:.4g} ({valid}), statistic {self.statistic:.6g}, "
-            f"worst count {self.n_moved} of {how} {self.most_moved} of {self.n_samples_Y} rows of Y, "
+            f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled, "
             f"as filed pvalue {self.pvalue_as_filed:.4g})"
         )
 

@@ -1,10 +1,10 @@
 r"""The statistic on random labellings of the pooled rows: what it would be if there were no difference.
 
-Misfiling moves rows between the groups, so the pooled rows are observed without error. If the groups do not
-differ,
-every labelling with the true sizes was equally likely, and random ones show how large the squared
-MMD then is. Each is a permutation of the pooled rows whose first n_X rows are X: the same
-permutations serve all sizes, and all of them one product of the kernel matrix with many columns,
+Misfiling moves rows between the groups, so the pooled rows are observed without error. If the groups do
+not differ, every labelling with the true sizes was equally likely, and random ones show how large the
+squared MMD then is. Each is a permutation of the pooled rows whose first n_X rows are X: the same
+permutations serve all sizes. Those with the fewest rows in X take one product of the kernel matrix with
+a column for each permutation, and the others follow row by row,
 
 .. math::
     q_n = q_{n-1} + k_{nn} + 2 \sum_{i < n} k_{in}, \qquad q_n = u'Ku \text{ for the first } n \text{ rows}.
@@ -15,10 +15,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
+from mmdbounds.problem import Problem
 from mmdbounds.results import Estimator
-from mmdbounds.sums.plan import MIB
+from mmdbounds.sums import plan
+from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.sums.protocol import Float64s
+
+LABELS = 4
+"""Numbers for each pooled row and permutation that a product holds: its columns, its result, and copies."""
+
+Places = NDArray[np.int32]
 
 
 class PermutationNull:
@@ -36,6 +44,11 @@ class PermutationNull:
         How many labellings.
     rng
         Draws them: uniform, each on its own.
+
+    Attributes
+    ----------
+    permutations
+        The pooled rows (X first), in a random order a row: the first n of it are X if n rows are.
     """
 
     def __init__(
@@ -48,25 +61,27 @@ class PermutationNull:
     ) -> None:
         self._totals = totals
         self._o = 1 if estimator == "unbiased" else 0
-        self._permutations: NDArray[np.intp] = np.stack(
-            [order[rng.permutation(len(order))] for _ in range(n_permutations)]
-        )
+        self.permutations: Places = np.empty((n_permutations, len(order)), dtype=np.int32)
+        for permutation in self.permutations:
+            permutation[:] = order[rng.permutation(len(order))]
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
-        quadratic = np.empty((len(self._permutations), len(sizes)))
-        width = max(1, int(self._totals.sums.working_memory * MIB / 2) // (3 * 8 * self._totals.sums.n_rows))
-        for start in range(0, len(quadratic), width):
-            part = slice(start, start + width)
-            quadratic[part] = self._quadratic(self._permutations[part], sizes)
-        to_all = self._totals.to_x + self._totals.to_y
-        linear, own = (
-            np.cumsum(values[self._permutations], axis=1)[:, np.array(sizes) - 1]
-            for values in (to_all, self._totals.diagonal)
-        )
-        return self._statistic(quadratic, linear, own, np.array(sizes))
+        sums = self._totals.sums
+        result = np.empty((len(self.permutations), len(sizes)))
+        width = max(1, int(sums.working_memory * plan.MIB / 2) // (LABELS * 8 * sums.n_rows))
+        for start in range(0, len(result), width):
+            part = self.permutations[start : start + width]
+            result[start : start + width] = self._values(part.astype(np.intp), sizes)
+        return result
 
-    def _quadratic(self, permutations: NDArray[np.intp], sizes: list[int]) -> Float64s:
+    def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
+        """Return the statistic for some of the permutations."""
+        t = self._totals
+        linear, own = (_first_sums(each[permutations], sizes) for each in (t.to_x + t.to_y, t.diagonal))
+        return self._statistic(self._quadratic(permutations, sizes), linear, own, np.array(sizes))
+
+    def _quadratic(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return u'Ku, one row for each permutation and one column for each size."""
         sums = self._totals.sums
         everyone, first = slice(0, sums.n_rows), permutations[:, : sizes[0]]
@@ -79,9 +94,20 @@ class PermutationNull:
             return result
         for b, permutation in enumerate(permutations):
             rows = permutation[sizes[0] : sizes[-1]]
-            among = np.tril(sums.block(rows, rows), -1).sum(axis=1)
-            more = np.cumsum(2 * (to_first[rows, b] + among) + self._totals.diagonal[rows])
-            result[b, 1:] = result[b, 0] + more[np.array(sizes[1:]) - sizes[0] - 1]
+            more = 2 * (to_first[rows, b] + self._to_earlier(rows)) + self._totals.diagonal[rows]
+            result[b, 1:] = result[b, 0] + np.cumsum(more)[np.array(sizes[1:]) - sizes[0] - 1]
+        return result
+
+    def _to_earlier(self, rows: Indices) -> Float64s:
+        """Return for each of `rows` the sum of its kernel values with those before it."""
+        sums = self._totals.sums
+        result = np.empty(len(rows))
+        room = int(sums.working_memory * plan.MIB / 4) // (8 * len(rows))
+        height = min(max(1, room), plan.BLOCK_ROWS)  # what lies above the diagonal is wasted
+        for start in range(0, len(rows), height):
+            stop = min(start + height, len(rows))
+            block = sums.block(rows[start:stop], rows[:stop])
+            result[start:stop] = np.tril(block, start - 1).sum(axis=1)
         return result
 
     def _statistic(
@@ -97,3 +123,20 @@ class PermutationNull:
         return np.asarray(
             within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y)
         )
+
+
+def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:
+    """Return for each row of `values` the sums of its first n entries, n from `sizes` (ascending)."""
+    first = values[:, : sizes[0]].sum(axis=1, keepdims=True)
+    more = np.cumsum(values[:, sizes[0] : sizes[-1]], axis=1)
+    return np.concatenate([first, first + more[:, np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1]], axis=1)
+
+
+def blind_order(problem: Problem) -> Indices:
+    """Return an order of the pooled rows in which neither labels nor places have a part."""
+    if not isinstance(problem.kernel, Precomputed):
+        return canonical_order(problem.pooled)
+    # All that is known of a row are its kernel values, whose order is that of the rows: sorted, they are not.
+    spans = plan.strips([0, len(problem.pooled)], plan.BLOCK_ROWS)
+    sums = [np.sort(problem.pooled[i:j], axis=1).sum(axis=1) for i, j in spans]
+    return np.lexsort([problem.pooled.diagonal(), np.concatenate(sums)])

@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds._version import __version__
 from mmdbounds.checks import check_count, check_flag, check_progress, check_seed, check_share
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.inference.intervals import provenance_of
 from mmdbounds.inference.outcome import CountTest, TestResult
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, is_tight
+from mmdbounds.inference.sentences import conditions
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
 
-CONDITIONS = (
-    "the number of misfiled rows is within the range assumed, and rows were only relabelled;",
-    "if there is no difference, the true labels are exchangeable: no clusters, pairs or time order;",
-    "kernel, bandwidth and scaling do not look at the labels (true of everything that is done here);",
-    "the seed was not chosen after seeing the result.",
-)
+CONDITIONS = conditions()
+"""What the validity of a p-value rests on."""
 
 
 def robust_test(
@@ -42,7 +39,7 @@ def robust_test(
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
 ) -> TestResult:
-    """Test whether two groups differ, when rows of X were filed under Y.
+    r"""Test whether two groups differ, when rows of X were filed under Y.
 
     Misfiling moves rows between the groups, so the pooled rows are observed without error. If the true
     groups do not differ, their labelling was one of all labellings of the pooled rows with equal
@@ -56,7 +53,8 @@ def robust_test(
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
     at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are.
+        Whether any smaller number of rows may be misfiled too; else exactly m are, or, if `epsilon` is a
+        pair, the numbers between its ends.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -69,7 +67,22 @@ def robust_test(
     Returns
     -------
     TestResult
-        The worst-case p-value, whether it is valid, the count that gives it, and the null distribution.
+        The worst-case p-value, whether it is valid, the count that gives it, the null distribution, and the
+        ordinary permutation test beside it.
+
+    Notes
+    -----
+    With T the squared MMD of the true groups, T_1 to T_B that of random labellings of the pooled rows
+    with the true sizes, and L proved to be no larger than T,
+
+    .. math::
+        p = \frac{1 + \#\{b : T_b \ge L\}}{1 + B} \ \ge\ \frac{1 + \#\{b : T_b \ge T\}}{1 + B},
+
+    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
+    differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
+    one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
+    that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
+    counts are thinned to a grid: then `TestResult.is_valid` is false.
 
     Examples
     --------
@@ -96,34 +109,17 @@ def robust_test(
         working_memory=working_memory,
     )
     admissible = checked_counts(problem, contamination, at_most=at_most)
-    with Meter(2 * problem.n_pairs, show=progress) as meter:
+    with Meter(expected_pairs(problem, admissible, n_permutations), show=progress) as meter:
         worst = WorstCase(problem, admissible, n_permutations, seed, meter)
         outcomes = worst.outcomes()
-        best = [worst.best_case(o.counts) if best_case else None for o in outcomes]
-    tests = tuple(count_test(o, b) for o, b in zip(outcomes, best, strict=True))
-    top = max(outcomes, key=lambda outcome: outcome.pvalue)
+        best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return TestResult(
-        statistic=top.found.value if top.found.certified is None else top.found.certified,
-        pvalue=min(1.0, top.pvalue + beta),
-        pvalue_range=_range(tests, beta),
-        is_valid=all(o.is_proved for o in outcomes) and len(outcomes) == len(admissible),
-        is_tight=is_tight(outcomes),
-        n_moved=top.counts.n_moved,
-        n_moved_of_x=top.counts.n_moved_of_x,
-        null=worst.null_of(top.counts),
-        observed=worst.observed,
-        pvalue_as_filed=worst.pvalue(worst.observed, Counts(0, 0, problem.p, problem.q)),
-        counts=tests,
-        n_permutations=n_permutations,
-        beta=beta,
+        **_finding(worst, outcomes, len(admissible)),
+        **_tests(outcomes, best, beta),
+        **_asked(problem, admissible),
         at_most=at_most,
-        epsilon=float(max(c.epsilon for c in admissible)),
-        share_of_y=max(c.n_moved for c in admissible) / problem.q,
-        n_samples_X=problem.p,
-        n_samples_Y=problem.q,
-        name_x=problem.X.name,
-        name_y=problem.Y.name,
-        conditions=CONDITIONS,
+        n_permutations=n_permutations,
+        conditions=conditions(beta),
         provenance=provenance("robust test", problem, worst, meter, seed, time.perf_counter() - started),
     )
 
@@ -137,7 +133,51 @@ def checked_counts(problem: Problem, contamination: Contamination, *, at_most: b
     return admissible
 
 
-def count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
+def provenance(
+    method: str, problem: Problem, worst: WorstCase, meter: Meter, seed: int, seconds: float
+) -> Provenance:
+    """Say how a result of a test was made."""
+    return provenance_of(problem, worst.totals, meter, method=method, options={}, seed=seed, seconds=seconds)
+
+
+def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:
+    """Return the fields that say what was found at the worst count and as filed."""
+    top = max(outcomes, key=lambda outcome: (outcome.pvalue, -worst.standing(outcome)))
+    return {
+        "statistic": top.floor,
+        "null": worst.null_of(top.counts),
+        "n_moved": top.counts.n_moved,
+        "n_moved_of_x": top.counts.n_moved_of_x,
+        "is_valid": all(outcome.is_proved for outcome in outcomes) and len(outcomes) == n_admissible,
+        "is_tight": is_tight(outcomes),
+        "n_admissible": n_admissible,
+        "observed": worst.observed,
+        "pvalue_as_filed": worst.pvalue(worst.observed, Counts(0, 0, worst.totals.p, worst.totals.q)),
+    }
+
+
+def _tests(outcomes: list[CountOutcome], best: list[float | None], beta: float) -> dict[str, Any]:
+    """Return the fields that hold the p-values."""
+    tests = tuple(_count_test(o, b) for o, b in zip(outcomes, best, strict=True))
+    pvalue = min(1.0, max(test.pvalue for test in tests) + beta)
+    known = [test.best_case for test in tests if test.best_case is not None]
+    both = (min(known), pvalue) if len(known) == len(tests) else None
+    return {"pvalue": pvalue, "pvalue_range": both, "beta": beta, "counts": tests}
+
+
+def _asked(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:
+    """Return the fields that say what was asked about whom."""
+    return {
+        "epsilon": float(max(counts.epsilon for counts in admissible)),
+        "share_of_y": max(counts.n_moved for counts in admissible) / problem.q,
+        "n_samples_X": problem.p,
+        "n_samples_Y": problem.q,
+        "name_x": problem.X.name,
+        "name_y": problem.Y.name,
+    }
+
+
+def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
     """Return what is known of a count as plain numbers."""
     return CountTest(
         n_moved=outcome.counts.n_moved,
@@ -147,34 +187,4 @@ def count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
         pvalue=outcome.pvalue,
         attained=outcome.attained,
         best_case=best_case,
-    )
-
-
-def _range(tests: tuple[CountTest, ...], beta: float) -> tuple[float, float] | None:
-    known = [test.best_case for test in tests if test.best_case is not None]
-    if len(known) < len(tests):
-        return None
-    return min(known), min(1.0, max(test.pvalue for test in tests) + beta)
-
-
-def provenance(
-    method: str, problem: Problem, worst: WorstCase, meter: Meter, seed: int, seconds: float
-) -> Provenance:
-    """Say how a result was made."""
-    sums = worst.totals.sums
-    return Provenance(
-        method=method,
-        options={},
-        kernel=problem.kernel.name,
-        kernel_options=problem.kernel.options(),
-        bandwidth=problem.kernel.length,
-        estimator=problem.estimator,
-        backend=sums.backend,
-        device=sums.device,
-        dtype=sums.dtype,
-        seed=seed,
-        n_pairs=meter.n_pairs,
-        seconds=seconds,
-        version=__version__,
-        data=problem.X.record,
     )

@@ -4,18 +4,49 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.phrases import number, percent, rows, shown, wrapped
+from mmdbounds.phrases import number, percent, proved_number, rows, shown, wrapped
 
 if TYPE_CHECKING:
     from mmdbounds.inference.curve import SweepPoint, SweepResult
     from mmdbounds.inference.outcome import TestResult
 
+RELABELLED = "rows were only relabelled, never lost or altered;"
+EXCHANGEABLE = (
+    "if the groups do not differ, their rows are exchangeable: no clusters, pairs or order in time;"
+)
+BLIND = (
+    "kernel, bandwidth, scaling and columns were chosen without a look at the labels (true of all that is "
+    "done here), and epsilon was not tuned on them;"
+)
+FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
+ROUNDING = "Statistics that differ by rounding only count as ties, against a rejection."
+
+
+def conditions(beta: float = 0.0) -> tuple[str, ...]:
+    """Return what the validity of a p-value rests on, one sentence each."""
+    but = f" (but for a probability of {beta:g}, which is part of the p-value)" if beta else ""
+    return (f"as many rows are misfiled as assumed{but}, and {RELABELLED}", EXCHANGEABLE, BLIND, FRESH)
+
+
+def sweep_conditions() -> tuple[str, ...]:
+    """Return the same for a sweep, which assumes no number."""
+    one_way = f"rows of one group are misfiled under the other, not both ways, and {RELABELLED}"
+    return (one_way, EXCHANGEABLE, BLIND, FRESH)
+
 
 def test_summary(result: TestResult) -> str:
     """Return a `TestResult` in plain words."""
-    blocks = [_assumption(result), _statement(result), "", *_numbers(result), ""]
     return "\n".join(
-        [*map(wrapped, blocks), *map(wrapped, _conditions(result)), "", wrapped(_settings(result))]
+        [
+            wrapped(_assumption(result)),
+            wrapped(_statement(result)),
+            "",
+            *_numbers(result),
+            "",
+            *_conditions(result),
+            "",
+            wrapped(_settings(result)),
+        ]
     )
 
 
@@ -23,29 +54,60 @@ test_summary.__test__ = False  # type: ignore[attr-defined]  # pytest collects n
 
 
 def _assumption(result: TestResult) -> str:
+    x, y = shown(result.name_x), shown(result.name_y)
+    (fewest, most), of_x = result.n_moved_range, result.most_moved_of_x
+    share, count = percent(result.epsilon), f"{most:,}"
     how = "up to" if result.at_most else "exactly"
-    of_y = f"{result.most_moved:,} of the {result.n_samples_Y:,} filed under {shown(result.name_y)}"
-    share = f"{percent(result.epsilon)} of the true {shown(result.name_x)} rows"
-    return f"Assumed: {how} {share}, {of_y}, are misfiled."
+    if fewest < most and not result.at_most:
+        how = "between"
+        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
+        count = f"{fewest:,} to {count}"
+    of_y = f"{count} of the {result.n_samples_Y:,} filed under {y}"
+    one_way = f"{how} {share} of the true {x} rows, {of_y}, are misfiled"
+    if not of_x:
+        return f"Assumed: {one_way}."
+    back = f"{how} {of_x:,} of the {result.n_samples_X:,} filed under {x} belong{'s' * (of_x == 1)} to {y}"
+    return f"Assumed: {one_way}; {back}."
 
 
 def _statement(result: TestResult) -> str:
+    pvalue = number(result.pvalue)
+    if result.n_admissible == 1 and not (result.n_moved or result.n_moved_of_x):
+        return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
     if not result.is_valid:
-        return (
-            f"The largest p-value found is {number(result.pvalue)}. That no labelling has a larger one is "
-            "not proved, so its validity is not guaranteed."
-        )
+        return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
+    others = "more" if result.at_most else "more or fewer"
+    loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups is at most "
-        f"{number(result.pvalue)}. If more rows are misfiled, it can be larger."
+        f"{pvalue} (proved).{loose} If {others} rows are misfiled, it can be larger."
     )
 
 
+def _missing(result: TestResult) -> str:
+    """Say what keeps the p-value from being valid."""
+    said = []
+    if len(result.counts) < result.n_admissible:
+        tested = f"{len(result.counts):,} of the {result.n_admissible:,} possible numbers of misfiled rows"
+        said.append(f"Only {tested} were tested; between them nothing is proved.")
+    if any(count.certified is None for count in result.counts):
+        said.append("That no labelling has a larger one is not proved.")
+    return " ".join(said)
+
+
 def _numbers(result: TestResult) -> list[str]:
-    worst = f"with {rows(result.n_moved)} misfiled: squared MMD at least {number(result.statistic)}"
-    as_filed = f"squared MMD {number(result.observed)}; valid only if nothing is misfiled"
+    moved = rows(result.n_moved) + (
+        f" of {shown(result.name_y)} and {rows(result.n_moved_of_x)} of {shown(result.name_x)}"
+        if result.most_moved_of_x
+        else ""
+    )
+    bound = f"is at least {proved_number(result.statistic, 'lower')}"
+    if not result.is_valid:
+        bound = f"of {number(result.statistic)} was found"
+    as_filed = f"the squared MMD is {number(result.observed)}; valid only if nothing is misfiled"
+    plus = f", and beta = {result.beta:g} added" if result.beta else ""
     lines = [
-        _line("worst case", result.pvalue, worst),
+        _line("worst case", result.pvalue, f"with {moved} misfiled, the squared MMD {bound}{plus}"),
         _line("as filed", result.pvalue_as_filed, as_filed),
     ]
     if result.pvalue_range is not None:
@@ -54,63 +116,94 @@ def _numbers(result: TestResult) -> list[str]:
 
 
 def _line(name: str, pvalue: float, text: str) -> str:
-    return f"  {name:<14}{number(pvalue):>8}   {text}"
+    return f"  {name:<12}{number(pvalue):>8}   {text}"
 
 
-def _conditions(result: TestResult) -> list[str]:
-    return ["Valid if", *(f"- {condition}" for condition in result.conditions)]
+def _conditions(result: TestResult | SweepResult) -> list[str]:
+    head = "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
+    listed = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
+    return [head, *listed, wrapped(ROUNDING)]
 
 
 def sweep_summary(result: SweepResult) -> str:
     """Return a `SweepResult` in plain words."""
-    lines = [wrapped(breakdown(result)), wrapped(_breakdown_of_value(result)), "", *_curve(result)]
-    return "\n".join([*lines, "", wrapped(_settings(result))])
+    return "\n".join(
+        [
+            wrapped(_tried(result)),
+            wrapped(breakdown(result)),
+            wrapped(_breakdown_of_value(result)),
+            "",
+            *_curve(result),
+            "",
+            *_conditions(result),
+            "",
+            wrapped(_settings(result)),
+        ]
+    )
+
+
+def _tried(result: SweepResult) -> str:
+    most = f"{result.most_moved:,} of the {result.n_samples_Y:,} filed under {shown(result.name_y)}"
+    share = f"{percent(result.share(result.most_moved))} of the true {shown(result.name_x)} rows"
+    return f"Tried: from nothing up to {share}, {most}, misfiled."
 
 
 def breakdown(result: SweepResult) -> str:
     """Say up to which share the finding holds, and its converse."""
+    level, holds = percent(result.level), result.holds_n_moved
+    if holds is None:
+        return f"At the {level} level no difference is shown even if nothing is misfiled."
     x, y = shown(result.name_x), shown(result.name_y)
-    level, first = percent(result.level), result.breakdown_n_moved
-    if first == 0:
-        return f"At the {level} level the groups do not differ even if nothing is misfiled."
-    holds = result.most_moved if first is None else first - 1
     share = f"up to {percent(result.share(holds))} of the true {x} rows"
-    statement = (
-        f"At the {level} level the groups differ even if {share} ({holds:,} of the {result.n_samples_Y:,} "
-        f"filed under {y}) were misfiled."
-    )
-    converse = (
-        "More were not tried."
-        if first is None
-        else "If more were, the difference could be an artefact of the filing."
-    )
-    doubts = "" if result.is_confirmed else " Not every smaller number was tested."
-    return f"{statement} {converse}{doubts}" + ("" if result.is_valid else " This is not proved.")
+    where = f"{holds:,} of the {result.n_samples_Y:,} filed under {y}"
+    condition = f"even if {share} ({where}) were misfiled" if holds else "if nothing is misfiled"
+    proof = "" if result.is_valid and result.is_confirmed else " That is not proved."
+    return f"At the {level} level the groups differ {condition}.{proof} {_converse(result)}"
+
+
+def _converse(result: SweepResult) -> str:
+    if result.breakdown_n_moved is None:
+        doubt = "" if result.is_confirmed else "Not every number was tested. "
+        return f"{doubt}More were not tried."
+    if not result.is_confirmed:
+        return (
+            f"Not every number was tested: {result.breakdown_n_moved:,} is the first of those tested with "
+            "which the difference could be an artefact of the filing."
+        )
+    if not result.is_tight:
+        return "For more that could not be proved."
+    more = "more were" if result.holds_n_moved else "a single row is"
+    return f"If {more}, the difference could be an artefact of the filing."
 
 
 def _breakdown_of_value(result: SweepResult) -> str:
     target, first = number(result.value), result.breakdown_of_value
+    filed = f"As filed the squared MMD is {number(result.observed)}"
+    if first == 0:
+        return f"{filed}, which is not above {target}."
     if first is None:
-        return f"The lower bound of the squared MMD stays above {target} for all of them."
-    return (
-        f"The lower bound of the squared MMD reaches {target} at {percent(result.share(first))} "
-        f"({rows(first)})."
-    )
+        return f"{filed}; its lower bound stays above {target} for all of them."
+    return f"{filed}; its lower bound reaches {target} with {rows(first)} ({percent(result.share(first))})."
 
 
 def _curve(result: SweepResult) -> list[str]:
-    head = f"  {'misfiled':>9} {'rows':>7} {'at least':>11} {'at most':>11} {'p-value':>9}"
-    return [head, *map(_point, result.points)]
+    ends = ("at least", "at most", "best p", "worst p")
+    head = f"  {'misfiled':>9} {'rows':>7}" + "".join(f"{name:>11} " for name in ends)
+    lines = [head.rstrip(), *map(_point, result.points)]
+    if any(point.lower_certified is None or point.upper_certified is None for point in result.points):
+        lines.append("  * reached by a labelling, not proved")
+    return lines
 
 
 def _point(point: SweepPoint) -> str:
-    ends = (
-        number(value if proved is None else proved) + ("*" if proved is None else " ")
-        for value, proved in ((point.lower, point.lower_certified), (point.upper, point.upper_certified))
+    low, high = point.lower_certified, point.upper_certified
+    cells = (
+        f"{number(point.lower):>11}*" if low is None else f"{proved_number(low, 'lower'):>11} ",
+        f"{number(point.upper):>11}*" if high is None else f"{proved_number(high, 'upper'):>11} ",
+        f"{'' if point.best_case is None else number(point.best_case):>11} ",
+        f"{number(point.pvalue):>11}{'*' if low is None else ''}",
     )
-    low, high = ends
-    share = percent(point.epsilon)
-    return f"  {share:>9} {point.n_moved:>7,} {low:>12}{high:>12} {number(point.pvalue):>8}"
+    return f"  {percent(point.epsilon):>9} {point.n_moved:>7,}{''.join(cells)}"
 
 
 def _settings(result: TestResult | SweepResult) -> str:
@@ -119,5 +212,5 @@ def _settings(result: TestResult | SweepResult) -> str:
     return (
         f"{result.n_permutations:,} permutations, seed {made.seed}; kernel {made.kernel}{length}; "
         f"{made.estimator} estimator; {made.dtype}, {made.backend} on {made.device}; "
-        f"{made.seconds:.2g} s; mmdbounds {made.version}."
+        f"{made.n_pairs:,} kernel values in {made.seconds:.2g} s; mmdbounds {made.version}."
     )

@@ -8,19 +8,21 @@ affordable: the others provably cannot matter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from mmdbounds.contamination import Counts
-from mmdbounds.inference.permutation import PermutationNull
-from mmdbounds.kernels import Precomputed
-from mmdbounds.objective import Indices, observed_mmd2
+from mmdbounds.inference.permutation import PermutationNull, blind_order
+from mmdbounds.objective import Labelling, Quadratic, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
+from mmdbounds.results import Side
 from mmdbounds.search.found import Found, Task
 from mmdbounds.search.one_side import OneSide
-from mmdbounds.sums.bandwidth import canonical_order
+from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 
 CHEAP = 1e-9
@@ -33,13 +35,13 @@ NEARLY = 0.05
 """A p-value that exceeds one that a labelling has by no more than this share is tight enough."""
 
 TOLERANCE = 1e-12
-"""Statistics that differ by less, relative to the largest kernel value, are tied."""
+"""Statistics that differ by less, relative to the largest kernel value, are tied; see `tolerance`."""
 
 LOWER_STARTS, UPPER_STARTS = 4, 8
 """Starts of a search that is to be tight."""
 
-MOST_COUNTS, MOST_PAIRS = 2000, 2e9
-"""More counts, or more pairs of rows that may move over all counts, are thinned to a grid."""
+MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
+"""More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
 
 MOST_TIGHTENED = 50
 """Counts that are made tighter at the most."""
@@ -56,7 +58,7 @@ class CountOutcome:
     found
         The labelling with the smallest statistic found, and the floor that is proved.
     pvalue
-        At the proved floor; at the value found where nothing is proved.
+        At the floor.
     attained
         At the value found: some labelling has this p-value.
     """
@@ -70,6 +72,11 @@ class CountOutcome:
     def is_proved(self) -> bool:
         """Whether no labelling of this count has a larger p-value."""
         return self.found.certified is not None
+
+    @property
+    def floor(self) -> float:
+        """What is proved to be no larger than any labelling's statistic; the value found if nothing is."""
+        return self.found.value if self.found.certified is None else self.found.certified
 
 
 class WorstCase:
@@ -87,6 +94,8 @@ class WorstCase:
         Of everything that is drawn.
     meter
         Counts kernel values.
+    also
+        Counts that may be asked for beside those considered.
 
     Attributes
     ----------
@@ -99,62 +108,122 @@ class WorstCase:
     """
 
     def __init__(
-        self, problem: Problem, admissible: list[Counts], n_permutations: int, seed: int, meter: Meter
+        self,
+        problem: Problem,
+        admissible: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        also: Sequence[Counts] = (),
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
         self.considered = thinned(admissible, problem.q)
         self.totals = problem.one_pass(meter)
         self.observed = observed_mmd2(self.totals, problem.estimator)
-        sizes = sorted({problem.p, *(counts.n_x for counts in self.considered)})
+        sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
-        null = PermutationNull(self.totals, problem.estimator, self._order(), n_permutations, rng)
+        null = PermutationNull(self.totals, problem.estimator, blind_order(problem), n_permutations, rng)
         self._null = null.values(sizes)
-        self._tolerance = TOLERANCE * self.totals.scale
 
     def outcomes(self) -> list[CountOutcome]:
         """Return what is known of each count, tight where it matters."""
         found = [self.outcome(counts) for counts in self.considered]
         for _ in range(MOST_TIGHTENED):
-            worst = max(range(len(found)), key=lambda i: found[i].pvalue)
-            last = found[worst].pvalue
             if is_tight(found):
                 break
-            found[worst] = self.outcome(found[worst].counts, tight=True)
+            worst = max(range(len(found)), key=lambda i: found[i].pvalue)
+            last, found[worst] = found[worst].pvalue, self.tightened(found[worst])
             if found[worst].pvalue >= last:  # as tight as is affordable
                 break
         return found
 
-    def outcome(self, counts: Counts, *, tight: bool = False) -> CountOutcome:
-        """Return what is known of one count, from a cheap proof or from a tight one."""
-        slack = 0.0 if tight else ROUGH * float(self.null_of(counts).std())
-        search = OneSide(self._task(counts), "lower", LOWER_STARTS if tight else 1, certify=True)
-        [found] = search.finish(slack, 1.0 if tight else CHEAP)
-        proved = found.value if found.certified is None else found.certified
-        return CountOutcome(counts, found, self.pvalue(proved, counts), self.pvalue(found.value, counts))
+    def outcome(self, counts: Counts) -> CountOutcome:
+        """Return what is known of one count from a cheap proof."""
+        return self._outcome(counts, self._search(counts, "lower", 1, self._rough(counts), CHEAP))
 
-    def best_case(self, counts: Counts) -> float | None:
-        """Return a p-value that no labelling undercuts, from the proved upper bound, if there is one."""
-        [found] = OneSide(self._task(counts), "upper", UPPER_STARTS, certify=True).finish(0.0, 1.0)
-        return None if found.certified is None else self.pvalue(found.certified, counts)
+    def tightened(self, outcome: CountOutcome) -> CountOutcome:
+        """Return what is known of a count once more is spent on it."""
+        return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, 1.0))
+
+    def improved(self, outcome: CountOutcome, other: Found) -> CountOutcome:
+        """Return what is known of a count with what another search has found as well."""
+        best = min(outcome.found, other, key=lambda found: found.value)
+        proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
+        return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
+
+    def best_cases(self) -> list[float | None]:
+        """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.
+
+        Only the smallest counts in the end, so only that is made tighter.
+        """
+        found = [self._ceiling(counts, self._rough(counts)) for counts in self.considered]
+        for _ in range(MOST_TIGHTENED):
+            least = min(range(len(found)), key=lambda i: found[i].pvalue)
+            if found[least].pvalue >= found[least].attained:
+                break
+            last, found[least] = found[least], self._ceiling(found[least].counts, 0.0)
+            if found[least].pvalue <= last.pvalue:
+                break
+        return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
     def pvalue(self, value: float, counts: Counts) -> float:
         """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
         null = self.null_of(counts)
-        return float(1 + np.count_nonzero(null >= value - self._tolerance)) / (1 + len(null))
+        return float(1 + np.count_nonzero(null >= value - self.tolerance(counts))) / (1 + len(null))
+
+    def standing(self, outcome: CountOutcome) -> float:
+        """Return how far the floor lies above the null, in its standard deviations.
+
+        Of several counts with the same p-value the lowest is the nearest to a larger one.
+        """
+        null = self.null_of(outcome.counts)
+        least = max(self.tolerance(outcome.counts), np.finfo(np.float64).tiny)  # a constant kernel
+        return float(outcome.floor - null.mean()) / max(float(null.std()), float(least))
 
     def null_of(self, counts: Counts) -> Float64s:
         """Return the statistic on random labellings of these sizes."""
         return self._null[:, self._column[counts.n_x]]
 
-    def _task(self, counts: Counts) -> Task:
+    def tolerance(self, counts: Counts) -> float:
+        """Return by how much rounding can part statistics that are equal.
+
+        The sums over a small group are what is left of sums over all rows. And a proof keeps a margin, so
+        that an extreme labelling that is among the random ones lies so much beside its bound.
+        """
+        lost = (counts.n_x + counts.n_y) / (2 * min(counts.n_x, counts.n_y))
+        proof = Quadratic(self.totals, counts, self._problem.estimator).margin
+        return max(TOLERANCE * self.totals.scale, self.totals.margin) * lost**2 + 2 * proof
+
+    def task(self, counts: Counts) -> Task:
+        """Return the search of one count."""
         return Task(self.totals, [counts], self._problem.estimator, self._seed, self._meter)
 
-    def _order(self) -> Indices:
-        """Return an order of the pooled rows that labels and places have no part in."""
-        if isinstance(self._problem.kernel, Precomputed):
-            return np.argsort(self.totals.to_x + self.totals.to_y, kind="stable")
-        return canonical_order(self._problem.pooled)
+    def _rough(self, counts: Counts) -> float:
+        return ROUGH * float(self.null_of(counts).std())
+
+    def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
+        """Return the p-values at the proved upper bound and at the largest value found."""
+        return self._outcome(counts, self._search(counts, "upper", UPPER_STARTS, slack, 1.0))
+
+    def _outcome(self, counts: Counts, found: Found) -> CountOutcome:
+        floor = found.value if found.certified is None else found.certified
+        return CountOutcome(counts, found, self.pvalue(floor, counts), self.pvalue(found.value, counts))
+
+    def _search(self, counts: Counts, side: Side, n_starts: int, slack: float, patience: float) -> Found:
+        if not (counts.n_moved or counts.n_moved_of_x):  # the groups are as filed: nothing to look for
+            filed = Labelling(Quadratic(self.totals, counts, self._problem.estimator))
+            return Found(self.observed, filed, certified=self.observed)
+        with one_blas_thread():  # two threads would add in another order than one
+            [found] = OneSide(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
+        return found
+
+
+def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:
+    """Return about how many kernel values are computed: one pass, the permutations, and their sizes."""
+    sizes = [problem.p, *(counts.n_x for counts in admissible)]
+    more = max(sizes) - min(sizes)
+    return 3 * problem.n_pairs + n_permutations * more * (more + min(more, BLOCK_ROWS)) // 2
 
 
 def is_tight(outcomes: list[CountOutcome]) -> bool:
@@ -165,7 +234,7 @@ def is_tight(outcomes: list[CountOutcome]) -> bool:
 
 def thinned(admissible: list[Counts], q: int) -> list[Counts]:
     """Return the counts, or an even grid of them with both ends where all would take too long."""
-    most = max(20, min(MOST_COUNTS, int(MOST_PAIRS / q**2)))
+    most = max(FEWEST_COUNTS, min(MOST_COUNTS, int(MOST_PAIRS / q**2)))
     if len(admissible) <= most:
         return admissible
     return [

@@ -1,0 +1,85 @@
+"""``mmdbounds test``: the table in, a p-value out that stays valid when rows are misfiled."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mmdbounds.cli import options
+from mmdbounds.cli.options import option
+
+
+def robust_command(
+    file: options.File,
+    *,
+    group: options.By,
+    hidden: options.Hidden,
+    among: options.Among,
+    epsilon: options.Epsilon = None,
+    share_of_y: options.ShareOfY = None,
+    n_moved: options.NMoved = None,
+    y_in_x: options.YInX = 0.0,
+    n_moved_of_x: options.NMovedOfX = 0,
+    at_most: Annotated[
+        bool, option("Up to so many rows, or exactly so many.", None, "--at-most/--exactly")
+    ] = True,
+    n_permutations: options.NPermutations = 999,
+    best_case: Annotated[
+        bool, option("Also prove how small the p-value could be; takes longer.", None, "--best-case")
+    ] = False,
+    beta: Annotated[
+        float, option("Probability that another number is misfiled; added to the p-value.", "SHARE")
+    ] = 0.0,
+    id_: options.Id = None,
+    columns: options.Columns = None,
+    exclude: options.Exclude = None,
+    scale: options.Scale = "standard",
+    kernel: options.KernelName = "rbf",
+    bandwidth: options.Bandwidth = "median",
+    estimator: options.Estimator = "unbiased",
+    backend: options.Backend = "auto",
+    dtype: options.DType = "float64",
+    working_memory: options.WorkingMemory = 1024,
+    rng: options.TestSeed = 0,
+    progress: options.Progress = None,
+    json: options.Json = False,
+) -> None:
+    """Test whether two groups of a table differ, although rows may be misfiled.
+
+    Rows of A may be hidden among the rows of B. The p-value is the largest over every set of rows that they
+    might be, up to as many as you say with --epsilon, --share-of-y or --n-moved.
+
+    \b
+    Example:
+      mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
+        --epsilon 0.1 --id patient
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.inference.robust import robust_test
+
+    amount = options.contamination(
+        epsilon=epsilon, share_of_y=share_of_y, n_moved=n_moved, y_in_x=y_in_x, n_moved_of_x=n_moved_of_x
+    )
+    how = options.comparison(
+        kernel=kernel,
+        bandwidth=bandwidth,
+        estimator=estimator,
+        backend=backend,
+        dtype=dtype,
+        working_memory=working_memory,
+    )
+    which = {"id_": id_, "columns": columns, "exclude": exclude, "scale": scale}
+    X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
+    result = robust_test(
+        X,
+        Y,
+        amount,
+        n_permutations=n_permutations,
+        at_most=at_most,
+        best_case=best_case,
+        beta=beta,
+        rng=rng,
+        progress=progress,
+        **how,
+    )
+    typer.echo(result.to_json() if json else result.summary())

@@ -1,0 +1,217 @@
+"""One row a unit, where rows share a unit (a patient, a household) and so are not exchangeable.
+
+A permutation test takes every labelling of the rows as equally likely if the groups do not differ. Rows of
+one patient carry one label between them, so most labellings of the rows were never possible, and the test
+rejects too often. With one row a patient the labels are exchangeable again. The row is drawn at random
+among the patient's rows, without a look at labels, values or the order in which the rows stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.checks import check_same_columns, check_seed
+from mmdbounds.errors import DataError
+from mmdbounds.objective import Indices
+from mmdbounds.phrases import rows, shown
+from mmdbounds.saved import read_only
+from mmdbounds.sums.bandwidth import canonical_order
+from mmdbounds.tables import Group, as_group
+
+STREAM = 11
+"""Keeps the draw apart from the permutations that the same seed gives."""
+
+UNITS_NAMED = 3
+"""Units named in a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class OneRowEach:
+    """The groups with one row a unit.
+
+    Attributes
+    ----------
+    X, Y
+        The rows drawn, in the order in which they stood. Their record says under ``"units"`` what was done.
+    rows_of_x, rows_of_y
+        Where these rows stood in the groups handed in.
+    n_left_out_of_x, n_left_out_of_y
+        How many rows were not drawn.
+    seed
+        Draws the same rows again.
+    """
+
+    X: Group
+    Y: Group
+    rows_of_x: NDArray[np.intp]
+    rows_of_y: NDArray[np.intp]
+    n_left_out_of_x: int
+    n_left_out_of_y: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name in ("rows_of_x", "rows_of_y"):
+            object.__setattr__(self, name, read_only(getattr(self, name), np.intp))
+
+    @property
+    def n_left_out(self) -> int:
+        """Rows not drawn, of both groups."""
+        return self.n_left_out_of_x + self.n_left_out_of_y
+
+    def note(self) -> str:
+        """Say in one sentence what was done."""
+        if self.n_left_out == 0:
+            return "Every unit has one row; none was left out."
+        of_x, of_y = (
+            f"{left:,} of the {rows(left + len(group))} of {shown(group.name)}"
+            for left, group in ((self.n_left_out_of_x, self.X), (self.n_left_out_of_y, self.Y))
+        )
+        return f"One row a unit was drawn at random (seed {self.seed}); left out: {of_x}, {of_y}."
+
+    def __repr__(self) -> str:
+        return (
+            f"OneRowEach({len(self.X)} and {len(self.Y)} units, {self.n_left_out_of_x} and "
+            f"{self.n_left_out_of_y} rows left out, seed {self.seed})"
+        )
+
+
+def one_row_each(
+    X: Any,
+    Y: Any,
+    units_x: Sequence[Any] | NDArray[Any],
+    units_y: Sequence[Any] | NDArray[Any],
+    rng: int | np.random.Generator | None = None,
+) -> OneRowEach:
+    """Draw one row of every unit.
+
+    Parameters
+    ----------
+    X, Y
+        The groups as filed, as in `mmd_bounds`.
+    units_x, units_y
+        The unit of each row: numbers or names, one for each row of `X` and of `Y`. A whole number and its
+        name are the same (7, 7.0 and "7").
+    rng : int or Generator, optional
+        Seed; without it one is drawn, and the result records it.
+
+    Returns
+    -------
+    OneRowEach
+        The groups, which rows they are, and how many were left out. Which rows are drawn depends on the
+        seed, the names of the units and the rows of each, not on their groups or on their order.
+
+    Raises
+    ------
+    DataError
+        If a row has no unit, or a unit is filed under both groups: then its label is not one.
+
+    Examples
+    --------
+    >>> drawn = one_row_each([[0.0], [0.1], [2.0]], [[3.0], [4.0]], ["a", "a", "b"], ["c", "d"], rng=0)
+    >>> drawn
+    OneRowEach(2 and 2 units, 1 and 0 rows left out, seed 0)
+    """
+    group_x, group_y, seed = as_group(X, "X"), as_group(Y, "Y"), check_seed(rng)
+    check_same_columns(group_x.shape[1], group_y.shape[1])
+    of_x, of_y = _names(units_x, "units_x", group_x), _names(units_y, "units_y", group_y)
+    _check_apart(of_x, of_y, group_x.name, group_y.name)
+    pooled = np.concatenate([group_x.values, group_y.values])
+    drawn = _drawn(np.concatenate([of_x, of_y]), canonical_order(pooled), seed)
+    p = len(group_x)
+    in_x, in_y = drawn[drawn < p], drawn[drawn >= p] - p
+    left = len(group_x) - len(in_x), len(group_y) - len(in_y)
+    record = {"one row each of": len(drawn), "rows left out of X, of Y": list(left), "seed": seed}
+    return OneRowEach(
+        X=_selected(group_x, in_x, record),
+        Y=_selected(group_y, in_y, record),
+        rows_of_x=in_x,
+        rows_of_y=in_y,
+        n_left_out_of_x=left[0],
+        n_left_out_of_y=left[1],
+        seed=seed,
+    )
+
+
+def _drawn(units: NDArray[np.str_], order: Indices, seed: int) -> Indices:
+    """Return one row of each unit, uniform among its rows, ascending.
+
+    Units are drawn from by name, and rows within them stand in an order of their values: whoever
+    files or sorts the rows differently gets the same ones.
+    """
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    _, code, sizes = np.unique(units, return_inverse=True, return_counts=True)
+    by_unit = np.lexsort((rank, code))
+    first = np.cumsum(sizes) - sizes
+    chosen = np.random.default_rng([seed, STREAM]).integers(0, sizes)
+    return np.sort(by_unit[first + chosen])
+
+
+def _names(units: Any, argument: str, group: Group) -> NDArray[np.str_]:
+    """Return the units of a group's rows as text, or say what is wrong with them."""
+    if np.ma.isMaskedArray(units):
+        units = np.where(np.ma.getmaskarray(units), np.array(None), units.data)
+    letter = argument[-1].upper()
+    wanted = f"`{argument}` must name the unit of each of the {rows(len(group))} of `{letter}`"
+    try:
+        values = np.asarray(units)
+    except ValueError:  # lists of different lengths
+        values = np.empty((0, 0))
+    if values.ndim != 1:
+        msg = f"{wanted}; got {type(units).__name__} that is not a list of names."
+        raise DataError(msg)
+    if len(values) != len(group):
+        msg = f"{wanted}; got {len(values):,}."
+        raise DataError(msg)
+    given = values.tolist()
+    for place, unit in enumerate(given):
+        if _is_missing(unit):
+            msg = f"{wanted}; got none for row {place}. A row on its own is a unit of its own."
+            raise DataError(msg)
+    return np.array([_text(unit) for unit in given], dtype=np.str_)
+
+
+def _is_missing(unit: Any) -> bool:
+    try:
+        return unit is None or unit == "" or bool(unit != unit)  # noqa: PLR0124 -- NaN is not equal to itself
+    except TypeError:  # pandas.NA says neither yes nor no
+        return True
+
+
+def _text(unit: Any) -> str:
+    """Return a unit as text; a whole number the same whether it came as one or not."""
+    return str(int(unit)) if isinstance(unit, float) and unit.is_integer() else str(unit)
+
+
+def _check_apart(of_x: NDArray[np.str_], of_y: NDArray[np.str_], name_x: str, name_y: str) -> None:
+    """Refuse units that are filed under both groups.
+
+    They cannot be left out either: whoever misfiles rows would then choose which units are lost.
+    """
+    both = np.intersect1d(of_x, of_y)
+    if len(both) == 0:
+        return
+    named = ", ".join(shown(unit) for unit in both[:UNITS_NAMED])
+    more = f" and {len(both) - UNITS_NAMED:,} more" if len(both) > UNITS_NAMED else ""
+    msg = (
+        f"every unit must be filed under one group; got rows under both {shown(name_x)} and {shown(name_y)} "
+        f"for {named}{more}. Decide on one group for each; leaving them out would bias the test."
+    )
+    raise DataError(msg)
+
+
+def _selected(group: Group, places: Indices, record: dict[str, Any]) -> Group:
+    """Return some rows of a group, with their names."""
+    return Group(
+        group.values[places],
+        name=group.name,
+        ids=None if group.ids is None else group.ids[places],
+        file_rows=None if group.file_rows is None else group.file_rows[places],
+        columns=group.columns,
+        record={**group.record, "units": record},
+    )

@@ -1,0 +1,289 @@
+"""Several kernels at once: the naive loop, one kernel alone, type-I error, and what is refused."""
+
+import dataclasses
+import itertools
+import json
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.contamination import Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.aggregate import FACTORS, aggregated_test
+from mmdbounds.inference.aggregated import AggregatedResult
+from mmdbounds.inference.several import N_SCALING, STREAM
+from mmdbounds.inference.worst_case import NEARLY, WorstCase
+from mmdbounds.sums.bandwidth import canonical_order
+from problems import all_labellings, naive_values
+
+TIED = 1e-12
+ROUNDING = 1e-9
+KERNELS = (mb.RBF(0.5), mb.RBF(2.0), mb.Laplacian(1.5))
+
+
+def drawn(seed, p=9, q=10, shift=1.0, d=2):
+    rng = np.random.default_rng([seed, 31])
+    return rng.normal(size=(p, d)), rng.normal(shift, 1, size=(q, d))
+
+
+def matrix(kernel, Z):
+    gaps = Z[:, None] - Z[None]
+    if kernel.name == "laplacian":
+        return np.exp(-np.abs(gaps).sum(axis=2) / kernel.bandwidth)
+    return np.exp(-(gaps**2).sum(axis=2) / (2 * kernel.bandwidth**2))
+
+
+def naive_null(K, Z, n_x, n_permutations, seed, estimator):
+    """The statistic on permutations of the rows in their own order, whose first n_x are X."""
+    rng, order = np.random.default_rng(seed), canonical_order(Z)
+    marks = np.zeros((n_permutations, len(Z)))
+    for labels in marks:
+        labels[order[rng.permutation(len(Z))][:n_x]] = 1.0
+    return naive_values(K, marks, estimator)
+
+
+def naive_pvalue(X, Y, every_count, kernels, seed, n_permutations, estimator="unbiased"):
+    """The largest p-value over counts; at each the largest over kernels of the least standardised value."""
+    Z, p, q = np.concatenate([X, Y]), len(X), len(Y)
+    largest = 0.0
+    for m, m_d in every_count:
+        counts, sizes, floors = Counts(m, m_d, p + m - m_d, q - m + m_d), [], []
+        for kernel in kernels:
+            K = matrix(kernel, Z)
+            others = naive_null(K, Z, counts.n_x, N_SCALING, [seed, STREAM], estimator)
+            null = naive_null(K, Z, counts.n_x, n_permutations, seed, estimator)
+            least = naive_values(K, all_labellings(p, q, counts), estimator).min() - TIED
+            sizes.append((null - others.mean()) / others.std())
+            floors.append((least - others.mean()) / others.std())
+        count = np.count_nonzero(np.max(sizes, axis=0) >= max(floors))
+        largest = max(largest, (1 + count) / (1 + n_permutations))
+    return largest
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_the_pvalue_is_that_of_a_naive_loop(seed, estimator):
+    X, Y = drawn(seed, shift=(0.5, 1.0, 2.0)[seed % 3])
+    amount = mb.Contamination(n_moved=3)
+    options = {"kernels": KERNELS, "n_permutations": 39, "estimator": estimator, "rng": seed}
+    result = aggregated_test(X, Y, amount, **options)
+    naive = naive_pvalue(X, Y, [(m, 0) for m in range(4)], KERNELS, seed, 39, estimator)
+    assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
+    assert result.is_valid
+    exact = aggregated_test(X, Y, amount, at_most=False, **options)
+    naive = naive_pvalue(X, Y, [(3, 0)], KERNELS, seed, 39, estimator)
+    assert naive <= exact.pvalue <= naive / (1 - NEARLY) + ROUNDING
+    assert exact.pvalue <= result.pvalue
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_ties_count_against_a_rejection(seed):
+    """Binary data: few values of the statistic, each taken by many labellings."""
+    rng = np.random.default_rng([seed, 9])
+    X, Y = ((rng.random(size=(9, 2)) < rate).astype(float) for rate in (0.2, 0.7))
+    kernels = (mb.RBF(1.0), mb.Laplacian(1.0))
+    for m in (0, 2):
+        amount = mb.Contamination(n_moved=m)
+        result = aggregated_test(X, Y, amount, at_most=False, kernels=kernels, n_permutations=199, rng=seed)
+        naive = naive_pvalue(X, Y, [(m, 0)], kernels, seed, 199)
+        assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
+        assert m or result.pvalue == naive
+
+
+def test_two_ways_by_a_naive_loop():
+    X, Y = drawn(3, p=10, q=10, shift=3.0)
+    amount = mb.Contamination(n_moved=2, n_moved_of_x=1)
+    result = aggregated_test(X, Y, amount, kernels=KERNELS, n_permutations=39, rng=5)
+    naive = naive_pvalue(X, Y, itertools.product(range(3), range(2)), KERNELS, 5, 39)
+    assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
+    assert naive < 0.3
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
+    X, Y = drawn(seed, p=25, q=30, shift=0.9)
+    for options in (
+        {"epsilon": 0.1},
+        {"epsilon": 0.1, "at_most": False},
+        {"epsilon": 0.15, "estimator": "biased"},
+        {"epsilon": mb.Contamination(n_moved=2, n_moved_of_x=2)},
+        {"epsilon": 0.1, "beta": 0.01},
+    ):
+        shared = {"n_permutations": 199, "rng": seed, **options}
+        several = aggregated_test(X, Y, kernels=["rbf"], **shared)
+        alone = mb.robust_test(X, Y, **shared)
+        assert (several.pvalue, several.pvalue_as_filed) == (alone.pvalue, alone.pvalue_as_filed)
+        assert (several.is_valid, several.is_tight) == (alone.is_valid, alone.is_tight)
+        assert several.n_moved == alone.n_moved
+        [part] = several.parts
+        assert part.certified == alone.statistic
+        assert part.bandwidth == alone.provenance.bandwidth
+        np.testing.assert_allclose(several.null * part.spread + part.centre, alone.null, rtol=0, atol=1e-12)
+
+
+def test_repeating_a_kernel_changes_nothing():
+    X, Y = drawn(1, p=25, q=30)
+    once, twice = (
+        aggregated_test(X, Y, 0.1, bandwidths=[1.0] * n, n_permutations=99, rng=1).pvalue for n in (1, 2)
+    )
+    assert once == twice
+
+
+def test_means_and_deviations_come_from_other_permutations():
+    X, Y = drawn(2)
+    result = aggregated_test(X, Y, 0.2, at_most=False, kernels=KERNELS, n_permutations=39, rng=2)
+    Z, n_x = np.concatenate([X, Y]), len(X) + result.n_moved
+    for part, kernel in zip(result.parts, KERNELS, strict=True):
+        others = naive_null(matrix(kernel, Z), Z, n_x, N_SCALING, [2, STREAM], "unbiased")
+        np.testing.assert_allclose((part.centre, part.spread), (others.mean(), others.std()), rtol=ROUNDING)
+        assert part.certified <= part.lower
+        assert part.standardised == pytest.approx((part.certified - part.centre) / part.spread, rel=ROUNDING)
+    assert result.decisive is max(result.parts, key=lambda part: part.standardised)
+    assert result.statistic == pytest.approx(result.decisive.standardised, rel=1e-6)
+
+
+def test_neither_the_order_of_the_rows_nor_of_the_kernels_matters():
+    X, Y = drawn(4, p=20, q=25)
+    rng = np.random.default_rng(0)
+    first = aggregated_test(X, Y, 0.1, kernels=KERNELS, n_permutations=99, rng=3)
+    again = aggregated_test(
+        rng.permutation(X), rng.permutation(Y), 0.1, kernels=KERNELS[::-1], n_permutations=99, rng=3
+    )
+    assert first.pvalue == again.pvalue
+    assert first.pvalue_as_filed == again.pvalue_as_filed
+
+
+def test_by_default_five_bandwidths_around_the_median():
+    X, Y = drawn(0, p=30, q=30, shift=1.5)
+    result = aggregated_test(X, Y, 0.05, n_permutations=99, rng=0)
+    median = mb.robust_test(X, Y, 0.0, n_permutations=1, rng=0).provenance.bandwidth
+    np.testing.assert_allclose([part.bandwidth for part in result.parts], median * np.array(FACTORS))
+    named = result.provenance.options["kernels"]
+    assert [one["bandwidth"] for one in named] == [part.bandwidth for part in result.parts]
+    assert (result.provenance.kernel, result.provenance.bandwidth) == ("rbf", None)
+    assert result.pvalue == 0.01
+
+
+@pytest.mark.parametrize(("m", "n_trials", "most"), [(0, 200, 20), (2, 80, 10)])
+def test_type_one_error(m, n_trials, most):
+    """No difference; the lowest m rows are misfiled. More rejections than `most`: one in 500 by chance."""
+    n, rejected, as_filed = 14, 0, 0
+    for trial in range(n_trials):
+        rng = np.random.default_rng([trial, 77])
+        X, Y = rng.normal(size=(n, 1)), rng.normal(size=(n, 1))
+        X = X[np.argsort(X[:, 0])]
+        X, Y = X[m:], np.concatenate([Y, X[:m]])
+        result = aggregated_test(
+            X,
+            Y,
+            mb.Contamination(n_moved=m),
+            bandwidths=[0.25, 1.0, 4.0],
+            at_most=False,
+            n_permutations=19,
+            rng=trial,
+        )
+        rejected += result.pvalue <= 0.05
+        as_filed += result.pvalue_as_filed <= 0.05
+    assert rejected <= most
+    if m:
+        assert as_filed > rejected
+    else:
+        assert as_filed == rejected >= 2  # 1 or none in one of 2,000: the test is not just careful
+
+
+def test_a_difference_that_one_bandwidth_does_not_see():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1, size=(80, 1))
+    Y = np.round(rng.uniform(0, 1, size=(80, 1)) * 8) / 8 + rng.normal(0, 0.005, size=(80, 1))
+    shared = {"epsilon": 0.02, "n_permutations": 199, "rng": 0}
+    assert mb.robust_test(X, Y, **shared).pvalue > 0.1
+    result = aggregated_test(X, Y, bandwidths=["median", 0.02], **shared)
+    assert result.pvalue <= 0.05
+    assert result.decisive.bandwidth == 0.02
+
+
+def test_a_constant_kernel_says_nothing():
+    X, Y = drawn(0, p=20, q=20, shift=2.0)
+    shared = {"epsilon": 0.05, "n_permutations": 99, "rng": 0}
+    alone = aggregated_test(X, Y, bandwidths=[1e50], **shared)
+    assert (alone.pvalue, alone.pvalue_as_filed, alone.is_valid) == (1.0, 1.0, True)
+    json.loads(alone.to_json())
+    assert aggregated_test(X, Y, bandwidths=[1e50, 1.0], **shared).pvalue == 0.01
+
+
+def test_a_kernel_without_proof_is_left_out_of_the_floor(monkeypatch):
+    X, Y = drawn(1, p=20, q=20, shift=1.2)
+    shared = {"epsilon": 0.1, "n_permutations": 99, "rng": 0}
+    original, unproved = WorstCase.outcome, []
+
+    def outcome(self, counts, **options):
+        known = original(self, counts, **options)
+        if self._problem.kernel.length not in unproved:
+            return known
+        return dataclasses.replace(known, found=dataclasses.replace(known.found, certified=None))
+
+    monkeypatch.setattr(WorstCase, "outcome", outcome)
+    both = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    unproved.append(3.0)
+    one = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    assert both.is_valid
+    assert one.is_valid
+    assert one.pvalue >= both.pvalue
+    assert both.decisive is both.parts[1]
+    assert one.decisive is one.parts[0]
+    assert one.statistic == pytest.approx(one.parts[0].standardised, rel=1e-6)
+    assert one.parts[1].standardised is one.parts[1].certified is None
+    assert "not proved" in one.summary()
+    unproved.append(0.7)
+    none = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    assert not none.is_valid
+    assert none.decisive is None
+    assert "validity not guaranteed" in none.summary()
+    assert "validity not guaranteed" in repr(none)
+
+
+def test_the_result_is_plain_data_and_back():
+    X, Y = drawn(0, p=15, q=15)
+    result = aggregated_test(X, Y, 0.1, kernels=["rbf", mb.Polynomial(2), "cosine"], n_permutations=19, rng=0)
+    again = AggregatedResult.from_dict(json.loads(result.to_json()))
+    assert again.to_dict() == result.to_dict()
+    assert isinstance(again.parts, tuple)
+    with pytest.raises(ValueError, match="read-only"):
+        again.null[0] = 0.0
+    with pytest.raises(dataclasses.FrozenInstanceError, match="pvalue"):
+        result.pvalue = 0.0
+    assert "\n" not in repr(result)
+    assert result.provenance.kernel == "several"
+    assert result.provenance.options["kernels"][1]["degree"] == 2
+    assert result.summary() in result._repr_html_().replace("&#x27;", "'")
+    assert max(map(len, result.summary().splitlines())) <= 100
+    assert "over 3 kernels together, is at most" in " ".join(result.summary().split())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"kernels": ["rbf"], "bandwidths": [1.0]},
+            r"`kernels` must be given without `bandwidths`.*got both",
+        ),
+        ({"kernels": []}, r"`kernels` must be a list with at least one entry; got \[\]\."),
+        ({"kernels": "rbf"}, r"`kernels` must be a list with at least one entry; got 'rbf'\."),
+        ({"bandwidths": 1.0}, r"`bandwidths` must be a list with at least one entry; got 1\.0\."),
+        ({"bandwidths": [1.0, -2.0]}, r"`bandwidth` must be a positive finite number; got -2\.0\."),
+        ({"bandwidths": ["mean"]}, r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
+        ({"kernels": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
+        ({"kernels": ["precomputed"]}, r"`kernels` must be computed from the rows.*; got 'precomputed'\."),
+        ({"n_permutations": 0}, r"`n_permutations` must be a whole number from 1; got 0\."),
+        ({"beta": 2}, r"`beta` must be in \[0, 1\); got 2\."),
+        ({"at_most": 1}, r"`at_most` must be True or False; got 1\."),
+        ({"rng": -1}, r"`rng` must be a whole number from 0"),
+        ({"epsilon": 20}, r"`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?"),
+        ({"epsilon": mb.Contamination(n_moved=9)}, r"the true `Y` would have 1 row"),
+    ],
+)
+def test_refusals(options, message):
+    X, Y = drawn(0)
+    with pytest.raises(MmdBoundsError, match=message):
+        aggregated_test(X, Y, **{"epsilon": 0.1, "rng": 0, "n_permutations": 9, **options})

@@ -1,0 +1,182 @@
+"""One row a unit: exactly one, uniformly, whatever the filing and the order; and what is refused."""
+
+import collections
+import re
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.errors import DataError
+from mmdbounds.inference.units import one_row_each
+from mmdbounds.tables import as_group
+
+N_DRAWS = 3000
+
+
+def made(seed=0, n_units=12, most=4):
+    """Groups whose rows are all different, with one to `most` rows a unit."""
+    rng = np.random.default_rng(seed)
+    units = np.repeat([f"P{i:02d}" for i in range(n_units)], rng.integers(1, most + 1, size=n_units))
+    Z = rng.normal(size=(len(units), 2))
+    of_x = np.isin(units, [f"P{i:02d}" for i in range(0, n_units, 2)])
+    return Z[of_x], Z[~of_x], units[of_x], units[~of_x]
+
+
+def rows_of(group):
+    return {tuple(row) for row in group.values.tolist()}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_unit_gives_one_of_its_rows(seed):
+    X, Y, units_x, units_y = made(seed)
+    drawn = one_row_each(X, Y, units_x, units_y, rng=seed)
+    for rows, group, Z, units in (
+        (drawn.rows_of_x, drawn.X, X, units_x),
+        (drawn.rows_of_y, drawn.Y, Y, units_y),
+    ):
+        assert sorted(units[rows]) == sorted(set(units))
+        assert (np.diff(rows) > 0).all()
+        np.testing.assert_array_equal(group.values, Z[rows])
+    assert drawn.n_left_out_of_x == len(X) - len(set(units_x))
+    assert drawn.n_left_out_of_y == len(Y) - len(set(units_y))
+    assert drawn.n_left_out == drawn.n_left_out_of_x + drawn.n_left_out_of_y > 0
+
+
+def test_each_row_of_a_unit_is_as_likely_as_any_other():
+    X, Y = [[0.0], [1.0], [2.0], [5.0], [6.0]], [[9.0]]
+    kept = collections.Counter(
+        tuple(one_row_each(X, Y, list("aaabb"), ["c"], rng=seed).rows_of_x.tolist())
+        for seed in range(N_DRAWS)
+    )
+    assert len(kept) == 6  # three rows of one times two of the other: independent
+    for count in kept.values():
+        assert abs(count - N_DRAWS / 6) < 5 * np.sqrt(N_DRAWS * (1 / 6) * (5 / 6))
+
+
+def test_neither_the_order_of_the_rows_nor_their_groups_matter():
+    X, Y, units_x, units_y = made()
+    rng = np.random.default_rng(1)
+    first = one_row_each(X, Y, units_x, units_y, rng=7)
+    places_x, places_y = rng.permutation(len(X)), rng.permutation(len(Y))
+    again = one_row_each(X[places_x], Y[places_y], units_x[places_x], units_y[places_y], rng=7)
+    swapped = one_row_each(Y, X, units_y, units_x, rng=7)
+    assert rows_of(first.X) == rows_of(again.X) == rows_of(swapped.Y)
+    assert rows_of(first.Y) == rows_of(again.Y) == rows_of(swapped.X)
+    # A unit that is filed elsewhere gives the same row as before.
+    moved = np.isin(units_x, ["P00"])
+    filed = one_row_each(
+        X[~moved], np.concatenate([Y, X[moved]]), units_x[~moved], [*units_y, *units_x[moved]], rng=7
+    )
+    assert rows_of(filed.X) | rows_of(filed.Y) == rows_of(first.X) | rows_of(first.Y)
+    assert rows_of(one_row_each(X, Y, units_x, units_y, rng=8).X) != rows_of(first.X)
+
+
+def test_units_with_one_row_each_lose_nothing():
+    X, Y = np.arange(4.0)[:, None], np.arange(10.0, 13.0)[:, None]
+    drawn = one_row_each(X, Y, range(4), range(4, 7), rng=0)
+    np.testing.assert_array_equal(drawn.X.values, X)
+    np.testing.assert_array_equal(drawn.Y.values, Y)
+    assert drawn.n_left_out == 0
+    assert drawn.note() == "Every unit has one row; none was left out."
+
+
+def test_names_and_record_stay_with_the_rows():
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(
+        {
+            "id": [f"r{i}" for i in range(8)],
+            "g": list("aaaabbbb"),
+            "u": [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0],
+        }
+    )
+    X, Y = mb.groups(frame, "g", hidden="a", among="b", id="id")
+    drawn = one_row_each(X, Y, [1, 1, 2, 2], [3, 3, 4, 5], rng=3)
+    assert drawn.X.ids.tolist() == [f"r{i}" for i in drawn.rows_of_x]
+    assert drawn.Y.ids.tolist() == [f"r{i + 4}" for i in drawn.rows_of_y]
+    assert (drawn.X.name, drawn.X.columns) == (X.name, X.columns)
+    assert drawn.X.record["units"] == {
+        "one row each of": 5,
+        "rows left out of X, of Y": [2, 1],
+        "seed": 3,
+    }
+    assert {k: v for k, v in drawn.X.record.items() if k != "units"} == dict(X.record)
+    assert drawn.note() == (
+        "One row a unit was drawn at random (seed 3); left out: 2 of the 4 rows of a, 1 of the 4 rows of b."
+    )
+    assert repr(drawn) == "OneRowEach(2 and 3 units, 2 and 1 rows left out, seed 3)"
+    result = mb.robust_test(drawn.X, drawn.Y, 0.0, n_permutations=19, rng=0)
+    assert result.provenance.data["units"]["seed"] == 3
+
+
+def test_a_seed_is_drawn_and_told():
+    X, Y, units_x, units_y = made()
+    drawn = one_row_each(X, Y, units_x, units_y)
+    again = one_row_each(X, Y, units_x, units_y, rng=drawn.seed)
+    np.testing.assert_array_equal(drawn.rows_of_x, again.rows_of_x)
+    with pytest.raises(ValueError, match="read-only"):
+        drawn.rows_of_x[0] = 3
+
+
+X3, Y2 = np.arange(3.0)[:, None], np.arange(2.0)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("units_x", "units_y", "message"),
+    [
+        ("abc", "ca", "`units_x` must name the unit of each of the 3 rows of `X`; got str that is not"),
+        ([1, 2], [4, 5], "`units_x` must name the unit of each of the 3 rows of `X`; got 2."),
+        ([1, 2, 3], [[4], [5]], "`units_y` must name the unit of each of the 2 rows of `Y`; got list that"),
+        ([1, 2, 3], [[4], [5, 6]], "`units_y` must name the unit of each of the 2 rows of `Y`; got list"),
+        (["a", None, "b"], ["c", "d"], "of `X`; got none for row 1. A row on its own is"),
+        ([1.0, 2.0, np.nan], [4, 5], "of `X`; got none for row 2."),
+        (["a", "b", "c"], ["d", ""], "of `Y`; got none for row 1."),
+        (np.ma.array([1, 2, 3], mask=[0, 0, 1]), [4, 5], "of `X`; got none for row 2."),
+        (["a", "b", "a"], ["c", "a"], "under one group; got rows under both X and Y for a. Decide on one"),
+        ([7, 8, 9], ["x", "7"], "got rows under both X and Y for 7."),
+        ([7.0, 8.0, 9.5], [9, 7], "got rows under both X and Y for 7."),
+        (["d", "c", "b"], ["b", "d"], "got rows under both X and Y for b, d."),
+    ],
+)
+def test_refusals(units_x, units_y, message):
+    with pytest.raises(DataError, match=re.escape(message)):
+        one_row_each(X3, Y2, units_x, units_y, rng=0)
+
+
+def test_no_more_than_three_units_are_named():
+    units = [f"P{i}" for i in range(6)]
+    Z = np.arange(6.0)[:, None]
+    with pytest.raises(DataError, match=r"for P0, P1, P2 and 3 more\. Decide") as caught:
+        one_row_each(Z, Z, units, units, rng=0)
+    assert "\n" not in str(caught.value)
+
+
+def test_other_columns_are_refused():
+    with pytest.raises(DataError, match=r"must have the same columns; got 1 and 2"):
+        one_row_each(X3, np.zeros((2, 2)), [1, 2, 3], [4, 5], rng=0)
+
+
+@pytest.mark.full
+def test_missing_units_of_pandas_are_refused():
+    pandas = pytest.importorskip("pandas")
+    units = pandas.Series([1, None, 2], dtype="Int64")
+    with pytest.raises(DataError, match=r"got none for row 1"):
+        one_row_each(X3, Y2, units, [4, 5], rng=0)
+    assert one_row_each(X3, Y2, pandas.Series([1, 1, 2]), [4, 5], rng=0).n_left_out == 1
+
+
+def test_rows_of_one_unit_make_an_ordinary_test_reject_too_often_and_one_row_each_does_not():
+    n_trials, n_units, n_each = 60, 10, 6
+    rejected = np.zeros(2)
+    for trial in range(n_trials):
+        rng = np.random.default_rng([trial, 5])
+        centres = np.repeat(rng.normal(0, 1, size=(2 * n_units, 1)), n_each, axis=0)
+        Z, units = centres + rng.normal(0, 0.1, size=centres.shape), np.repeat(np.arange(2 * n_units), n_each)
+        half = n_units * n_each
+        drawn = one_row_each(Z[:half], Z[half:], units[:half], units[half:], rng=trial)
+        for place, (X, Y) in enumerate(
+            ((as_group(Z[:half], "X"), as_group(Z[half:], "Y")), (drawn.X, drawn.Y))
+        ):
+            rejected[place] += mb.robust_test(X, Y, 0.0, n_permutations=39, rng=trial).pvalue <= 0.05
+    assert rejected[0] > n_trials / 3
+    assert rejected[1] <= 8  # binomial(60, 0.05): 9 or more in one of 400

@@ -1,0 +1,213 @@
+"""The worst-case p-value against every labelling, written down."""
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from inference import reference
+from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.inference import worst_case
+from mmdbounds.inference.worst_case import WorstCase, thinned
+from mmdbounds.problem import pose
+from mmdbounds.progress import Meter
+from mmdbounds.search.found import Found
+from mmdbounds.sums import plan
+from problems import small_problem
+
+N_PERMUTATIONS = 59
+
+
+def asked(problem, *, at_most, seed, **more):
+    counts = Contamination(n_moved=problem.counts.n_moved, n_moved_of_x=problem.counts.n_moved_of_x)
+    return mb.robust_test(
+        problem.X,
+        problem.Y,
+        counts,
+        at_most=at_most,
+        n_permutations=N_PERMUTATIONS,
+        rng=seed,
+        **reference.options(problem),
+        **more,
+    )
+
+
+def every(problem, *, at_most, seed):
+    """For each admissible count the p-values of all its labellings."""
+    permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
+    admissible = reference.admissible(problem, at_most=at_most)
+    return {(c.n_moved, c.n_moved_of_x): reference.every_pvalue(problem, c, permutations) for c in admissible}
+
+
+@pytest.mark.parametrize("at_most", [False, True])
+@pytest.mark.parametrize("two_way", [False, True])
+@pytest.mark.parametrize("seed", range(25))
+def test_is_the_largest_over_every_labelling(seed, two_way, at_most, monkeypatch):
+    monkeypatch.setattr(worst_case, "NEARLY", 0.0)  # tight is equal
+    problem = small_problem(seed, two_way=two_way, most=(10, 6))
+    result = asked(problem, at_most=at_most, seed=seed)
+    pvalues = every(problem, at_most=at_most, seed=seed)
+    largest = max(map(max, pvalues.values()))
+    assert result.is_valid
+    assert result.is_tight
+    assert result.pvalue == largest
+    assert {(c.n_moved, c.n_moved_of_x) for c in result.counts} == set(pvalues)
+    assert result.pvalue == max(c.pvalue for c in result.counts)
+    for count in result.counts:
+        own = max(pvalues[count.n_moved, count.n_moved_of_x])
+        assert count.attained <= own <= count.pvalue
+        assert count.certified is not None
+        assert count.certified <= count.lower
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_no_labelling_is_outside_the_range(seed):
+    problem = small_problem(seed + 100, most=(9, 5))
+    result = asked(problem, at_most=True, seed=seed, best_case=True)
+    pvalues = every(problem, at_most=True, seed=seed)
+    low, high = result.pvalue_range
+    assert low <= min(map(min, pvalues.values()))
+    assert max(map(max, pvalues.values())) <= high == result.pvalue
+    for count in result.counts:
+        assert count.best_case <= min(pvalues[count.n_moved, count.n_moved_of_x])
+
+
+def test_both_ends_of_the_range_are_reached(monkeypatch):
+    """By labellings of most small problems: the range is no wider than it must be."""
+    monkeypatch.setattr(worst_case, "NEARLY", 0.0)
+    reached = 0
+    for seed in range(25):
+        problem = small_problem(seed + 100, most=(9, 5))
+        result = asked(problem, at_most=True, seed=seed, best_case=True)
+        pvalues = every(problem, at_most=True, seed=seed)
+        reached += result.pvalue_range == (min(map(min, pvalues.values())), max(map(max, pvalues.values())))
+    assert reached == 25
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_loose_proof_errs_on_the_safe_side(seed, monkeypatch):
+    problem = small_problem(seed + 200, two_way=False, most=(10, 6))
+    tight = asked(problem, at_most=True, seed=seed)
+    monkeypatch.setattr(worst_case, "ROUGH", 3.0)
+    monkeypatch.setattr(worst_case, "MOST_TIGHTENED", 0)
+    loose = asked(problem, at_most=True, seed=seed)
+    largest = max(map(max, every(problem, at_most=True, seed=seed).values()))
+    assert loose.pvalue >= tight.pvalue >= largest
+    assert loose.is_valid
+    assert loose.is_tight == (0.95 * loose.pvalue <= max(c.attained for c in loose.counts))
+
+
+def test_some_loose_proofs_are_loose(monkeypatch):
+    monkeypatch.setattr(worst_case, "ROUGH", 3.0)
+    problems = [small_problem(seed + 200, two_way=False, most=(10, 6)) for seed in range(12)]
+    tight = [asked(problem, at_most=True, seed=0) for problem in problems]
+    monkeypatch.setattr(worst_case, "MOST_TIGHTENED", 0)
+    loose = [asked(problem, at_most=True, seed=0) for problem in problems]
+    assert all(result.is_tight for result in tight)
+    assert not all(result.is_tight for result in loose)
+    assert any("The proof is not tight" in " ".join(r.summary().split()) for r in loose)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_more_may_be_misfiled_less_is_certain(seed):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(12, 2)), rng.normal(1.5, 1.0, size=(14, 2))
+    pvalues = [
+        mb.robust_test(X, Y, Contamination(n_moved=m), n_permutations=99, rng=seed).pvalue for m in range(9)
+    ]
+    assert pvalues == sorted(pvalues)
+    assert pvalues[0] < pvalues[-1]
+
+
+def posed(X, Y):
+    return pose(
+        X,
+        Y,
+        kernel="rbf",
+        bandwidth="median",
+        estimator="unbiased",
+        backend="auto",
+        dtype="float64",
+        working_memory=64,
+    )
+
+
+def worst_of(**more):
+    """The machinery itself on a small problem."""
+    X, Y = np.random.default_rng(0).normal(size=(6, 2)), np.random.default_rng(1).normal(size=(10, 2))
+    admissible = Contamination(n_moved=5).admissible(6, 10, at_most=True)
+    return WorstCase(posed(X, Y), admissible, N_PERMUTATIONS, 0, Meter(), **more), admissible
+
+
+def test_the_better_of_two_searches_counts():
+    worst, admissible = worst_of()
+    known = worst.outcome(admissible[-1])
+    found = known.found
+    worse = Found(found.value + 1.0, found.labelling, certified=found.certified - 1.0)
+    unproved = Found(found.value - 1.0, found.labelling)
+    assert worst.improved(known, worse).found.value == found.value
+    assert worst.improved(known, worse).floor == known.floor
+    assert worst.improved(known, worse).pvalue == known.pvalue
+    assert worst.improved(known, unproved).found.value == found.value - 1.0
+    assert worst.improved(known, unproved).floor == known.floor
+    never = worst.improved(worst.improved(known, unproved), worse)
+    assert never.floor == known.floor
+    assert never.attained >= known.attained
+
+
+def test_nothing_is_searched_where_nothing_moves(monkeypatch):
+    worst, admissible = worst_of()
+    monkeypatch.setattr(worst_case, "OneSide", None)
+    for side in (worst.outcome(admissible[0]), worst.tightened(worst.outcome(admissible[0]))):
+        assert side.found.value == side.floor == worst.observed
+        assert side.pvalue == side.attained
+    worst.considered = admissible[:1]
+    assert worst.best_cases() == [worst.outcome(admissible[0]).pvalue]
+
+
+def test_tolerance_is_no_less_than_what_sums_lose():
+    worst, admissible = worst_of()
+    n = admissible[0].n_x + admissible[0].n_y
+    for counts in (*admissible, Counts(0, 0, 2, n - 2)):
+        lost = (n / (2 * min(counts.n_x, counts.n_y))) ** 2
+        assert worst.tolerance(counts) >= 1e-12 * worst.totals.scale * max(lost, 1.0)
+        assert worst.tolerance(counts) >= worst.totals.margin * lost
+        assert worst.tolerance(counts) < 1e-9 * lost  # far below any difference that means something
+
+
+def test_a_grid_keeps_both_ends(monkeypatch):
+    counts = [Counts(m, 0, 50 + m, 90 - m) for m in range(60)]
+    assert thinned(counts, 90) == counts
+    monkeypatch.setattr(worst_case, "MOST_COUNTS", 25)
+    few = thinned(counts, 90)
+    assert len(few) == 25
+    assert (few[0], few[-1]) == (counts[0], counts[-1])
+    assert set(np.diff([c.n_moved for c in few])) <= {2, 3}
+    monkeypatch.setattr(worst_case, "MOST_COUNTS", 2000)
+    assert len(thinned(counts, 7000)) == 40  # 2e9 pairs of rows
+    assert len(thinned(counts, 10**6)) == worst_case.FEWEST_COUNTS
+
+
+@pytest.mark.parametrize("most", [0, 30])
+def test_the_work_is_foreseen(most, monkeypatch):
+    """Where no matrix is kept: the progress line would be wrong."""
+    monkeypatch.setattr(plan, "SMALL_ROWS", 0)
+    rng = np.random.default_rng(0)
+    problem = posed(rng.normal(size=(90, 2)), rng.normal(size=(110, 2)))
+    admissible = Contamination(n_moved=most).admissible(90, 110, at_most=True)
+    meter = Meter()
+    WorstCase(problem, admissible, 40, 0, meter)
+    foreseen = worst_case.expected_pairs(problem, admissible, 40)
+    assert 0.75 * meter.n_pairs <= foreseen <= 1.5 * meter.n_pairs
+
+
+def test_counts_beside_those_considered_can_be_asked_for(monkeypatch):
+    monkeypatch.setattr(worst_case, "FEWEST_COUNTS", 2)
+    monkeypatch.setattr(worst_case, "MOST_COUNTS", 2)
+    thin, admissible = worst_of()
+    between = admissible[2]
+    assert thin.considered == [admissible[0], admissible[-1]]
+    with pytest.raises(KeyError, match="8"):
+        thin.null_of(between)
+    worst, _ = worst_of(also=[between])
+    assert worst.considered == thin.considered
+    assert worst.null_of(between).shape == (N_PERMUTATIONS,)
