@@ -133,17 +133,18 @@ class _Walk:
 
     def step(self, factor: float) -> bool:
         """Move the multipliers; return whether there is anywhere to go."""
-        pairs = list(_partners(self._choice, self._values, self._chosen))
-        along = sum(2 * float(self._trail[rows, partners].sum()) for rows, partners in pairs) * self._scale
-        self._length = MEMORY**2 * self._length + 2 * MEMORY * along + _length(pairs, len(self._trail))
+        pairs = _one_sided(list(_partners(self._choice, self._values, self._chosen)), len(self._trail))
+        along = 2 * self._scale * sum(float(one @ self._trail[i, j]) for i, j, one in pairs)
+        length = sum(2 * float(one.sum()) for _, _, one in pairs)
+        self._length = MEMORY**2 * self._length + 2 * MEMORY * along + length
         if self._length <= 0:  # every chosen row counts on partners that count on it
             return False
         self._scale *= MEMORY
-        for rows, partners in pairs:  # mirrored, so the multipliers are antisymmetric to the last bit
-            self._trail[rows, partners] += 1 / self._scale
-            self._trail[partners, rows] -= 1 / self._scale
-            self._settled[rows, partners] -= self._weight / self._scale
-            self._settled[partners, rows] += self._weight / self._scale
+        for i, j, one in pairs:  # mirrored, so the multipliers are antisymmetric to the last bit
+            self._trail[i, j] += one / self._scale
+            self._trail[j, i] -= one / self._scale
+            self._settled[i, j] -= one * (self._weight / self._scale)
+            self._settled[j, i] += one * (self._weight / self._scale)
         self._weight -= factor * (self._bound - self._gain) / self._length * self._scale
         if self._scale < SMALLEST_SCALE:
             self._rescale()
@@ -156,13 +157,13 @@ class _Walk:
         self._weight, self._scale = 0.0, 1.0
 
 
-def _length(pairs: list[tuple[Indices, Indices]], n: int) -> float:
-    """Return the squared length of S: 2 for each pair of which only one row counts on the other."""
+def _one_sided(pairs: list[tuple[Indices, Indices]], n: int) -> list[tuple[Indices, Indices, Float64s]]:
+    """Return the pairs (i, j) of which i counts on j, with 1 if j does not count on i and 0 if it does."""
     counts_on = np.zeros((n, n), dtype=np.bool_)
     for rows, partners in pairs:
         counts_on[rows, partners] = True
-    mutual = sum(int(np.count_nonzero(counts_on[partners, rows])) for rows, partners in pairs)
-    return 2.0 * (sum(partners.size for _, partners in pairs) - mutual)
+    flat = [(np.repeat(rows.ravel(), partners.shape[1]), partners.ravel()) for rows, partners in pairs]
+    return [(i, j, np.where(counts_on[j, i], 0.0, 1.0)) for i, j in flat]
 
 
 def _partners_gain(choice: Choice, values: Float64s) -> Float64s:

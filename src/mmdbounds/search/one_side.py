@@ -133,7 +133,8 @@ class OneSide:
 
     def _over_distributions(self, bound: float | None, f: Quadratic) -> float | None:
         """Return the proved bound over Claim 1's distributions, which knows the biased, one-way case only."""
-        if bound is None or self._task.estimator == "unbiased" or f.counts.n_moved_of_x:
+        known = self._task.estimator == "biased" and not f.counts.n_moved_of_x
+        if bound is None or not known or not self._task.totals.sums.is_positive_definite:
             return None
         return self._out * (bound + f.margin)
 
