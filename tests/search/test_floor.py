@@ -284,8 +284,13 @@ def test_few_rows_at_a_time_find_the_same_floor(monkeypatch, estimator, of_x):
     Z = rng.normal(size=(150, 3))
     Z[60:] += 0.7
     problem = Problem(Z[:60], Z[60:], mb.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
-    whole = SharedRows(StepwiseDominance().from_quadratic(quadratic_of(problem), "lower"))
-    expected = whole.floor(1e-11, Effort(NO_END))
+    start = StepwiseDominance().from_quadratic(quadratic_of(problem), "lower")
+    choice = choice_of(Labelling(quadratic_of(problem)), "lower")
+    dense = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-11)
+    expected = -dense.plain(choice, Effort(NO_END)).bound
+    assert start.value() > expected + 1e-4
+    whole = SharedRows(start).floor(1e-11, Effort(NO_END))
+    np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-9)
     monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", 40)
     quadratic = quadratic_of(problem, BlockedSums(Z, problem.kernel, block=(32, 16)))
     few = SharedRows(StepwiseDominance().from_quadratic(quadratic, "lower"))

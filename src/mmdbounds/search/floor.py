@@ -23,6 +23,10 @@ from mmdbounds.search.shift import raised, tightest
 from mmdbounds.sums.protocol import Float64s
 
 MOST_STEPS = 100_000
+"""Pairwise steps of a relaxation that is one of many..."""
+
+EXACT_STEPS = 5_000_000
+"""... and of one whose optimum is wanted itself."""
 
 SHIFT_ROWS = 300
 """Up to so many rows the tightest diagonal is looked for, beyond that one number for every row..."""
@@ -49,11 +53,14 @@ class Floor:
         The rows (places among the active ones) of the best choice known: where the shares begin.
     tolerance
         Gap left by the pairwise steps.
+    most_steps
+        How many of them at the most.
     """
 
     diagonal: Float64s
     start: Indices
     tolerance: float
+    most_steps: int = MOST_STEPS
 
     def __call__(
         self,
@@ -107,7 +114,7 @@ class Floor:
         gradient = linear + 2 * (choice.pairs @ share - diagonal * share)
         edges = np.array([0, *(part.stop for part, _ in choice.parts())])
         tolerance = self.tolerance / sum(quota for _, quota in choice.parts())
-        steps = pairwise_steps(choice.pairs, diagonal, gradient, share, edges, tolerance, MOST_STEPS)
+        steps = pairwise_steps(choice.pairs, diagonal, gradient, share, edges, tolerance, self.most_steps)
         effort.spend(steps * len(share) / 10)
         # A fresh gradient: what the steps added up proves less.
         with_pairs = choice.pairs @ share

@@ -14,7 +14,7 @@ from mmdbounds.search.branch import BranchAndBound, Relaxation
 from mmdbounds.search.ceiling import ceiling
 from mmdbounds.search.choice import Choice, choice_of, outwards
 from mmdbounds.search.effort import Effort
-from mmdbounds.search.floor import Floor
+from mmdbounds.search.floor import EXACT_STEPS, Floor
 from mmdbounds.search.found import Found, Task
 from mmdbounds.search.refine import labelled, leading, parts_of, refine
 from mmdbounds.search.shift import raised
@@ -146,7 +146,8 @@ class OneSide:
         if self._side == "lower":
             relax = self._floor(i, choice, slack)
             if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
-                fractional = replace(relax, tolerance=self._task.totals.margin).plain(choice, effort).bound
+                exact = replace(relax, tolerance=self._task.totals.margin, most_steps=EXACT_STEPS)
+                fractional = exact.plain(choice, effort).bound
         proof = BranchAndBound(
             relax, self.best_gain, slack, effort, lambda rows: self._improved(i, rows), room
         ).run(choice)
