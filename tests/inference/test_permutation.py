@@ -90,6 +90,7 @@ def test_a_small_budget_takes_more_chunks_and_changes_nothing(small_rows, monkey
     X, Y = groups(120, 180)
     sizes = [120, 121, 150, 250]
     monkeypatch.setattr(plan, "SMALL_ROWS", small_rows)
+    monkeypatch.setattr(permutation, "REACH", 1.0)
     roomy = null_of(posed(X, Y, working_memory=64), n_permutations=150).values(sizes)
     applied, blocks = [], []
     null = null_of(posed(X, Y, working_memory=1), n_permutations=150)
@@ -107,6 +108,22 @@ def test_a_small_budget_takes_more_chunks_and_changes_nothing(small_rows, monkey
     blocks.clear()
     np.testing.assert_allclose(null.values(sizes), roomy, **NEAR)
     assert set(blocks) == {30, 10}
+
+
+def test_sizes_far_from_each_other_take_a_product_each_and_nothing_is_different(monkeypatch):
+    problem = posed(*groups(30, 70))
+    sizes = [30, 31, 40, 41, 60, 80]
+    monkeypatch.setattr(permutation, "REACH", 1.0)
+    one_by_one = null_of(problem, n_permutations=20).values(sizes)
+    monkeypatch.setattr(permutation, "REACH", 0.1)
+    null = null_of(problem, n_permutations=20)
+    sums = null._totals.sums
+    applied, blocks, apply, block = [], [], sums.apply, sums.block
+    monkeypatch.setattr(sums, "apply", lambda A, B, W: applied.append(int(W[:, 0].sum())) or apply(A, B, W))
+    monkeypatch.setattr(sums, "block", lambda A, B: blocks.append(len(A)) or block(A, B))
+    np.testing.assert_allclose(null.values(sizes), one_by_one, **NEAR)
+    assert applied == [30, 41, 60, 80]  # 31 and 40 are within ten rows of 30
+    assert blocks == [10] * 20
 
 
 def test_every_labelling_is_equally_likely():

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from mmdbounds.contamination import Counts
-from mmdbounds.inference.permutation import PermutationNull, blind_order
+from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order
 from mmdbounds.objective import Labelling, Quadratic, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
@@ -222,8 +222,11 @@ class WorstCase:
 def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:
     """Return about how many kernel values are computed: one pass, the permutations, and their sizes."""
     sizes = [problem.p, *(counts.n_x for counts in admissible)]
-    more = max(sizes) - min(sizes)
-    return 3 * problem.n_pairs + n_permutations * more * (more + min(more, BLOCK_ROWS)) // 2
+    more, reach = max(sizes) - min(sizes), max(1, int(REACH * len(problem.pooled)))
+    products, at_once = 1 + more // reach, min(more, reach)
+    return (2 + products) * problem.n_pairs + n_permutations * more * (
+        at_once + min(at_once, BLOCK_ROWS)
+    ) // 2
 
 
 def is_tight(outcomes: list[CountOutcome]) -> bool:
