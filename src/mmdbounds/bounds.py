@@ -183,7 +183,7 @@ def mmd_bounds(
     columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
     with Meter(problem.n_pairs + columns, show=progress) as meter:
         totals = problem.one_pass(meter)
-        found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
+        found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
     return BoundsResult(
@@ -250,7 +250,7 @@ def _effects(
     found: Found, side: Side, p: int, most: tuple[int, int]
 ) -> tuple[Float64s | None, Float64s | None]:
     """Return the effects of the rows of Y and, if rows of X may move, of X."""
-    if found.kind != "labelling" or not any(most):
+    if found.labelling is None or found.kind != "labelling" or not any(most):
         return None, None
     effects, n_x = row_effects(found.labelling, side), found.labelling.n_active_x
     if not most[1]:

@@ -16,10 +16,9 @@ import numpy as np
 from mmdbounds.contamination import Counts
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.worst_case import MOST_TIGHTENED, NEARLY, CountOutcome, WorstCase
-from mmdbounds.objective import Quadratic
+from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.search.refine import labelled
 from mmdbounds.sums.protocol import Float64s
 
 N_SCALING, STREAM = 200, 13
@@ -56,7 +55,9 @@ class Member:
     def value(self, other: CountOutcome) -> float:
         """Return this kernel's statistic for a labelling that was found with another kernel."""
         f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
-        return labelled(f, np.flatnonzero(other.found.labelling.moved)).value()
+        labelling, found = Labelling(f), other.found
+        labelling.move(np.concatenate([found.rows_of_x, labelling.n_active_x + found.rows]))
+        return labelling.value()
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,18 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import GroupSums, Indices, Labelling
+from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
+
+NO_ROWS: Indices = np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A labelling and what is known of it; see `mmdbounds.Bound` for the meaning of the fields."""
+    """A value and the labelling that has it; see `mmdbounds.Bound` for the meaning of the fields.
+
+    Free points and resamples are no labellings: then there is none, and no row moves.
+    """
 
     value: float
-    labelling: Labelling
+    labelling: Labelling | None
     kind: str = "labelling"
     status: str = ""
     certified: float | None = None
@@ -25,12 +33,12 @@ class Found:
     @property
     def rows(self) -> Indices:
         """Rows of Y that move."""
-        return self.labelling.rows_of_y()
+        return NO_ROWS if self.labelling is None else self.labelling.rows_of_y()
 
     @property
     def rows_of_x(self) -> Indices:
         """Rows of X that move."""
-        return self.labelling.rows_of_x()
+        return NO_ROWS if self.labelling is None else self.labelling.rows_of_x()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +57,8 @@ class Task:
         Of everything that is drawn at random.
     meter
         Counts kernel values, and stops all threads when one has failed.
+    problem
+        The groups and the kernel, for methods that need more than sums: free points, resamples.
     """
 
     totals: GroupSums
@@ -56,6 +66,7 @@ class Task:
     estimator: Estimator
     seed: int = 0
     meter: Meter | None = None
+    problem: Problem | None = None
 
 
 class Method(Protocol):
