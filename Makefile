@@ -103,5 +103,5 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot]' --group full --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,mimic]' --group full --group lint --group docs --group release
 	@touch $@

@@ -18,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+import mmdbounds as mb
+from mmdbounds.datasets import CARDS
 from studies.records import fail
 
 N_BIO = 72
@@ -81,28 +83,23 @@ def _half_each(groups, n_rows, rng):
 # Read once in every process.
 @functools.cache
 def _forest(folder):
-    with np.load(Path(folder) / FOREST_FILE) as data:
-        X, y = data["X"], data["y"]
-    return X[y == 2], X[y == 1]
+    data = mb.load_forest(folder)
+    return data.X, data.Y
 
 
 @functools.cache
 def _chest(folder):
-    with np.load(Path(folder) / CHEST_FILE) as data:
-        logits, part, female = data["logits"], data["part"], data["female"]
-    return logits[(part == 2) & (female == 1)], logits[(part == 2) & (female == 0)]
+    data = mb.load_standin("nih_cxr14", folder, one_row_a_patient=False)
+    return data.X, data.Y
 
 
 @functools.cache
 def _bio(folder):
-    with np.load(Path(folder) / BIO_FILE) as data:
-        Z, y = data["X_ns"].astype(np.float64), data["y"]
-    return standardised(Z[y == 0], Z[y == 1])
+    data = mb.load_bio(folder)
+    return standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
 
 
-FOREST_FILE = "forest_covertype.npz"
-BIO_FILE = "bio_golub_leukemia.npz"
-CHEST_FILE = "mimic_standin_nih_cxr14.npz"
+FOREST_FILE, BIO_FILE, CHEST_FILE = (CARDS[name].file for name in ("forest", "bio", "nih_cxr14"))
 
 SOURCES = {
     "FOREST raw": forest_raw,

@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.breakdown import sweep
     from mmdbounds.contamination import Contamination, Counts
+    from mmdbounds.datasets import (
+        Card,
+        CleanGroups,
+        load_bio,
+        load_forest,
+        load_logits,
+        load_standin,
+        write_logits,
+    )
     from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
+    from mmdbounds.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds, evaluate
     from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
     from mmdbounds.inference.concentration import (
@@ -46,14 +56,17 @@ if TYPE_CHECKING:
     )
     from mmdbounds.mechanisms import Simulated, simulate
     from mmdbounds.results import Bound, BoundsResult, Provenance
-    from mmdbounds.search import Exhaustive, Sharp, StepwiseDominance
+    from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
     from mmdbounds.tables import Group, groups
 
 __all__ = [
     "RBF",
     "AggregatedResult",
+    "Bootstrap",
     "Bound",
     "BoundsResult",
+    "Card",
+    "CleanGroups",
     "Concentration",
     "ConfidenceInterval",
     "Contamination",
@@ -61,6 +74,7 @@ __all__ = [
     "CountTest",
     "CountedBounds",
     "Counts",
+    "Evaluation",
     "Exhaustive",
     "Group",
     "InverseMultiquadric",
@@ -69,24 +83,34 @@ __all__ = [
     "Linear",
     "Matern32",
     "Matern52",
+    "MethodCoverage",
     "MixtureCeiling",
     "MmdBoundsError",
     "MmdBoundsWarning",
     "OneRowEach",
     "Polynomial",
     "Provenance",
+    "QuasiNewton",
     "Sharp",
     "Simulated",
     "StepwiseDominance",
+    "Submodular",
     "SweepPoint",
     "SweepResult",
     "TestResult",
+    "Trial",
+    "TrialBounds",
     "__version__",
     "aggregated_test",
     "confidence_interval",
     "deviation_radius",
+    "evaluate",
     "gretton_radius",
     "groups",
+    "load_bio",
+    "load_forest",
+    "load_logits",
+    "load_standin",
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
@@ -98,13 +122,24 @@ __all__ = [
     "rows_for_radius",
     "simulate",
     "sweep",
+    "write_logits",
 ]
 
 _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
     "breakdown": ("sweep",),
     "contamination": ("Contamination", "Counts"),
+    "datasets": (
+        "Card",
+        "CleanGroups",
+        "load_bio",
+        "load_forest",
+        "load_logits",
+        "load_standin",
+        "write_logits",
+    ),
     "errors": ("MmdBoundsError", "MmdBoundsWarning"),
+    "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds", "evaluate"),
     "inference.aggregate": ("aggregated_test",),
     "inference.aggregated": ("AggregatedResult", "KernelPart"),
     "inference.concentration": (
@@ -135,7 +170,7 @@ _HOME = {
     ),
     "mechanisms": ("Simulated", "simulate"),
     "results": ("Bound", "BoundsResult", "Provenance"),
-    "search": ("Exhaustive", "Sharp", "StepwiseDominance"),
+    "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds._version import __version__
-from mmdbounds.checks import check_flag, check_progress, check_seed
+from mmdbounds.checks import check_flag, check_no_weights, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
@@ -28,6 +28,7 @@ def mmd2(
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
+    sample_weight: None = None,
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
@@ -55,8 +56,11 @@ def mmd2(
         Length of a distance kernel given by name; the median distance over pairs of pooled rows.
     estimator : {"unbiased", "biased"}, default="unbiased"
         U-statistic or V-statistic.
-    backend : {"auto", "numpy"}, default="auto"
-        Where the pairs are computed.
+    sample_weight : None
+        Weights of rows are refused, with the reason; see "Weights" in the documentation.
+    backend : {"auto", "numpy", "torch"}, default="auto"
+        Where the pairs are computed: ``"numpy"`` on all cores (compiled where numba is there), ``"torch"`` on
+        a GPU if there is one, ``"auto"`` on a GPU where it pays.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the kernel values; sums are always in float64.
     working_memory : float, default=1024
@@ -75,6 +79,7 @@ def mmd2(
     >>> round(mb.mmd2([[0.0], [1.0]], [[2.0], [4.0]], bandwidth=1.0), 6)
     0.365211
     """
+    check_no_weights(sample_weight)
     problem = pose(
         X,
         Y,
@@ -101,6 +106,7 @@ def mmd_bounds(
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
     at_most: bool = False,
+    sample_weight: None = None,
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
@@ -122,14 +128,17 @@ def mmd_bounds(
         (``n_moved=``, ``share_of_y=``, two-way).
     method : str or method object, default="sharp"
         ``"sharp"`` (the best labelling found and a proof of how far the extreme can lie beyond it),
-        ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"exhaustive"`` (every
-        labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
+        ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"qno"`` and ``"s-qno"``
+        (free points in place of rows, at once or in steps: neither attained nor proved), ``"sm"`` (greedy, by
+        witness and log-determinant), ``"bootstrap"`` (quantiles of resampled values: bounds nothing),
+        ``"exhaustive"`` (every labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
         ``StepwiseDominance(n_steps=50)``.
     at_most : bool, default=False
         Whether any smaller number of rows may be misfiled too; else exactly m are.
     rng : int or Generator, optional
-        Seed of the starts of ``"sharp"``; without it one is drawn, and the result records it.
-    kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
+        result records it.
+    kernel, bandwidth, estimator, sample_weight, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
     Returns
@@ -163,6 +172,7 @@ def mmd_bounds(
     search = as_method(method)
     at_most = check_flag(at_most, "at_most")
     check_progress(progress)
+    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
     problem = pose(
         X,

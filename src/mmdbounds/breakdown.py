@@ -9,16 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_progress, check_seed, check_share, is_number
+from mmdbounds.checks import (
+    check_count,
+    check_no_weights,
+    check_progress,
+    check_seed,
+    check_share,
+    is_number,
+)
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.curve import SweepPoint, SweepResult
+from mmdbounds.inference.neighbours import Ends, along
 from mmdbounds.inference.robust import provenance
 from mmdbounds.inference.sentences import sweep_conditions
+from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
+from mmdbounds.search.found import Found
 from mmdbounds.search.sharp import sharp_sides
 
 GRID = 21
@@ -40,6 +50,8 @@ def sweep(
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
+    unit: tuple[Units, Units] | None = None,
+    sample_weight: None = None,
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
@@ -56,12 +68,13 @@ def sweep(
     X, Y, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
-        The shares of the curve; by default evenly from 0 to 0.5, at whole rows.
+        The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
+        both ways there is `robust_test`.
     level : float, default=0.05
         Level of the test.
     value : float, default=0
         A second breakdown is where the lower bound of the squared MMD reaches this value.
-    n_permutations, rng
+    n_permutations, unit, sample_weight, rng
         As in `robust_test`.
 
     Returns
@@ -88,7 +101,9 @@ def sweep(
     n_permutations = check_count(n_permutations, "n_permutations", least=1)
     level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
     check_progress(progress)
+    check_no_weights(sample_weight)
     shares = _checked_shares(epsilons)
+    X, Y, units_note = by_units(X, Y, unit, kernel, seed)
     problem = pose(
         X,
         Y,
@@ -103,7 +118,7 @@ def sweep(
     with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, seed, meter)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
-        points = tuple(scan.point(counts) for counts in grid)
+        points = scan.points(grid)
     return SweepResult(
         **where,
         points=points,
@@ -115,7 +130,8 @@ def sweep(
         n_samples_Y=problem.q,
         name_x=problem.X.name,
         name_y=problem.Y.name,
-        conditions=sweep_conditions(),
+        conditions=sweep_conditions(of_units=bool(units_note)),
+        units_note=units_note,
         provenance=provenance("sweep", problem, scan.worst, meter, seed, time.perf_counter() - started),
     )
 
@@ -182,9 +198,18 @@ class Scan:
                 return found
         return None
 
-    def point(self, counts: Counts) -> SweepPoint:
-        """Return the bounds and the p-values at one point of the curve."""
+    def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
+        """Return the curve."""
+        ends = along([self._ends(counts) for counts in grid])
+        return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
+
+    def _ends(self, counts: Counts) -> Ends:
+        """Return the smallest and the largest squared MMD found for one count, and what is proved."""
         lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
+        return self.worst.improved(self.outcome(counts), lower).found, upper
+
+    def _point(self, counts: Counts, lower: Found, upper: Found) -> SweepPoint:
+        """Return the bounds and the p-values at one point of the curve."""
         outcome = self.worst.improved(self.outcome(counts), lower)
         proved = upper.certified
         return SweepPoint(
@@ -196,6 +221,7 @@ class Scan:
             upper_certified=proved,
             pvalue=outcome.pvalue,
             best_case=None if proved is None else self.worst.pvalue(proved, counts),
+            null_quantile=self.worst.null_quantile(counts),
         )
 
 
@@ -238,6 +264,10 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
     """Return the shares of the curve, `None` where none are named."""
     if epsilons is None:
         return None
+    given = epsilons if isinstance(epsilons, list | tuple) else [epsilons]
+    if any(isinstance(share, Contamination) for share in given):
+        msg = "`epsilons` must be shares of one-way misfiling; got a Contamination. Use `robust_test` for it."
+        raise MmdBoundsError(msg)
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
         msg = f"`epsilons` must be a list of shares; got {epsilons!r}."
         raise MmdBoundsError(msg)

@@ -39,6 +39,24 @@ def check_share(value: Any, name: str) -> float:
     return share
 
 
+def check_chance(value: Any, name: str) -> float:
+    """Return `value` as a probability strictly between 0 and 1."""
+    if not is_number(value) or not 0 < value < 1:
+        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value < 100 else ""
+        msg = f"`{name}` must be a number between 0 and 1; got {value!r}.{hint}"
+        raise MmdBoundsError(msg)
+    return float(value)
+
+
+def check_rate(value: Any, name: str) -> float:
+    """Return `value` as a rate in (0, 1]."""
+    if not is_number(value) or not 0 < value <= 1:
+        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
+        msg = f"`{name}` must be a number in (0, 1]; got {value!r}.{hint}"
+        raise MmdBoundsError(msg)
+    return float(value)
+
+
 def check_count(value: Any, name: str, *, least: int = 0) -> int:
     """Return `value` as a whole number from `least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < least:
@@ -79,6 +97,21 @@ def check_progress(value: Any) -> None:
     """Refuse anything but True, False and None."""
     if value is not None:
         check_flag(value, "progress")
+
+
+def check_no_weights(value: Any) -> None:
+    """Refuse weights of rows, which other packages take under this name.
+
+    They travel with the rows: the sizes of the groups, constants of every bound here, would hang on which
+    rows are misfiled, and labellings would no longer be alike, as a permutation test needs them to be.
+    """
+    if value is not None:
+        msg = (
+            f"`sample_weight` must be None; got {type(value).__name__}. With weights, the sizes of the "
+            "groups hang on which rows are misfiled, so neither bounds nor permutations hold. Instead keep "
+            "each row with probability weight / largest weight."
+        )
+        raise MmdBoundsError(msg)
 
 
 def check_memory(value: Any) -> float:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Self
 
-from mmdbounds.checks import check_count, check_share, is_number
+from mmdbounds.checks import check_count, check_rate, check_share
 from mmdbounds.errors import MmdBoundsError
 
 SLACK = 1e-9
@@ -141,7 +141,7 @@ class Contamination:
         >>> Contamination.from_sensitivity(0.9, specificity=0.98)
         Contamination(x_in_y=0.1, y_in_x=0.02, n_moved=None, n_moved_of_x=0, share_of_y=None)
         """
-        rates = [_checked_rate(sensitivity, "sensitivity"), _checked_rate(specificity, "specificity")]
+        rates = [check_rate(sensitivity, "sensitivity"), check_rate(specificity, "specificity")]
         # In decimals: 1 - 0.9 is meant as 0.1, not as 0.09999999999999998.
         missed = [float(1 - Fraction(repr(rate))) for rate in rates]
         if sum(missed) >= 1:
@@ -272,15 +272,6 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
             f"the {kind} estimator needs at least {fewest}."
         )
         raise MmdBoundsError(msg)
-
-
-def _checked_rate(value: float, name: str) -> float:
-    """Return `value` as a rate in (0, 1]."""
-    if not is_number(value) or not 0 < value <= 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
-        msg = f"`{name}` must be a number in (0, 1]; got {value!r}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
 
 
 def _checked_pair(pair: tuple[float, ...]) -> tuple[float, float]:

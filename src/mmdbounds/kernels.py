@@ -61,6 +61,16 @@ class Kernel:
         """Return what else there is to know to make the kernel again, as plain data."""
         return {}
 
+    @property
+    def has_slope(self) -> bool:
+        """Whether there is a `slope`, which searches over free points need."""
+        return type(self).slope is not Kernel.slope
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the pair number at `t`; a kernel without one says so."""
+        msg = f"the {self.name} kernel has no slope. Use one of {', '.join(map(repr, SLOPED_NAMES))}."
+        raise MmdBoundsError(msg)
+
 
 class PairKernel(Kernel, ABC):
     """A kernel that is a formula on one number per pair."""
@@ -108,6 +118,11 @@ class RBF(_WithBandwidth):
         """Return k for squared distances `t`."""
         return np.asarray(np.exp(t * (-0.5 / self.bandwidth**2)))
 
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance."""
+        rate = -0.5 / self.bandwidth**2
+        return np.asarray(rate * np.exp(t * rate))
+
 
 @dataclass(frozen=True)
 class InverseMultiquadric(_WithBandwidth):
@@ -119,6 +134,11 @@ class InverseMultiquadric(_WithBandwidth):
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""
         return np.asarray(1.0 / np.sqrt(1.0 + t * self.bandwidth**-2))
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance."""
+        rate = self.bandwidth**-2
+        return np.asarray(-0.5 * rate * (1.0 + t * rate) ** -1.5)
 
 
 @dataclass(frozen=True)
@@ -136,6 +156,11 @@ class Matern32(_WithBandwidth):
         s = np.sqrt(t * (3.0 * self.bandwidth**-2))
         return np.asarray((1.0 + s) * np.exp(-s))
 
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance; there is one at 0 too."""
+        rate = 3.0 * self.bandwidth**-2
+        return np.asarray(-0.5 * rate * np.exp(-np.sqrt(t * rate)))
+
 
 @dataclass(frozen=True)
 class Matern52(_WithBandwidth):
@@ -152,6 +177,12 @@ class Matern52(_WithBandwidth):
         s2 = t * (5.0 * self.bandwidth**-2)
         s = np.sqrt(s2)
         return np.asarray((1.0 + s + s2 / 3.0) * np.exp(-s))
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance."""
+        rate = 5.0 * self.bandwidth**-2
+        s = np.sqrt(t * rate)
+        return np.asarray((-rate / 6.0) * (1.0 + s) * np.exp(-s))
 
 
 @dataclass(frozen=True)
@@ -185,6 +216,10 @@ class Linear(PairKernel):
     def value(self, t: Floats) -> Floats:
         """Return k for inner products `t`."""
         return t
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the inner product."""
+        return np.ones_like(t)
 
 
 @dataclass(frozen=True)
@@ -224,6 +259,10 @@ class Polynomial(PairKernel):
     def value(self, t: Floats) -> Floats:
         """Return k for inner products `t` of rows that were multiplied by the root of `gamma`."""
         return (t + self.coef0) ** self.degree
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the inner product of the multiplied rows."""
+        return np.asarray(self.degree * (t + self.coef0) ** (self.degree - 1))
 
 
 @dataclass(frozen=True)
@@ -281,6 +320,12 @@ WITHOUT_BANDWIDTH: dict[str, type[Kernel]] = {
     cls.name: cls for cls in (Polynomial, Linear, Cosine, Precomputed)
 }
 KERNEL_NAMES = (*WITH_BANDWIDTH, *WITHOUT_BANDWIDTH)
+SLOPED_NAMES = tuple(
+    name
+    for name, cls in {**WITH_BANDWIDTH, **WITHOUT_BANDWIDTH}.items()
+    if cls.slope is not Kernel.slope  # they say themselves whether they have one
+)
+"""Kernels that have a slope."""
 
 
 def check_kernel_name(name: str) -> str:

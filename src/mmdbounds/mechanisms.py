@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_count, check_rng, check_share
+from mmdbounds.checks import check_count, check_progress, check_rng, check_share
 from mmdbounds.contamination import SLACK, Contamination
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel, Precomputed
@@ -97,7 +97,9 @@ def simulate(
     mechanism: MechanismLike = "nonrandom",
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
+    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
 ) -> Simulated:
     """File some rows of the true X under Y.
 
@@ -114,7 +116,7 @@ def simulate(
         typical of X, with the largest witness: their mean kernel value to the rows of X less that
         to the rows of Y. ``"random"``: m rows at random. A function
         ``f(X_clean, Y_clean, n_moved, rng)`` returns m different rows of `X_clean`, as positions.
-    kernel, bandwidth
+    kernel, bandwidth, working_memory, progress
         As in `mmd2`, but for ``"precomputed"``.
     rng : int, numpy.random.Generator or None
         Seed or generator; `None` draws a seed, which the result tells.
@@ -138,6 +140,8 @@ def simulate(
     True
     """
     generator, seed = check_rng(rng)
+    check_mechanism(mechanism)
+    check_progress(progress)
     problem = pose(
         as_group(X_clean, "X_clean"),
         as_group(Y_clean, "Y_clean"),
@@ -146,13 +150,12 @@ def simulate(
         estimator="biased",  # the witness is a difference of plain means
         backend="auto",
         dtype="float64",
-        working_memory=1024,
+        working_memory=working_memory,
     )
-    if isinstance(problem.kernel, Precomputed):
-        msg = "`kernel` must be computed from the rows, which change places here; got 'precomputed'."
-        raise MmdBoundsError(msg)
+    check_from_rows(problem.kernel)
     n = problem.p
-    moving = _choose(mechanism, problem, _count(epsilon, n_moved, n), generator)
+    count = misfiled_count(epsilon, n_moved, n)
+    moving = _choose(mechanism, problem, count, generator, progress)
     # Shuffled, so that the place of a row in Y says nothing about where it came from.
     under_y = generator.permutation(np.concatenate([moving, np.arange(n, n + problem.q)]))
     rows_of_y = np.flatnonzero(under_y < n)
@@ -164,12 +167,34 @@ def simulate(
         n_x=n,
         n_y=problem.q,
         kernel=problem.kernel,
-        mechanism=mechanism if isinstance(mechanism, str) else getattr(mechanism, "__name__", "function"),
+        mechanism=mechanism_name(mechanism),
         seed=seed,
     )
 
 
-def _count(epsilon: float | None, n_moved: int | None, n: int) -> int:
+def check_mechanism(mechanism: MechanismLike) -> None:
+    """Refuse what is neither the name of a mechanism nor a function."""
+    if callable(mechanism) or (isinstance(mechanism, str) and mechanism in MECHANISMS):
+        return
+    hint = did_you_mean(mechanism, MECHANISMS) if isinstance(mechanism, str) else ""
+    known = ", ".join(map(repr, MECHANISMS))
+    msg = f"`mechanism` must be one of {known} or a function; got {mechanism!r}.{hint}"
+    raise MmdBoundsError(msg)
+
+
+def check_from_rows(kernel: Kernel) -> None:
+    """Refuse a matrix of kernel values, which says nothing about rows in other places."""
+    if isinstance(kernel, Precomputed):
+        msg = "`kernel` must be computed from the rows, which change places here; got 'precomputed'."
+        raise MmdBoundsError(msg)
+
+
+def mechanism_name(mechanism: MechanismLike) -> str:
+    """Return the name of a mechanism, or of the function that is one."""
+    return mechanism if isinstance(mechanism, str) else getattr(mechanism, "__name__", "function")
+
+
+def misfiled_count(epsilon: float | None, n_moved: int | None, n: int) -> int:
     """Return how many of the `n` rows of X are to be misfiled."""
     if (epsilon is None) == (n_moved is None):
         came = "none" if epsilon is None else "both"
@@ -188,24 +213,21 @@ def _count(epsilon: float | None, n_moved: int | None, n: int) -> int:
     return m
 
 
-def _choose(mechanism: MechanismLike, problem: Problem, m: int, rng: np.random.Generator) -> Indices:
+def _choose(
+    mechanism: MechanismLike, problem: Problem, m: int, rng: np.random.Generator, progress: bool | None
+) -> Indices:
     """Return the rows of X that are to be misfiled."""
-    if not isinstance(mechanism, str) and callable(mechanism):
+    if not isinstance(mechanism, str):
         chosen = mechanism(problem.X.values, problem.Y.values, m, rng)
         return _checked_rows(chosen, m, problem.p)
-    if mechanism not in MECHANISMS:
-        hint = did_you_mean(mechanism, MECHANISMS) if isinstance(mechanism, str) else ""
-        known = ", ".join(map(repr, MECHANISMS))
-        msg = f"`mechanism` must be one of {known} or a function; got {mechanism!r}.{hint}"
-        raise MmdBoundsError(msg)
     everyone = np.arange(problem.p)
-    pool = everyone if mechanism == "random" else _most_typical(problem, min(2 * m, problem.p))
+    pool = everyone if mechanism == "random" else _most_typical(problem, min(2 * m, problem.p), progress)
     return np.asarray(rng.choice(pool, m, replace=False))
 
 
-def _most_typical(problem: Problem, count: int) -> Indices:
+def _most_typical(problem: Problem, count: int, progress: bool | None) -> Indices:
     """Return the `count` rows of X with the largest witness, ties by the lowest row."""
-    with Meter(problem.n_pairs, show=None) as meter:
+    with Meter(problem.n_pairs, show=progress) as meter:
         totals = problem.one_pass(meter)
     p, q = problem.p, problem.q
     witness = totals.to_x[:p] / p - totals.to_y[:p] / q

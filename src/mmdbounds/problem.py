@@ -21,7 +21,7 @@ from mmdbounds.tables import Group, as_group
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
 DType = Literal["float64", "float32"]
-BACKENDS = ("auto", "numpy")
+BACKENDS = ("auto", "numpy", "torch")
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +43,7 @@ class Problem:
     pooled: Float64s
     kernel: Kernel
     estimator: Estimator
+    backend: str
     dtype: DType
     working_memory: float
 
@@ -64,7 +65,12 @@ class Problem:
     def one_pass(self, meter: Meter) -> GroupSums:
         """Make the one pass over the pairs."""
         sums = make_sums(
-            self.pooled, self.kernel, dtype=self.dtype, working_memory=self.working_memory, meter=meter
+            self.pooled,
+            self.kernel,
+            backend=self.backend,
+            dtype=self.dtype,
+            working_memory=self.working_memory,
+            meter=meter,
         )
         return group_sums(sums, self.p, self.q)
 
@@ -89,4 +95,4 @@ def pose(
     check_same_columns(group_x.values.shape[1], group_y.values.shape[1])
     pooled = np.concatenate([group_x.values, group_y.values])
     resolved = resolve_kernel(kernel, bandwidth, pooled)
-    return Problem(group_x, group_y, pooled, resolved, estimator, dtype, memory)
+    return Problem(group_x, group_y, pooled, resolved, estimator, backend, dtype, memory)

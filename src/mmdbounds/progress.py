@@ -131,6 +131,18 @@ class Meter:
         self.close()
 
 
+class TrialMeter(Meter):
+    """The same for trials, which are few and of any length: `add` counts them one by one."""
+
+    def line(self, seconds: float) -> str:
+        """Return the line shown after so many seconds."""
+        done, total = self.n_pairs, self.total
+        share = done / max(total, 1)
+        left = seconds * (total - done) / max(done, 1)
+        when = f"{_duration(left)} left" if done < total else "almost done"
+        return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {done:,} of {total:,} trials  {when}"
+
+
 def _duration(seconds: float) -> str:
     """Return a duration as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)

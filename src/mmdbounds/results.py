@@ -16,11 +16,18 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.ranked import ranked, row_columns
 from mmdbounds.saved import from_fields, hold_rows, plain, require_schema, saved_fields
 
 Side = Literal["lower", "upper"]
 Estimator = Literal["unbiased", "biased"]
+
+KINDS = ("labelling", "resized labelling", "free points", "resampling")
+"""What the value of a bound is the value of."""
+
+WITHOUT_ROWS = ("free points", "resampling")
+"""Kinds whose value no set of rows reaches."""
 
 SCHEMA = 2
 """Number of the layout of `to_dict`; raised whenever a reader would have to change."""
@@ -82,7 +89,8 @@ class Bound:
     side
         ``"lower"`` or ``"upper"``.
     value
-        The squared MMD reached by the rows below (attained), for ``kind="labelling"``.
+        The squared MMD reached by the rows below (attained), for ``kind="labelling"``. For other kinds
+        it is neither attained with the stated counts nor proved.
     certified
         A number proved to lie beyond every labelling, or `None` where nothing was proved.
     fractional
@@ -106,6 +114,9 @@ class Bound:
         ``"labelling"``: the value of one labelling with the stated counts.
         ``"resized labelling"``: the value of a labelling that moves another number of
         rows than stated (``schedule="paper"``), which bounds nothing.
+        ``"free points"``: the value with points that may stand anywhere instead of rows.
+        ``"resampling"``: a quantile of values of the groups drawn anew, which says nothing about misfiling.
+        The last two have no `rows`.
     status
         In words how the search ended.
     """
@@ -128,9 +139,20 @@ class Bound:
     def __post_init__(self) -> None:
         names = ("rows", "ids", "file_rows", "effects")
         hold_rows(self, (*names, *(f"{name}_of_x" for name in names)))
+        if self.kind not in KINDS:
+            msg = f"`kind` must be one of {', '.join(map(repr, KINDS))}; got {self.kind!r}."
+            raise DataError(msg)
+        if not self.has_rows and (n_rows := self.n_moved + self.n_moved_of_x):
+            msg = f"`rows` must be empty for kind={self.kind!r}, which no rows reach; got {n_rows}."
+            raise DataError(msg)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return from_fields(self)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows reach `value`; not so for free points and resamples."""
+        return self.kind not in WITHOUT_ROWS
 
     @property
     def n_moved(self) -> int:
@@ -218,14 +240,20 @@ class BoundsResult:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Both sides certified if both are proved, else both attained: never one of each."""
+        """Both sides certified if both are proved, else both as found: never one of each, never reordered."""
         if self.lower.certified is not None and self.upper.certified is not None:
             return self.lower.certified, self.upper.certified
         return self.lower.value, self.upper.value
 
     @property
+    def is_crossed(self) -> bool:
+        """Whether the lower end of `interval` is above the upper one, by more than rounding."""
+        low, high = self.interval
+        return low - high > 1e-12 * max(abs(low), abs(high), abs(self.observed))
+
+    @property
     def width(self) -> float:
-        """Attained width, ``upper.value - lower.value``."""
+        """Attained width, ``upper.value - lower.value``; negative where the values cross."""
         return self.upper.value - self.lower.value
 
     def summary(self) -> str:
@@ -245,8 +273,15 @@ class BoundsResult:
             data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
             row), ``lower_change`` and ``upper_change`` (`Bound.effects`). In the order of the
             larger change of the two, ties by row; rows of X, in two-way misfiling, after equal ones of Y.
+            Refused where neither side has rows (free points, resampling).
         """
         both = (self.lower, self.upper)
+        if not any(b.has_rows for b in both):
+            msg = (
+                f"there is no table of rows: no rows reach the values of method {self.provenance.method!r} "
+                f"({self.lower.kind}). Use method='sharp'."
+            )
+            raise MmdBoundsError(msg)
         of_y: dict[str, Any] = {b.side: (b.rows, b.effects) for b in both}
         tables = [row_columns(self.name_y, self.n_samples_Y, self.ids_of_y, self.file_rows_of_y, of_y)]
         if self.n_moved_of_x:
@@ -275,13 +310,16 @@ class BoundsResult:
     def __repr__(self) -> str:
         low, high = self.interval
         proof = "certified" if self.is_certified else "attained"
+        if others := [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]:
+            proof = f"by {others[0]}, neither attained nor proved"
+        crossed = ", crossed" if self.is_crossed else ""
         how = "at most" if self.at_most else "exactly"
         count = f"{how} {self.n_moved}"
         if self.n_moved_range is not None and not self.at_most:
             count = "{} to {}".format(*self.n_moved_range)
         other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
         return (
-            f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}, observed {self.observed:.6g}, "
+            f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}{crossed}, observed {self.observed:.6g}, "
             f"{count} of {self.n_samples_Y} rows of Y{other} misfiled, method {self.provenance.method!r})"
         )
 

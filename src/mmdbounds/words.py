@@ -26,6 +26,17 @@ MISSED = 1e-3
 ROUNDING = 1e-9
 """Values that differ by less, relative to the largest of them, differ by rounding only."""
 
+CROSSED = "The two sides cross: the lower value is above the upper one, so nothing lies between them."
+"""They stay as they were found: in the wrong order they say that the search failed."""
+
+UNPROVED = {
+    "labelling": "nothing proved",
+    "resized labelling": "",
+    "free points": "neither attained nor proved",
+    "resampling": "neither attained nor proved",
+}
+"""What is said of a value without a proof, by its kind."""
+
 EXTREME, FURTHER = {"lower": "smallest", "upper": "largest"}, {"lower": "less", "upper": "more"}
 
 
@@ -53,21 +64,42 @@ def _how(result: BoundsResult) -> str:
 
 def finding(result: BoundsResult) -> str:
     """Say what follows, and its converse."""
-    if not (result.n_moved or result.n_moved_of_x):
+    kinds = {result.lower.kind, result.upper.kind}
+    if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
         return f"Nothing is misfiled, so the squared MMD is {number(result.observed)}."
-    sides = (result.lower, result.upper)
-    if any(b.kind == "resized labelling" for b in sides):
+    if kinds != {"labelling"}:
+        return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
+    if result.is_crossed:
+        return f"{CROSSED} Labellings reach both; method='sharp' searches further."
+    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
+    return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
+
+
+def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
+    """Say what the values are, if they are not those of labellings with the stated counts."""
+    if "resized labelling" in kinds:
         return (
             "These are the paper's printed quantile steps: they move another number of rows than were "
             "misfiled, so the values below bound nothing."
         )
-    if result.lower.value > result.upper.value and not result.is_certified:
+    filed = f"as filed the squared MMD is {number(result.observed)}."
+    if "resampling" in kinds:
         return (
-            "The two sides cross: the smallest value found is above the largest. The search found no "
-            "interval; give it more steps."
+            "The values below are quantiles of resampled values, neither attained nor proved: they say how "
+            f"much the value as filed varies, and nothing about misfiling; {filed}"
         )
-    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
-    return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
+    return (
+        f"The values below have {_how_many(result)} free point{'' if result.n_moved == 1 else 's'} "
+        f"instead of rows: neither attained nor proved, they bound nothing; {filed}"
+    )
+
+
+def _how_many(result: BoundsResult) -> str:
+    """Return the number of rows of Y assumed to be misfiled: 10, up to 10, 5 to 10."""
+    if result.at_most:
+        return f"up to {result.n_moved:,}"
+    fewest = "" if result.n_moved_range is None else f"{result.n_moved_range[0]:,} to "
+    return f"{fewest}{result.n_moved:,}"
 
 
 def _statement(result: BoundsResult) -> str:
@@ -159,8 +191,8 @@ def _value_line(bound: Bound, result: BoundsResult) -> str:
     """Return the value of one side: proved and reached, proved and not quite reached, or only found."""
     extreme, further = EXTREME[bound.side], FURTHER[bound.side]
     if bound.certified is None:
-        text = "  " + _joined(bound.status, "nothing proved" if bound.kind == "labelling" else "")
-        return _cells(f"{extreme} found", number(bound.value), text)
+        word = f"{bound.side} quantile" if bound.kind == "resampling" else f"{extreme} found"
+        return _cells(word, number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind]))
     equal = _equality(bound, result)
     if equal is not None:
         text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
@@ -190,6 +222,8 @@ def _fractional_lines(bound: Bound) -> list[str]:
 
 def top_rows(result: BoundsResult) -> str:
     """Name the rows that matter most, where the labellings are such that no exchange improves them much."""
+    if not (result.lower.has_rows or result.upper.has_rows):
+        return ""
     table = result.row_table()
     change = np.fmax(np.abs(table["lower_change"]), np.abs(table["upper_change"]))
     known = int(np.count_nonzero(~np.isnan(change)))
@@ -232,7 +266,7 @@ def _options_used(made: Provenance) -> dict[str, Any]:
 def bounds_summary(result: BoundsResult) -> str:
     """Return a `BoundsResult` in plain words."""
     lines = [wrapped(assumption(result)), wrapped(finding(result)), ""]
-    moved = bool(result.n_moved or result.n_moved_of_x)
+    moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
     lines += side_lines(result.lower, result) if moved else []
     lines.append("  " + _cells("as filed", number(result.observed), ""))
     lines += side_lines(result.upper, result) if moved else []

@@ -155,7 +155,8 @@ def test_help_states_the_defaults_of_sharp(capsys: pytest.CaptureFixture[str]):
     text = " ".join(capsys.readouterr().out.split())
     assert f"Starts of sharp on each side; by default {Sharp().n_starts}." in text
     assert f"may be off; by default {Sharp().gap}." in text
-    assert "'sharp', 's-sd', 'sd' or 'exhaustive'. [default: sharp]" in text
+    known = "'sharp', 's-sd', 'sd', 's-qno', 'qno', 'sm', 'bootstrap' or 'exhaustive'"
+    assert f"{known}. [default: sharp]" in text
 
 
 def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):

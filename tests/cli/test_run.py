@@ -14,7 +14,7 @@ from mmdbounds import __version__
 from mmdbounds.cli import main as cli
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
-COMMANDS = ("bounds", "test", "sweep", "demo", "backends")
+COMMANDS = ("bounds", "test", "sweep", "evaluate", "reproduce", "demo", "backends")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):

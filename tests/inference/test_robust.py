@@ -130,6 +130,8 @@ def test_beta_is_added():
     assert (plain.beta, more.beta) == (0.0, 0.02)
     assert "(but for a probability of 0.02, which is part of the p-value)" in words(more)
     assert "and beta = 0.02 added" in words(more)
+    assert "and epsilon was not tuned on them, or beta covers what that does;" in words(more)
+    assert "and epsilon was not tuned on them;" in words(plain)
     assert "beta" not in words(plain)
 
 

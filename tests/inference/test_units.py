@@ -1,14 +1,16 @@
 """One row a unit: exactly one, uniformly, whatever the filing and the order; and what is refused."""
 
 import collections
+import json
 import re
 
 import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.errors import DataError
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.inference.units import one_row_each
+from mmdbounds.kernels import Precomputed
 from mmdbounds.tables import as_group
 
 N_DRAWS = 3000
@@ -180,3 +182,81 @@ def test_rows_of_one_unit_make_an_ordinary_test_reject_too_often_and_one_row_eac
             rejected[place] += mb.robust_test(X, Y, 0.0, n_permutations=39, rng=trial).pvalue <= 0.05
     assert rejected[0] > n_trials / 3
     assert rejected[1] <= 8  # binomial(60, 0.05): 9 or more in one of 400
+
+
+TESTS = {
+    "robust_test": (mb.robust_test, {"epsilon": 0.2}),
+    "aggregated_test": (mb.aggregated_test, {"epsilon": 0.2, "bandwidths": [1.0, 2.0]}),
+    "sweep": (mb.sweep, {"epsilons": [0, 0.2]}),
+}
+
+
+def same_but_for_time(result):
+    plain = result.to_dict()
+    plain["provenance"]["seconds"] = 0.0
+    return plain
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_a_test_of_units_is_the_test_of_one_row_each(name):
+    function, options = TESTS[name]
+    X, Y, units_x, units_y = made(3, n_units=24)
+    result = function(X, Y, unit=(units_x, units_y), n_permutations=39, rng=5, **options)
+    drawn = one_row_each(X, Y, units_x, units_y, rng=5)
+    by_hand = function(drawn.X, drawn.Y, n_permutations=39, rng=5, **options)
+    both = same_but_for_time(result), same_but_for_time(by_hand)
+    assert [plain.pop("units_note") for plain in both] == [
+        f"{drawn.note()} Rows stand for units here: epsilon and all counts are of units.",
+        "",
+    ]
+    of_units, of_rows = (plain.pop("conditions") for plain in both)
+    assert both[0] == both[1]
+    assert [a == b for a, b in zip(of_units, of_rows, strict=True)] == [True, False, True, True]
+    assert of_units[1].startswith("if the groups do not differ, their units are exchangeable: no pairs or")
+    assert (result.n_samples_X, result.n_samples_Y) == (12, 12)
+    assert result.provenance.data["units"]["one row each of"] == 24
+    words = " ".join(result.summary().split())
+    assert f"{drawn.note()} Rows stand for units here" in words
+    assert "their units are exchangeable" in words
+    assert "units" not in by_hand.summary()
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_note_is_saved(name):
+    function, options = TESTS[name]
+    X, Y, units_x, units_y = made()
+    result = function(X, Y, unit=(units_x, units_y), n_permutations=19, rng=0, **options)
+    saved = json.loads(result.to_json())
+    back = type(result).from_dict(saved)
+    assert back.units_note == result.units_note != ""
+    assert back.summary() == result.summary()
+    del saved["units_note"]  # saved before there was one
+    assert type(result).from_dict(saved).units_note == ""
+
+
+@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ("ab", r"^`unit` must be a pair: the units of the rows of `X`, and those of `Y`; got str\.$"),
+        ((list("aab"),), r"^`unit` must be a pair: .*; got tuple of length 1\.$"),
+        (np.zeros((2, 3)), r"^`unit` must be a pair: .*; got ndarray\.$"),
+        ((list("aa"), list("cd")), r"^`unit\[0\]` must name the unit of each of the 3 rows of `X`; got 2\.$"),
+        ((list("aab"), ["c", None]), r"^`unit\[1\]` must name .* of `Y`; got none for row 1\. A row on its"),
+        ((list("aab"), list("ca")), r"got rows under both X and Y for a\. Decide on one group for each"),
+    ],
+)
+def test_what_is_no_unit_of_each_row_is_refused(name, unit, message):
+    function, options = TESTS[name]
+    with pytest.raises(MmdBoundsError, match=message):
+        function(X3, Y2, unit=unit, n_permutations=9, rng=0, **options)
+
+
+@pytest.mark.parametrize("name", ["robust_test", "sweep"])
+@pytest.mark.parametrize("kernel", ["precomputed", Precomputed()])
+def test_a_matrix_has_no_rows_to_draw_from(name, kernel):
+    function, options = TESTS[name]
+    K = np.eye(5)
+    message = r"^`unit` must go with rows to draw from; got kernel='precomputed'\. Keep one row and one"
+    with pytest.raises(MmdBoundsError, match=message):
+        function(K[:3], K[3:], unit=(list("aab"), list("cd")), kernel=kernel, rng=0, **options)

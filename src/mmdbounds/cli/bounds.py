@@ -37,7 +37,9 @@ def bounds_command(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
-    method: Annotated[str, option("'sharp', 's-sd', 'sd' or 'exhaustive'.", "NAME")] = "sharp",
+    method: Annotated[
+        str, option("'sharp', 's-sd', 'sd', 's-qno', 'qno', 'sm', 'bootstrap' or 'exhaustive'.", "NAME")
+    ] = "sharp",
     n_starts: Annotated[int | None, option("Starts of sharp on each side; by default 16.", "STARTS")] = None,
     certify: Annotated[
         str, option("Proofs of sharp: 'auto' (as seconds allow), 'yes' (more) or 'no'.", "WHEN")

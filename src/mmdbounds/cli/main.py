@@ -17,6 +17,8 @@ from mmdbounds._version import __version__
 from mmdbounds.cli.backends import backends_command
 from mmdbounds.cli.bounds import bounds_command
 from mmdbounds.cli.demo import demo_command
+from mmdbounds.cli.evaluate import evaluate_command
+from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.cli.robust import robust_command
 from mmdbounds.cli.sweep import sweep_command
 from mmdbounds.errors import MmdBoundsError
@@ -39,6 +41,8 @@ app.command("test", short_help="Test whether two groups differ, although rows ma
     robust_command
 )
 app.command("sweep", short_help="How much misfiling it takes to explain a difference away.")(sweep_command)
+app.command("evaluate", short_help="How often each method misses the truth, by simulation.")(evaluate_command)
+app.command("reproduce", short_help="A table or figure of the paper, run again.")(reproduce_command)
 app.command("demo", short_help="A short story on real data.")(demo_command)
 app.command("backends", short_help="Where pairs can be computed here, and how fast.")(backends_command)
 

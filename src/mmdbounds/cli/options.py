@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -32,6 +33,10 @@ By = Annotated[str, option("Column that says in which group a row is filed.", "C
 Hidden = Annotated[str, option("The group whose rows may be hidden (X).", "A")]
 Among = Annotated[str, option("The group among whose rows they hide (Y).", "B")]
 Id = Annotated[str | None, option("Column with the names of the rows; never a feature.", "COL", "--id")]
+Unit = Annotated[
+    str | None,
+    option("Column with the unit (patient, household) of each row: one row a unit is drawn.", "COL"),
+]
 Columns = Annotated[list[str] | None, option("Compare only this column; repeat for more.", "COL")]
 Exclude = Annotated[list[str] | None, option("Leave this column out; repeat for more.", "COL")]
 Scale = Annotated[str, option("'standard' (pooled mean and deviation) or 'none'.", "NAME")]
@@ -116,6 +121,56 @@ def read_groups(
     which: Any = {"id": id_, "columns": columns or None, "exclude": exclude or None, "scale": scale}
     with held_stderr():
         return groups(file, group, hidden=hidden, among=among, **which)
+
+
+def read_units(file: str, unit: str | None, taken: list[str]) -> list[str] | None:
+    """Return the unit of every row of a table, `None` if no column was named.
+
+    `taken` are the columns that hold something else.
+    """
+    from mmdbounds.cli.quiet import held_stderr
+    from mmdbounds.tables.files import load_file
+    from mmdbounds.tables.matching import as_text
+    from mmdbounds.tables.phrases import listed, nearest, shown
+
+    if unit is None:
+        return None
+    if unit in taken:
+        msg = f"`--unit` must be neither the group column nor a feature; got {shown(unit)}."
+        raise MmdBoundsError(msg)
+    with held_stderr():
+        frame = load_file(file, text=[unit]).frame
+    if unit not in frame.columns:
+        there = listed([shown(name) for name in frame.columns], 10)
+        near = nearest(unit, frame.columns)
+        msg = f"there is no column {shown(unit)}, asked for with `--unit`.{near} The columns are {there}."
+        raise MmdBoundsError(msg)
+    return [as_text(cell) for cell in frame.get_column(unit).to_list()]
+
+
+def units_of(units: list[str] | None, X: Group, Y: Group) -> tuple[list[str], list[str]] | None:
+    """Return the units of the rows of each group, from those of the whole table."""
+    if units is None or X.file_rows is None or Y.file_rows is None:
+        return None
+    for row in sorted([*X.file_rows.tolist(), *Y.file_rows.tolist()]):
+        if not units[row - 1]:
+            msg = f"`--unit` must name the unit of each row; got none in row {row}. Name it, or leave it out."
+            raise MmdBoundsError(msg)
+    return [units[row - 1] for row in X.file_rows], [units[row - 1] for row in Y.file_rows]
+
+
+def note_repeated(X: Group, Y: Group, id_: str | None, unit: str | None) -> None:
+    """Say on standard error that rows share a name, which is what rows of one patient do."""
+    if id_ is None or unit is not None or X.ids is None or Y.ids is None:
+        return
+    names = Counter(name for name in [*X.ids.tolist(), *Y.ids.tolist()] if name)
+    repeated = sum(times for times in names.values() if times > 1)
+    if repeated:
+        typer.echo(
+            f"mmdbounds: note: {repeated:,} rows share their {id_!r} with another one. Rows of one patient "
+            f"are not exchangeable, which the test assumes; if they are such rows, add --unit {id_}.",
+            err=True,
+        )
 
 
 def _kernel(name: str) -> str:

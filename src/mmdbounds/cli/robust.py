@@ -32,6 +32,7 @@ def robust_command(
         float, option("Probability that another number is misfiled; added to the p-value.", "SHARE")
     ] = 0.0,
     id_: options.Id = None,
+    unit: options.Unit = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
@@ -68,8 +69,11 @@ def robust_command(
         dtype=dtype,
         working_memory=working_memory,
     )
-    which = {"id_": id_, "columns": columns, "exclude": exclude, "scale": scale}
+    units = options.read_units(file, unit, [group, *(columns or [])])
+    left_out = exclude if unit is None else [*(exclude or []), unit]
+    which = {"id_": id_, "columns": columns, "exclude": left_out, "scale": scale}
     X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
+    options.note_repeated(X, Y, id_, unit)
     result = robust_test(
         X,
         Y,
@@ -78,6 +82,7 @@ def robust_command(
         at_most=at_most,
         best_case=best_case,
         beta=beta,
+        unit=options.units_of(units, X, Y),
         rng=rng,
         progress=progress,
         **how,

@@ -24,6 +24,7 @@ def sweep_command(
     value: Annotated[float, option("Also say when the lower bound reaches this.", "VALUE")] = 0.0,
     n_permutations: options.NPermutations = 999,
     id_: options.Id = None,
+    unit: options.Unit = None,
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
@@ -56,8 +57,11 @@ def sweep_command(
         dtype=dtype,
         working_memory=working_memory,
     )
-    which = {"id_": id_, "columns": columns, "exclude": exclude, "scale": scale}
+    units = options.read_units(file, unit, [group, *(columns or [])])
+    left_out = exclude if unit is None else [*(exclude or []), unit]
+    which = {"id_": id_, "columns": columns, "exclude": left_out, "scale": scale}
     X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
+    options.note_repeated(X, Y, id_, unit)
     result = sweep(
         X,
         Y,
@@ -65,6 +69,7 @@ def sweep_command(
         level=level,
         value=value,
         n_permutations=n_permutations,
+        unit=options.units_of(units, X, Y),
         rng=rng,
         progress=progress,
         **how,

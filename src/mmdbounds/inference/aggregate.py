@@ -21,7 +21,14 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_flag, check_progress, check_seed, check_share
+from mmdbounds.checks import (
+    check_count,
+    check_flag,
+    check_no_weights,
+    check_progress,
+    check_seed,
+    check_share,
+)
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
@@ -29,6 +36,7 @@ from mmdbounds.inference.outcome import CountTest
 from mmdbounds.inference.robust import checked_counts, provenance
 from mmdbounds.inference.sentences import conditions
 from mmdbounds.inference.several import Member, Several, Together, is_tight
+from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
@@ -51,6 +59,8 @@ def aggregated_test(
     n_permutations: int = 999,
     at_most: bool = True,
     beta: float = 0.0,
+    unit: tuple[Units, Units] | None = None,
+    sample_weight: None = None,
     estimator: Estimator = "unbiased",
     backend: str = "auto",
     dtype: DType = "float64",
@@ -70,7 +80,7 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, at_most, beta, rng
+    n_permutations, at_most, beta, unit, sample_weight, rng
         As in `robust_test`.
 
     Returns
@@ -90,7 +100,9 @@ def aggregated_test(
     n_permutations = check_count(n_permutations, "n_permutations", least=1)
     at_most, beta, seed = check_flag(at_most, "at_most"), check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
+    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
+    X, Y, units_note = by_units(X, Y, unit, None, seed)
     shared = {"estimator": estimator, "backend": backend, "dtype": dtype, "working_memory": working_memory}
     problem = pose(X, Y, kernel=RBF(1.0), bandwidth="median", **shared)  # type: ignore[arg-type]
     chosen = _resolved(kernels, bandwidths, problem.pooled)
@@ -108,6 +120,7 @@ def aggregated_test(
         admissible=admissible,
         beta=beta,
         at_most=at_most,
+        units_note=units_note,
         made=_named(made, chosen, time.perf_counter() - started),
     )
 
@@ -168,6 +181,7 @@ def _result(
     admissible: list[Counts],
     beta: float,
     at_most: bool,
+    units_note: str,
     made: Provenance,
 ) -> AggregatedResult:
     """Return what was found as plain numbers."""
@@ -197,7 +211,8 @@ def _result(
         n_samples_Y=problem.q,
         name_x=problem.X.name,
         name_y=problem.Y.name,
-        conditions=conditions(beta),
+        conditions=conditions(beta, of_units=bool(units_note)),
+        units_note=units_note,
         provenance=made,
     )
 

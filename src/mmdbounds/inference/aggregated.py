@@ -68,7 +68,7 @@ class AggregatedResult:
         Every count considered, see `CountTest` (its statistics are maxima, too), and how many there are.
     parts
         The kernels, see `KernelPart`.
-    n_samples_X, n_samples_Y, name_x, name_y, conditions, provenance
+    n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
         As in `TestResult`; the options of `provenance` name the kernels.
     """
 
@@ -94,6 +94,7 @@ class AggregatedResult:
     name_x: str = "X"
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
+    units_note: str = ""
     provenance: Provenance
 
     def __post_init__(self) -> None:
@@ -169,7 +170,8 @@ def _summary(result: AggregatedResult) -> str:
         f"{result.n_permutations:,} permutations, seed {made.seed}; {made.estimator} estimator; "
         f"{made.dtype}, {made.backend} on {made.device}; {made.seconds:.2g} s; mmdbounds {made.version}."
     )
-    sentences = [assumed, _statement(result), ""]
+    noted = [result.units_note] if result.units_note else []
+    sentences = [assumed, *noted, _statement(result), ""]
     conditions = ["", "Valid if", *(f"- {condition}" for condition in result.conditions), "", settings]
     return "\n".join([*map(wrapped, sentences), *_kernels(result), *map(wrapped, conditions)])
 

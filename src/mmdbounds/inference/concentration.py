@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mmdbounds.checks import check_count, check_share, is_number
+from mmdbounds.checks import check_chance, check_count, check_share, is_number
 from mmdbounds.contamination import SLACK
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import WITH_BANDWIDTH, Kernel
@@ -223,15 +223,6 @@ def rows_for_radius(
         if not grows or _moved(share, n) <= m:
             return n
         m = _moved(share, n)
-
-
-def check_chance(value: Any, name: str) -> float:
-    """Return `value` as a probability strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value < 100 else ""
-        msg = f"`{name}` must be a number between 0 and 1; got {value!r}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
 
 
 def kernel_bound(kernel: Kernel) -> tuple[float, bool]:

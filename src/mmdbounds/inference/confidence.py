@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_flag, check_progress, check_seed
+from mmdbounds.checks import check_chance, check_flag, check_no_weights, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import check_chance, deviation_radius, kernel_bound
+from mmdbounds.inference.concentration import deviation_radius, kernel_bound
 from mmdbounds.inference.heldout import Kept, hold_out
 from mmdbounds.inference.intervals import (
     ConfidenceInterval,
@@ -56,6 +56,7 @@ def confidence_interval(
     holdout: float | None = None,
     at_most: bool = True,
     method: str | Method = ENOUGH,
+    sample_weight: None = None,
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
@@ -91,6 +92,8 @@ def confidence_interval(
         The search; one that proves nothing gives an approximate interval.
     rng : int or Generator, optional
         Seed of the search and of `holdout`, to be chosen before the result is seen.
+    sample_weight : None
+        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -120,6 +123,7 @@ def confidence_interval(
     search, fixed = as_method(method), check_flag(fixed_kernel, "fixed_kernel")
     level = check_chance(level, "level")
     check_progress(progress)
+    check_no_weights(sample_weight)
     _check_choice(kernel, bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon)
     kept = _kept(X, Y, kernel, holdout, seed)

@@ -31,6 +31,8 @@ class SweepPoint:
         proved.
     best_case
         At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
+    null_quantile
+        The 95 % quantile of the statistic on random labellings of these sizes; as in `TestResult`.
     """
 
     epsilon: float
@@ -41,6 +43,16 @@ class SweepPoint:
     upper_certified: float | None
     pvalue: float
     best_case: float | None = None
+    null_quantile: float | None = None
+
+    @property
+    def in_null_quantiles(self) -> tuple[float, float] | None:
+        """Lower and upper bound, proved where they are, as multiples of `null_quantile`."""
+        if self.null_quantile is None:
+            return None
+        low = self.lower if self.lower_certified is None else self.lower_certified
+        high = self.upper if self.upper_certified is None else self.upper_certified
+        return low / self.null_quantile, high / self.null_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -72,7 +84,7 @@ class SweepResult:
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, provenance
+    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
         As in `TestResult`.
     """
 
@@ -93,6 +105,7 @@ class SweepResult:
     name_x: str = "X"
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
+    units_note: str = ""
     provenance: Provenance
 
     def __post_init__(self) -> None:

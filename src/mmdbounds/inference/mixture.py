@@ -25,10 +25,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_option, check_progress, check_seed
+from mmdbounds.checks import (
+    check_chance,
+    check_count,
+    check_no_weights,
+    check_option,
+    check_progress,
+    check_seed,
+)
 from mmdbounds.contamination import SLACK, Contamination
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import check_chance, kernel_bound
+from mmdbounds.inference.concentration import kernel_bound
 from mmdbounds.inference.intervals import provenance_of
 from mmdbounds.inference.nearness import CLOSE, Chance, Nearness, Noise, most_alike
 from mmdbounds.phrases import number, percent, rows, shown, wrapped
@@ -146,6 +153,7 @@ def mixture_ceiling(
     most_rows: int = 2000,
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
+    sample_weight: None = None,
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
@@ -170,6 +178,8 @@ def mixture_ceiling(
         Of a larger group so many rows are used, drawn at random: the work grows with their square.
     rng : int or Generator, optional
         Seed of all draws.
+    sample_weight : None
+        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -202,6 +212,7 @@ def mixture_ceiling(
         "most_rows": check_count(most_rows, "most_rows", least=2),
     }
     check_progress(progress)
+    check_no_weights(sample_weight)
     problem = pose(
         X,
         Y,

@@ -68,8 +68,12 @@ class TestResult:
         The worst count; of several with the same p-value the one whose floor is nearest to the null.
     null
         The statistic on random labellings of the sizes at the worst count.
-    observed, pvalue_as_filed
-        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth.
+    null_quantile
+        Its 95 % quantile: what a statistic must exceed to be significant at the 5 % level. `None` where it
+        is not positive, or where there are fewer than 19 labellings.
+    observed, pvalue_as_filed, null_quantile_as_filed
+        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
+        quantile of its null.
     counts, n_admissible
         Every count considered, see `CountTest`, and how many there are in all: more, if only a grid of them
         was considered.
@@ -83,6 +87,8 @@ class TestResult:
         The groups as filed.
     conditions
         What the validity rests on, one sentence each.
+    units_note
+        What was done about rows that share a unit; empty if no units were named.
     provenance
         How the result was made.
     """
@@ -97,8 +103,10 @@ class TestResult:
     n_moved: int
     n_moved_of_x: int = 0
     null: NDArray[np.float64]
+    null_quantile: float | None = None
     observed: float
     pvalue_as_filed: float
+    null_quantile_as_filed: float | None = None
     counts: tuple[CountTest, ...]
     n_admissible: int
     n_permutations: int
@@ -111,6 +119,7 @@ class TestResult:
     name_x: str = "X"
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
+    units_note: str = ""
     provenance: Provenance
 
     def __post_init__(self) -> None:
@@ -132,6 +141,17 @@ class TestResult:
     def most_moved_of_x(self) -> int:
         """The largest number of misfiled rows of X considered."""
         return max(count.n_moved_of_x for count in self.counts)
+
+    @property
+    def in_null_quantiles(self) -> float | None:
+        """`statistic` as a multiple of `null_quantile`: up to 1, chance alone makes as much."""
+        return None if self.null_quantile is None else self.statistic / self.null_quantile
+
+    @property
+    def as_filed_in_null_quantiles(self) -> float | None:
+        """`observed` as a multiple of `null_quantile_as_filed`."""
+        quantile = self.null_quantile_as_filed
+        return None if quantile is None else self.observed / quantile
 
     def summary(self) -> str:
         """Return the result in plain words: statement first, conditions second, settings last."""

@@ -9,9 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_flag, check_progress, check_seed
+from mmdbounds.checks import (
+    check_chance,
+    check_count,
+    check_flag,
+    check_no_weights,
+    check_progress,
+    check_seed,
+)
 from mmdbounds.contamination import SLACK, Contamination, as_contamination
-from mmdbounds.inference.concentration import check_chance
 from mmdbounds.inference.intervals import ConfidenceInterval, asked_fields, checked_counts, provenance_of
 from mmdbounds.objective import GroupSums, Indices, group_sums
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
@@ -36,6 +42,7 @@ def resampling_interval(
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
     at_most: bool = True,
+    sample_weight: None = None,
     backend: str = "auto",
     dtype: DType = "float64",
     working_memory: float = 1024,
@@ -62,6 +69,8 @@ def resampling_interval(
         Whether any smaller number of rows may be misfiled too; else exactly m are.
     rng : int or Generator, optional
         Seed of the draws and of the search.
+    sample_weight : None
+        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -88,6 +97,7 @@ def resampling_interval(
     search, level = as_method(method), check_chance(level, "level")
     n_resamples = check_count(n_resamples, "n_resamples", least=2)
     check_progress(progress)
+    check_no_weights(sample_weight)
     problem = pose(
         X,
         Y,

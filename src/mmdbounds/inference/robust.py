@@ -7,18 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_flag, check_progress, check_seed, check_share
+from mmdbounds.checks import (
+    check_count,
+    check_flag,
+    check_no_weights,
+    check_progress,
+    check_seed,
+    check_share,
+)
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
 from mmdbounds.inference.intervals import provenance_of
 from mmdbounds.inference.outcome import CountTest, TestResult
 from mmdbounds.inference.sentences import conditions
+from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
-
-CONDITIONS = conditions()
-"""What the validity of a p-value rests on."""
 
 
 def robust_test(
@@ -30,6 +35,8 @@ def robust_test(
     at_most: bool = True,
     best_case: bool = False,
     beta: float = 0.0,
+    unit: tuple[Units, Units] | None = None,
+    sample_weight: None = None,
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
     estimator: Estimator = "unbiased",
@@ -61,6 +68,12 @@ def robust_test(
     beta : float, default=0
         Probability that the true count is outside the range (epsilon was estimated, or is a probability for
         each row); it is added to the p-value.
+    unit : pair of sequences, optional
+        The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
+        one: rows of one unit are not exchangeable. One row a unit is drawn at random, and `epsilon` and
+        all counts are then of units; a unit must be filed under one group as a whole.
+    sample_weight : None
+        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
 
@@ -84,6 +97,10 @@ def robust_test(
     that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
     counts are thinned to a grid: then `TestResult.is_valid` is false.
 
+    Why one row a unit is drawn (`unit`) instead of whole units being permuted: units have different
+    numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
+    hang on which units are misfiled. With one row each all sizes are numbers of units.
+
     Examples
     --------
     >>> import numpy as np, mmdbounds as mb
@@ -97,7 +114,9 @@ def robust_test(
     at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
+    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
+    X, Y, units_note = by_units(X, Y, unit, kernel, seed)
     problem = pose(
         X,
         Y,
@@ -119,7 +138,8 @@ def robust_test(
         **_asked(problem, admissible),
         at_most=at_most,
         n_permutations=n_permutations,
-        conditions=conditions(beta),
+        conditions=conditions(beta, of_units=bool(units_note)),
+        units_note=units_note,
         provenance=provenance("robust test", problem, worst, meter, seed, time.perf_counter() - started),
     )
 
@@ -143,16 +163,19 @@ def provenance(
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:
     """Return the fields that say what was found at the worst count and as filed."""
     top = max(outcomes, key=lambda outcome: (outcome.pvalue, -worst.standing(outcome)))
+    filed = Counts(0, 0, worst.totals.p, worst.totals.q)
     return {
         "statistic": top.floor,
         "null": worst.null_of(top.counts),
+        "null_quantile": worst.null_quantile(top.counts),
         "n_moved": top.counts.n_moved,
         "n_moved_of_x": top.counts.n_moved_of_x,
         "is_valid": all(outcome.is_proved for outcome in outcomes) and len(outcomes) == n_admissible,
         "is_tight": is_tight(outcomes),
         "n_admissible": n_admissible,
         "observed": worst.observed,
-        "pvalue_as_filed": worst.pvalue(worst.observed, Counts(0, 0, worst.totals.p, worst.totals.q)),
+        "pvalue_as_filed": worst.pvalue(worst.observed, filed),
+        "null_quantile_as_filed": worst.null_quantile(filed),
     }
 
 

@@ -14,24 +14,33 @@ RELABELLED = "rows were only relabelled, never lost or altered;"
 EXCHANGEABLE = (
     "if the groups do not differ, their rows are exchangeable: no clusters, pairs or order in time;"
 )
+UNITS_EXCHANGEABLE = (
+    "if the groups do not differ, their units are exchangeable: no pairs or order in time; all rows of a "
+    "unit were filed together;"
+)
 BLIND = (
     "kernel, bandwidth, scaling and columns were chosen without a look at the labels (true of all that is "
-    "done here), and epsilon was not tuned on them;"
+    "done here), and epsilon was not tuned on them{but};"
 )
 FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
 ROUNDING = "Statistics that differ by rounding only count as ties, against a rejection."
 
 
-def conditions(beta: float = 0.0) -> tuple[str, ...]:
+def conditions(beta: float = 0.0, *, of_units: bool = False) -> tuple[str, ...]:
     """Return what the validity of a p-value rests on, one sentence each."""
     but = f" (but for a probability of {beta:g}, which is part of the p-value)" if beta else ""
-    return (f"as many rows are misfiled as assumed{but}, and {RELABELLED}", EXCHANGEABLE, BLIND, FRESH)
+    counts = f"as many rows are misfiled as assumed{but}, and {RELABELLED}"
+    return (counts, *_others(of_units, ", or beta covers what that does" if beta else ""))
 
 
-def sweep_conditions() -> tuple[str, ...]:
+def sweep_conditions(*, of_units: bool = False) -> tuple[str, ...]:
     """Return the same for a sweep, which assumes no number."""
     one_way = f"rows of one group are misfiled under the other, not both ways, and {RELABELLED}"
-    return (one_way, EXCHANGEABLE, BLIND, FRESH)
+    return (one_way, *_others(of_units, ""))
+
+
+def _others(of_units: bool, but: str) -> tuple[str, ...]:
+    return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
 
 
 def test_summary(result: TestResult) -> str:
@@ -39,9 +48,11 @@ def test_summary(result: TestResult) -> str:
     return "\n".join(
         [
             wrapped(_assumption(result)),
+            *_units(result),
             wrapped(_statement(result)),
             "",
             *_numbers(result),
+            *_multiples(result),
             "",
             *_conditions(result),
             "",
@@ -51,6 +62,11 @@ def test_summary(result: TestResult) -> str:
 
 
 test_summary.__test__ = False  # type: ignore[attr-defined]  # pytest collects names that begin so
+
+
+def _units(result: TestResult | SweepResult) -> list[str]:
+    """Say that one row a unit was drawn, if so."""
+    return [wrapped(result.units_note)] if result.units_note else []
 
 
 def _assumption(result: TestResult) -> str:
@@ -115,6 +131,18 @@ def _numbers(result: TestResult) -> list[str]:
     return lines
 
 
+def _multiples(result: TestResult) -> list[str]:
+    """Say how large the statistics are, in multiples of what chance makes; nothing of those below 0."""
+    worst, filed = result.in_null_quantiles, result.as_filed_in_null_quantiles
+    said = []
+    if worst is not None and worst > 0:
+        said.append(f"{proved_number(worst, 'lower')} in the worst case")
+    if filed is not None and filed > 0:
+        said.append(f"{number(filed)} as filed")
+    scale = "multiples of the 95 % quantile of its null"
+    return [wrapped(f"Squared MMD in {scale}: {', '.join(said)}.")] if said else []
+
+
 def _line(name: str, pvalue: float, text: str) -> str:
     return f"  {name:<12}{number(pvalue):>8}   {text}"
 
@@ -130,6 +158,7 @@ def sweep_summary(result: SweepResult) -> str:
     return "\n".join(
         [
             wrapped(_tried(result)),
+            *_units(result),
             wrapped(breakdown(result)),
             wrapped(_breakdown_of_value(result)),
             "",
@@ -187,9 +216,11 @@ def _breakdown_of_value(result: SweepResult) -> str:
 
 
 def _curve(result: SweepResult) -> list[str]:
-    ends = ("at least", "at most", "best p", "worst p")
+    ends = ("at least", "at most", "null 95 %", "best p", "worst p")
     head = f"  {'misfiled':>9} {'rows':>7}" + "".join(f"{name:>11} " for name in ends)
     lines = [head.rstrip(), *map(_point, result.points)]
+    if any(point.null_quantile is not None for point in result.points):
+        lines.append("  null 95 %: without a difference, the squared MMD exceeds it in 5 % of the cases")
     if any(point.lower_certified is None or point.upper_certified is None for point in result.points):
         lines.append("  * reached by a labelling, not proved")
     return lines
@@ -200,6 +231,7 @@ def _point(point: SweepPoint) -> str:
     cells = (
         f"{number(point.lower):>11}*" if low is None else f"{proved_number(low, 'lower'):>11} ",
         f"{number(point.upper):>11}*" if high is None else f"{proved_number(high, 'upper'):>11} ",
+        f"{'' if point.null_quantile is None else number(point.null_quantile):>11} ",
         f"{'' if point.best_case is None else number(point.best_case):>11} ",
         f"{number(point.pvalue):>11}{'*' if low is None else ''}",
     )

@@ -4,6 +4,12 @@ A permutation test takes every labelling of the rows as equally likely if the gr
 one patient carry one label between them, so most labellings of the rows were never possible, and the test
 rejects too often. With one row a patient the labels are exchangeable again. The row is drawn at random
 among the patient's rows, without a look at labels, values or the order in which the rows stand.
+
+Why not permute whole patients? As a null that would do, but there would be no proof to compare it with.
+Patients have different numbers of rows, so the sizes of the groups in rows, and with them the constants of
+the quadratic that is bounded, would hang on which patients are misfiled; floors are proved for fixed
+sizes. With one row a patient all sizes are numbers of patients, and everything that holds for rows
+holds for patients. The price is power: rows that are not drawn say nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_same_columns, check_seed
-from mmdbounds.errors import DataError
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.phrases import rows, shown
 from mmdbounds.saved import read_only
@@ -28,6 +35,10 @@ STREAM = 11
 
 UNITS_NAMED = 3
 """Units named in a message."""
+
+Units = Sequence[Any] | NDArray[Any]
+
+OF_UNITS = "Rows stand for units here: epsilon and all counts are of units."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
@@ -83,8 +94,8 @@ class OneRowEach:
 def one_row_each(
     X: Any,
     Y: Any,
-    units_x: Sequence[Any] | NDArray[Any],
-    units_y: Sequence[Any] | NDArray[Any],
+    units_x: Units,
+    units_y: Units,
     rng: int | np.random.Generator | None = None,
 ) -> OneRowEach:
     """Draw one row of every unit.
@@ -116,9 +127,50 @@ def one_row_each(
     >>> drawn
     OneRowEach(2 and 2 units, 1 and 0 rows left out, seed 0)
     """
-    group_x, group_y, seed = as_group(X, "X"), as_group(Y, "Y"), check_seed(rng)
+    return _one_row_each(X, Y, {"units_x": units_x, "units_y": units_y}, check_seed(rng))
+
+
+def by_units(
+    X: Any, Y: Any, unit: tuple[Units, Units] | None, kernel: object, seed: int
+) -> tuple[Any, Any, str]:
+    """Return the groups that a test is to compare, and what is to be said of them.
+
+    Parameters
+    ----------
+    X, Y
+        The groups as filed.
+    unit
+        The units of their rows, `None` if every row is one: then the groups are returned as they came.
+    kernel
+        What the test was given; a matrix of kernel values has no rows to draw from.
+    seed
+        Of the test; the draw has a stream of its own.
+    """
+    if unit is None:
+        return X, Y, ""
+    if not isinstance(unit, tuple | list) or len(unit) != 2:
+        size = f" of length {len(unit)}" if isinstance(unit, tuple | list) else ""
+        came = f"{type(unit).__name__}{size}"
+        msg = f"`unit` must be a pair: the units of the rows of `X`, and those of `Y`; got {came}."
+        raise MmdBoundsError(msg)
+    if isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed"):
+        msg = (
+            "`unit` must go with rows to draw from; got kernel='precomputed'. "
+            "Keep one row and one column a unit of the matrix instead."
+        )
+        raise MmdBoundsError(msg)
+    drawn = _one_row_each(X, Y, {"unit[0]": unit[0], "unit[1]": unit[1]}, seed)
+    return drawn.X, drawn.Y, f"{drawn.note()} {OF_UNITS}"
+
+
+def _one_row_each(X: Any, Y: Any, units: dict[str, Units], seed: int) -> OneRowEach:
+    """Draw one row of every unit; `units` has those of X and of Y under the names of their arguments."""
+    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
     check_same_columns(group_x.shape[1], group_y.shape[1])
-    of_x, of_y = _names(units_x, "units_x", group_x), _names(units_y, "units_y", group_y)
+    of_x, of_y = (
+        _names(given, argument, letter, group)
+        for (argument, given), letter, group in zip(units.items(), "XY", (group_x, group_y), strict=True)
+    )
     _check_apart(of_x, of_y, group_x.name, group_y.name)
     pooled = np.concatenate([group_x.values, group_y.values])
     drawn = _drawn(np.concatenate([of_x, of_y]), canonical_order(pooled), seed)
@@ -152,11 +204,10 @@ def _drawn(units: NDArray[np.str_], order: Indices, seed: int) -> Indices:
     return np.sort(by_unit[first + chosen])
 
 
-def _names(units: Any, argument: str, group: Group) -> NDArray[np.str_]:
+def _names(units: Any, argument: str, letter: str, group: Group) -> NDArray[np.str_]:
     """Return the units of a group's rows as text, or say what is wrong with them."""
     if np.ma.isMaskedArray(units):
         units = np.where(np.ma.getmaskarray(units), np.array(None), units.data)
-    letter = argument[-1].upper()
     wanted = f"`{argument}` must name the unit of each of the {rows(len(group))} of `{letter}`"
     try:
         values = np.asarray(units)

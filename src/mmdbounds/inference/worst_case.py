@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.contamination import SLACK, Counts
 from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order
 from mmdbounds.objective import Labelling, Quadratic, observed_mmd2
 from mmdbounds.problem import Problem
@@ -42,6 +42,9 @@ LOWER_STARTS, UPPER_STARTS = 4, 8
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
+
+LARGEST = 0.05
+"""Share of the labellings that lies above the quantile by which sizes are told."""
 
 MOST_TIGHTENED = 50
 """Counts that are made tighter at the most."""
@@ -184,6 +187,19 @@ class WorstCase:
     def null_of(self, counts: Counts) -> Float64s:
         """Return the statistic on random labellings of these sizes."""
         return self._null[:, self._column[counts.n_x]]
+
+    def null_quantile(self, counts: Counts) -> float | None:
+        """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.
+
+        `None` where it is not larger than rounding (nothing is a multiple of it), and where there are too
+        few labellings for any statistic to be significant.
+        """
+        null = self.null_of(counts)
+        above = int(LARGEST * (1 + len(null)) + SLACK)
+        if above == 0:
+            return None
+        quantile = float(np.partition(null, len(null) - above)[len(null) - above])
+        return quantile if quantile > self.tolerance(counts) else None
 
     def tolerance(self, counts: Counts) -> float:
         """Return by how much rounding can part statistics that are equal.

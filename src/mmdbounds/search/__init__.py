@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.search.bootstrap import Bootstrap
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.found import Found, Method, Task
+from mmdbounds.search.quasi_newton import QuasiNewton
 from mmdbounds.search.sharp import Sharp
 from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.search.submodular import Submodular
 
-__all__ = ["METHODS", "Exhaustive", "Found", "Method", "Sharp", "StepwiseDominance", "Task", "as_method"]
+__all__ = [
+    "METHODS",
+    "Bootstrap",
+    "Exhaustive",
+    "Found",
+    "Method",
+    "QuasiNewton",
+    "Sharp",
+    "StepwiseDominance",
+    "Submodular",
+    "Task",
+    "as_method",
+]
 
 METHODS: dict[str, Method] = {
     "sharp": Sharp(),
     "s-sd": StepwiseDominance(),
     "sd": StepwiseDominance(n_steps=1),
     "exhaustive": Exhaustive(),
+    "qno": QuasiNewton(),
+    "s-qno": QuasiNewton(n_steps=None),
+    "sm": Submodular(),
+    "bootstrap": Bootstrap(),
 }
 
 

@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
@@ -13,6 +16,7 @@ from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import BY_PRODUCT
+from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
@@ -26,6 +30,7 @@ def make_sums(
     Z: Float64s,
     kernel: Kernel,
     *,
+    backend: str = "auto",
     dtype: str = "float64",
     working_memory: float = 1024,
     meter: Meter | None = None,
@@ -33,8 +38,11 @@ def make_sums(
     """Return the sums over the kernel matrix of the pooled rows `Z`, X first.
 
     Up to 4,096 rows the matrix is kept, in float64 whatever `dtype` is; beyond that blocks
-    are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix.
+    are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix. PyTorch is taken
+    where it is asked for, and by itself where it has a GPU and either is imported already or saves minutes.
     """
+    if backend == "torch" or (backend == "auto" and torch_pays(len(Z), kernel)):
+        return _torch_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
     if isinstance(kernel, Precomputed):
         return MatrixSums(_checked_matrix(Z), working_memory=working_memory, meter=meter)
     if isinstance(kernel, FunctionKernel):
@@ -48,6 +56,23 @@ def make_sums(
             K, rounding=rounding, is_positive_definite=definite, working_memory=working_memory, meter=meter
         )
     return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+
+
+def torch_pays(n_rows: int, kernel: Kernel) -> bool:
+    """Return whether the work is done on a GPU without being asked for."""
+    if isinstance(kernel, Precomputed | FunctionKernel) or n_rows <= plan.SMALL_ROWS:
+        return False
+    if "torch" not in sys.modules and (n_rows**2 < plan.TORCH_PAYS or not torch_is_there()):
+        return False
+    return best_device() != "cpu"
+
+
+def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
+    if isinstance(kernel, Precomputed | FunctionKernel):
+        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel that is a function"
+        msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
+        raise MmdBoundsError(msg)
+    return TorchSums(Z, kernel, **options)
 
 
 def _checked_matrix(K: Float64s) -> Float64s:

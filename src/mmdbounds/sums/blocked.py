@@ -13,13 +13,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import Engine, Factors, Strip, make_engine
 from mmdbounds.sums._threads import one_blas_thread, thread_count
-from mmdbounds.sums.pairs import function_block
-from mmdbounds.sums.points import kernel_rows, rounding_error
+from mmdbounds.sums.pairs import kernel_diagonal
+from mmdbounds.sums.points import rounding_error
 from mmdbounds.sums.protocol import (
     Float64s,
     Rows,
@@ -117,17 +117,7 @@ class BlockedSums:
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
-        kernel = self._kernel
-        rows = self._Z[A]
-        if isinstance(kernel, FunctionKernel):
-            pieces = [
-                function_block(kernel, rows[i:j], rows[i:j]) for i, j in plan.strips([0, len(rows)], 64)
-            ]
-            return np.concatenate([piece.diagonal() for piece in pieces]) if pieces else np.empty(0)
-        if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
-            z = kernel_rows(self._Z, kernel)[A]
-            return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
-        return np.ones(len(rows))
+        return kernel_diagonal(self._Z, self._kernel, A)
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""

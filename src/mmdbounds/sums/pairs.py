@@ -9,8 +9,10 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.plan import strips
 from mmdbounds.sums.points import check_finite, kernel_rows, rounding_error
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.protocol import Float64s, Rows
 
 PRODUCT_IS_EXACT = rounding_error(0.0, "float64")
 """A product whose rounding bound is no larger loses nothing that anybody could see."""
@@ -40,7 +42,8 @@ def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
         from scipy.spatial.distance import pdist, squareform
 
         return np.asarray(squareform(pdist(Z, "sqeuclidean"))), PRODUCT_IS_EXACT
-    squared = Z @ Z.T
+    with one_blas_thread():  # threads would add in another order, and wait for each other on a busy machine
+        squared = Z @ Z.T
     squared *= -2.0
     squared += norms[:, None]
     squared += norms[None, :]
@@ -69,6 +72,18 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
         return _finite(kernel.value(squared)), bound
     with np.errstate(over="ignore", invalid="ignore"):
         return _finite(kernel.value(rows @ rows.T)), PRODUCT_IS_EXACT
+
+
+def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows) -> Float64s:
+    """Return k(a, a) for the rows `A` of `Z`."""
+    rows = Z[A]
+    if isinstance(kernel, FunctionKernel):
+        pieces = [function_block(kernel, rows[i:j], rows[i:j]) for i, j in strips([0, len(rows)], 64)]
+        return np.concatenate([piece.diagonal() for piece in pieces]) if pieces else np.empty(0)
+    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+        z = kernel_rows(Z, kernel)[A]
+        return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
+    return np.ones(len(rows))
 
 
 def symmetrised(K: Float64s) -> Float64s:

@@ -22,6 +22,9 @@ SMALL_ROWS = 4096
 THREADS_PAY = 2_000_000
 """Kernel values from which on threads are worth their start; below, the caller's thread does the work."""
 
+TORCH_PAYS = 1_000_000_000
+"""Kernel values from which on the import of PyTorch (seconds) is worth a look for a GPU."""
+
 MAX_SEGMENTS = 8
 """Weights with at most so many runs of equal rows are summed without a product (see `segments`)."""
 

@@ -95,7 +95,7 @@ def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     if points.spread > FAR * (1.0 + points.typical_spread):
         # A few rows far out have drawn the mean away from all others; the median stays with these.
         points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
-    _check_float32(points.spread, dtype)
+    check_float32(points.spread, dtype)
     return points
 
 
@@ -136,7 +136,8 @@ def check_finite(rows: NDArray[Any], dtype: str) -> None:
         raise DataError(msg)
 
 
-def _check_float32(spread: float, dtype: str) -> None:
+def check_float32(spread: float, dtype: str) -> None:
+    """Refuse float32 where products would lose too much."""
     if dtype == "float32" and np.finfo(np.float32).eps * spread > FLOAT32_LOSS:
         msg = (
             "float32 is too coarse here: the largest squared distance from the centre is "

@@ -1,0 +1,208 @@
+r"""Submodular selection, SM: the paper's baseline after MMD-critic (Kim, Khanna and Koyejo, 2016).
+
+The witness of X against Y as filed is computed once,
+
+.. math::
+    f'(y) = \frac{1}{p} \sum_i k(x_i, y) - \frac{1}{q} \sum_i k(y_i, y),
+
+with the pair of y and itself, as in the paper. Then rows of Y are taken one by one, each time the row
+with the largest gain of the witness plus w times the log-determinant of the rows taken, C:
+
+.. math::
+    \pm f'(y) + w \log\left(k_{yy} - k_{yC} K_{CC}^{-1} k_{Cy}\right).
+
+The log-determinant drives the rows apart. Neither part looks at what the rows taken do to the MMD.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mmdbounds.checks import check_flag, is_number
+from mmdbounds.contamination import Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
+from mmdbounds.results import Estimator, Side
+from mmdbounds.search.choice import outwards
+from mmdbounds.search.found import Found, Task
+from mmdbounds.search.ranking import largest
+from mmdbounds.search.sides import EachSide, at_once, most_extreme
+from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s
+
+SHARE_OF_MEMORY = 0.25
+"""Share of the budget for the factor of one side; both sides may be under way at once."""
+
+
+@dataclass(frozen=True)
+class Submodular(EachSide):
+    """Submodular selection (SM): greedy by the witness as filed and a log-determinant.
+
+    Parameters
+    ----------
+    weight
+        Weight w of the log-determinant. The paper prints 1, which leaves little to the witness: a mean of
+        kernel values is small beside a logarithm. With 0 the rows are those with the most extreme witness.
+    absolute
+        Whether the size of the witness counts, as in MMD-critic, instead of the witness itself. The upper
+        side then looks for rows where X and Y differ either way, the lower side for rows where they do not.
+    jitter
+        Added to the diagonal of K in the log-determinant, relative to the largest kernel value; at least
+        the rounding of a kernel value. A copy of a row taken has nothing of its own: without the
+        jitter its logarithm would be that of 0. No logarithm is taken of less than the jitter.
+
+    Notes
+    -----
+    The rows do not depend on the estimator, their value does. It is the value of a labelling: attained,
+    with no proof that none lies beyond. A smaller count takes the first of the rows of a larger one.
+
+    The log-determinant belongs to positive definite kernels. With others a row is worth the jitter as
+    soon as its logarithm does not exist. A linear kernel's is that of the centred rows.
+
+    It keeps m x q numbers a side, and takes about m^2 q / 2 multiplications.
+
+    References
+    ----------
+    B. Kim, R. Khanna and O. Koyejo, Examples are not enough, learn to criticize! Criticism for
+    interpretability. NIPS 2016.
+    """
+
+    weight: float = 1.0
+    absolute: bool = False
+    jitter: float = 1e-8
+    name: ClassVar[str] = "sm"
+
+    def __post_init__(self) -> None:
+        for option, most in (("weight", math.inf), ("jitter", 1.0)):
+            value = getattr(self, option)
+            if not is_number(value) or not 0 <= value < most:
+                where = "from 0" if most == math.inf else f"in [0, {most:g})"
+                msg = f"`{option}` must be a number {where}; got {value!r}."
+                raise MmdBoundsError(msg)
+            object.__setattr__(self, option, float(value))
+        object.__setattr__(self, "absolute", check_flag(self.absolute, "absolute"))
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain data, for the record."""
+        return asdict(self)
+
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse, before the work, counts that this method cannot do."""
+        if counts.n_moved_of_x:
+            msg = "`method='sm'` is for one-way misfiling. Use method='s-sd' or 'sharp' for two-way."
+            raise MmdBoundsError(msg)
+
+    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
+        """Return the rows that this method moves on one side, and their value."""
+        return self._every(totals, [counts], estimator, side)[0]
+
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return the lower and the upper extreme over all admissible counts."""
+
+        def find(side: Side) -> Found:
+            return most_extreme(self._every(task.totals, task.admissible, task.estimator, side), side)
+
+        return at_once(find, task)
+
+    def _every(
+        self, totals: GroupSums, admissible: list[Counts], estimator: Estimator, side: Side
+    ) -> list[Found]:
+        """Return what is found for each count; the rows are put in order once for all of them."""
+        numbers = [counts.n_moved for counts in admissible]
+        if self.weight:
+            order = self.order(totals, max(numbers), side)
+            chosen = [order[:m] for m in numbers]
+            how = "taken one by one"
+        else:
+            worth, everyone = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
+            chosen = [largest(worth, m, everyone, totals.tie_width) for m in numbers]
+            how = "taken by the witness"
+        every = []
+        for counts, rows in zip(admissible, chosen, strict=True):
+            labelling = Labelling(Quadratic(totals, counts, estimator))
+            labelling.move(rows)
+            status = f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}"
+            every.append(Found(labelling.value(), labelling, status=status))
+        return every
+
+    def order(self, totals: GroupSums, count: int, side: Side) -> Indices:
+        """Return the first `count` rows of Y that are taken, in their order."""
+        worth = self._worth(totals, side)
+        free = np.ones(totals.q, dtype=np.bool_)
+        jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
+        own = _OwnPart(totals, max(count - 1, 0), jitter)
+        order = np.empty(count, dtype=np.intp)
+        for i in range(count):
+            if i:
+                own.take(int(order[i - 1]))
+            scores = worth + self.weight * np.log(own.left)
+            # A logarithm makes rounding larger where little is left.
+            leader = int(np.argmax(np.where(free, scores, -np.inf)))
+            tie_width = totals.tie_width * (1 + self.weight / float(own.left[leader]))
+            order[i] = largest(scores, 1, free, tie_width)[0]
+            free[order[i]] = False
+        return order
+
+    def _worth(self, totals: GroupSums, side: Side) -> Float64s:
+        """Return the witness of each row of Y, or its size, with the side's sign."""
+        witness = totals.to_x[totals.p :] / totals.p - totals.to_y[totals.p :] / totals.q
+        return outwards(side) * (np.abs(witness) if self.absolute else witness)
+
+
+class _OwnPart:
+    """What each row of Y has beside the rows taken: Schur complements, from a growing Cholesky factor.
+
+    Parameters
+    ----------
+    totals
+        The sums over the pairs.
+    count
+        How many rows will be taken.
+    jitter
+        Added to the diagonal of K; no complement of a positive definite matrix is smaller.
+
+    Attributes
+    ----------
+    left
+        The complement of each row of Y, at least the jitter.
+    """
+
+    def __init__(self, totals: GroupSums, count: int, jitter: float) -> None:
+        _check_room(count, totals)
+        self._totals, self._jitter = totals, jitter
+        self._factor: Float64s = np.empty((count, totals.q))
+        self._rank = 0
+        self.left: Float64s = np.maximum(totals.diagonal[totals.p :] + jitter, jitter)
+
+    def take(self, row: int) -> None:
+        """Take a row of Y: what the others share with it is no longer their own.
+
+        A row at the jitter has nothing that others could share: it is made of those taken, but for
+        rounding, or K is not definite.
+        """
+        if self.left[row] <= self._jitter:
+            return
+        p, q = self._totals.p, self._totals.q
+        earlier, here = self._factor[: self._rank], self._factor[self._rank : self._rank + 1]
+        self._totals.sums.block(np.array([p + row]), slice(p, p + q), here)
+        entry = here[0]
+        entry -= earlier[:, row] @ earlier
+        entry /= math.sqrt(self.left[row])
+        self.left = np.maximum(self.left - entry**2, self._jitter)
+        self._rank += 1
+
+
+def _check_room(count: int, totals: GroupSums) -> None:
+    """Refuse a factor that does not fit the budget."""
+    needed = 8 * count * totals.q / (SHARE_OF_MEMORY * MIB)
+    memory = totals.sums.working_memory
+    if needed > memory:
+        msg = (
+            f"`method='sm'` keeps {count:,} x {totals.q:,} numbers a side, too many for `working_memory` = "
+            f"{memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
+        )
+        raise MmdBoundsError(msg)

@@ -1,0 +1,90 @@
+"""Figures show what they should; the same numbers give the same bytes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from experiments.made import document, line
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.experiments import canvas, convergence_figure, figures, folder
+from mmdbounds.experiments.configs import EXPERIMENTS
+from mmdbounds.experiments.convergence import run_convergence
+from mmdbounds.experiments.printed import METHODS
+
+KINDS = ["main", "steps-s-qno", "forest-sizes", "bio-epsilons", "typical"]
+
+
+def test_without_matplotlib_there_is_one_line(monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MmdBoundsError, match=r"^figures need matplotlib, which is not installed\. Install"):
+        canvas.check_available()
+
+
+def test_every_method_has_a_colour_and_a_marker_of_its_own():
+    assert [*METHODS, "Sharp"] == list(canvas.STYLES)
+    for place in (0, 1):
+        assert len({style[place] for style in canvas.STYLES.values()}) == len(canvas.STYLES)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", KINDS)
+def test_a_figure_of_each_kind(name):
+    made = document(name)
+    first, second = figures.drawn(made), figures.drawn(made)
+    assert first == second
+    assert first["png"].startswith(b"\x89PNG")
+    text = first["svg"].decode()
+    assert "Date" not in text
+    for source in {s.source for s in EXPERIMENTS[name].settings}:
+        assert source in text
+    assert "our protocol" in text
+
+
+@pytest.mark.full
+def test_the_points_are_where_the_numbers_say():
+    made = document("forest-epsilons")
+    lines = [line(epsilon=e, method="S-SD", fcr=f, miw=w) for e, f, w in ((0.1, 0.0, 0.02), (0.5, 0.5, 0.2))]
+    drawn = []
+    original = canvas.rendered
+
+    def caught(draw):
+        drawn.append(draw())
+        return {}
+
+    figures.rendered = caught
+    try:
+        figures.drawn(document("forest-epsilons", lines) | {"kind": made["kind"]})
+    finally:
+        figures.rendered = original
+    left, right = drawn[0].axes
+    assert left.get_yscale() == "log"
+    for panel, wanted in ((left, [0.02, 0.2]), (right, [0.0, 0.5])):
+        (curve,) = (
+            artist
+            for artist in panel.lines
+            if artist.get_label() == "_nolegend_"
+            and len(artist.get_xdata()) == 2
+            and artist.get_linestyle() == "-"
+        )
+        assert list(curve.get_ydata()) == wanted
+        assert all(abs(x - e) < 0.02 for x, e in zip(curve.get_xdata(), (0.1, 0.5), strict=True))
+
+
+@pytest.mark.full
+def test_the_figure_of_the_study(tmp_path, monkeypatch):
+    folder.ready(tmp_path)
+    run_convergence(tmp_path, n_trials=2, n_processes=1, rng=0, progress=False, sizes=(10, 20))
+    assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
+    text = (tmp_path / "convergence.svg").read_text()
+    for words in (
+        "Population A",
+        "Population B",
+        "radius of Proposition 1",
+        "radius of Proposition 3",
+        "Sharp",
+    ):
+        assert words in text
+    made = json.loads((tmp_path / "convergence.json").read_text())
+    assert convergence_figure.drawn(made)["svg"].decode() == text

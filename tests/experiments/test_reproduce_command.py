@@ -1,0 +1,83 @@
+"""`mmdbounds reproduce` hands every flag on, lists what there is, and refuses in one line."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+
+from mmdbounds.cli.main import run
+from mmdbounds.cli.reproduce import reproduce_command
+from mmdbounds.experiments import run as experiments_run
+from mmdbounds.experiments.configs import NAMES
+from mmdbounds.experiments.run import reproduce
+
+
+@pytest.fixture
+def asked(monkeypatch, tmp_path):
+    """What the function is asked, instead of an answer."""
+    calls = []
+
+    def caught(name, **options):
+        calls.append((name, options))
+        return tmp_path / "index.md"
+
+    monkeypatch.setattr(experiments_run, "reproduce", caught)
+    return calls
+
+
+def test_every_keyword_is_a_flag():
+    flags = set(inspect.signature(reproduce_command).parameters) - {"list_"}
+    assert flags == set(inspect.signature(reproduce).parameters)
+
+
+def test_flags_are_handed_on(asked, tmp_path, capsys):
+    words = ["main", "--preset", "paper", "--trials", "7", "--out", "there", "--data", "here"]
+    assert run(["reproduce", *words, "--processes", "2", "--rng", "5", "--no-progress"]) == 0
+    ((name, options),) = asked
+    assert (name, str(options.pop("out")), str(options.pop("data"))) == ("main", "there", "here")
+    assert options == {"preset": "paper", "n_trials": 7, "n_processes": 2, "rng": 5, "progress": False}
+    assert capsys.readouterr().out == f"The paper's numbers beside ours: {tmp_path / 'index.md'}\n"
+
+
+def test_defaults_are_those_of_the_function(asked):
+    assert run(["reproduce", "main"]) == 0
+    ((_, options),) = asked
+    defaults = {
+        name: p.default for name, p in inspect.signature(reproduce).parameters.items() if name != "name"
+    }
+    assert options | {"out": str(options["out"])} == defaults
+
+
+def test_the_list_names_everything(capsys):
+    assert run(["reproduce", "--list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == [*NAMES, "all"]
+    assert all("(about " in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "name a table or figure; `mmdbounds reproduce --list` shows them."),
+        (["nothing"], "`name` must be one of 'main', 'n2000'"),
+        (["main", "--trials", "0"], "`n_trials` must be a whole number from 1; got 0."),
+        (["main", "--preset", "papr"], "Did you mean 'paper'?"),
+        (["main", "--rng", "x"], "--rng"),
+    ],
+)
+def test_refusals_are_one_line(words, message, capsys):
+    assert run(["reproduce", *words]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert message in err
+
+
+def test_stopped_it_says_how_to_go_on(monkeypatch, capsys):
+    def stopped(name, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(experiments_run, "reproduce", stopped)
+    assert run(["reproduce", "main", "--out", "there"]) == 130
+    assert capsys.readouterr().err == "mmdbounds: interrupted; the same command goes on from there.\n"

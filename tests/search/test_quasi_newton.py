@@ -1,0 +1,529 @@
+"""QNO and S-QNO against signed measures written out pair by pair, difference quotients and a grid."""
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mmdbounds as mb
+from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import SLOPED_NAMES
+from mmdbounds.problem import pose
+from mmdbounds.progress import Meter
+from mmdbounds.search.exhaustive import Exhaustive
+from mmdbounds.search.found import Task
+from mmdbounds.search.free_points import FreePoints, exact_weights, printed_weights
+from mmdbounds.search.quasi_newton import QuasiNewton, _Search
+from mmdbounds.search.refine import labelled
+from mmdbounds.search.stepwise import StepwiseDominance
+from problems import (
+    Problem,
+    make_kernel,
+    naive_matrix,
+    naive_value,
+    quadratic_of,
+    random_problem,
+    small_problem,
+    totals_of,
+)
+
+SIDES = ("lower", "upper")
+SETTINGS = [(kernel, estimator) for kernel in SLOPED_NAMES for estimator in ("unbiased", "biased")]
+
+
+def posed(problem, working_memory=1024.0):
+    """A made-up problem as the package poses it."""
+    as_posed = pose(
+        problem.X,
+        problem.Y,
+        kernel=problem.kernel,
+        bandwidth="median",
+        estimator=problem.estimator,
+        backend="auto",
+        dtype="float64",
+        working_memory=1024,
+    )
+    return replace(as_posed, working_memory=working_memory)
+
+
+def task_of(problem, seed=0):
+    return Task(totals_of(problem), [problem.counts], problem.estimator, seed, Meter(), posed(problem))
+
+
+def raw(points, problem):
+    """Points of the search in the columns of the data."""
+    if problem.kernel.name == "polynomial":
+        return points / math.sqrt(problem.kernel.gamma)
+    return points + problem.Z.mean(axis=0)
+
+
+def scale_of(problem):
+    return totals_of(problem).scale
+
+
+def naive_free(problem, points, K=None):
+    """The squared MMD of X + C against Y - C: sums over all pairs, with weights 1 and -1.
+
+    `K` is the matrix of the rows where it is known already.
+    """
+    kernel, (n_x, n_y) = problem.kernel, (problem.counts.n_x, problem.counts.n_y)
+    o, p, q, m = int(problem.estimator == "unbiased"), problem.p, problem.q, len(points)
+    centre = problem.Z.mean(axis=0) if kernel.name == "linear" else 0.0  # changes no MMD
+    everyone = [*(problem.Z - centre), *(points - centre)]
+    pairs = np.empty((p + q + m, p + q + m))
+    pairs[: p + q, : p + q] = naive_matrix(problem) if K is None else K
+    for j in range(p + q, p + q + m):
+        pairs[j, : j + 1] = pairs[: j + 1, j] = [
+            naive_value(kernel, a, everyone[j]) for a in everyone[: j + 1]
+        ]
+    in_x, in_y = np.repeat([1.0, 0.0, 1.0], [p, q, m]), np.repeat([0.0, 1.0, -1.0], [p, q, m])
+    return (
+        (in_x @ pairs @ in_x - o * (in_x @ np.diag(pairs))) / (n_x * (n_x - o))
+        + (in_y @ pairs @ in_y - o * (in_y @ np.diag(pairs))) / (n_y * (n_y - o))
+        - 2 * (in_x @ pairs @ in_y) / (n_x * n_y)
+    )
+
+
+def made(kernel, estimator, seed=0, *, narrow=False, m=3):
+    """A small problem; a `narrow` kernel takes distances from differences."""
+    rng = np.random.default_rng([seed, 7])
+    Z = rng.normal(size=(15, 3)) + 4.0
+    Z[6:] += 0.5
+    one = make_kernel(kernel, Z, rng)
+    if one.length is not None:
+        one = type(one)(0.05 if narrow else 1.5)
+    return Problem(Z[:6], Z[6:], one, estimator, Counts(m, 0, 6 + m, 9 - m))
+
+
+def in_box(space, count, seed):
+    return np.random.default_rng(seed).uniform(space.low, space.high, size=(count, len(space.low)))
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize(("kernel", "estimator"), SETTINGS)
+def test_the_value_is_that_of_the_signed_measures(kernel, estimator, narrow):
+    problem = made(kernel, estimator, narrow=narrow)
+    space, f = FreePoints(posed(problem), Meter()), quadratic_of(problem)
+    weights = exact_weights(f, unbiased=estimator == "unbiased")
+    points = in_box(space, 3, seed=1)
+    if narrow:
+        points = space.rows[[2, 8, 9]] + 0.01  # where a narrow kernel does not vanish
+    expected = naive_free(problem, raw(points, problem))
+    value = f.value_as_filed + space.value(points, weights)
+    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12 * scale_of(problem))
+    placed, new = points[:1], points[1:]
+    change = space.value_and_gradient(new, weights, placed)[0]
+    np.testing.assert_allclose(
+        space.value(points, weights) - space.value(placed, weights),
+        change,
+        rtol=0,
+        atol=1e-12 * scale_of(problem),
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_the_printed_weights_are_those_of_equation_6(steps):
+    problem = made("rbf", "biased")
+    x, y, c, new = problem.X, problem.Y, problem.Y[:1] + 0.3, problem.Y[4:6] - 0.2
+    k = lambda A, B: sum(naive_value(problem.kernel, a, b) for a in A for b in B)  # noqa: E731
+    part, n = (3 / 9) / steps, 9
+    among = sum(naive_value(problem.kernel, a, b) for a in new for b in new if a is not b)
+    # X holds c already, and Y no longer.
+    expected = (1 - part) / n * (k(x, new) + k(c, new)) - (1 + part) / n * (k(y, new) - k(c, new))
+    expected += part / n * (k(new, new) - len(new))
+    space, centre = FreePoints(posed(problem), Meter()), problem.Z.mean(axis=0)
+    value, _ = space.value_and_gradient(new - centre, printed_weights(problem.counts, steps), c - centre)
+    assert among > 0
+    np.testing.assert_allclose(value, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("narrow", [False, True])
+@pytest.mark.parametrize("objective", ["exact", "printed"])
+@pytest.mark.parametrize(("kernel", "estimator"), SETTINGS)
+def test_the_gradient_agrees_with_difference_quotients(kernel, estimator, objective, narrow):
+    problem = made(kernel, estimator, narrow=narrow)
+    space = FreePoints(posed(problem), Meter())
+    weights = printed_weights(problem.counts, 2)
+    if objective == "exact":
+        weights = exact_weights(quadratic_of(problem), unbiased=estimator == "unbiased")
+    points, placed = in_box(space, 3, seed=2), in_box(space, 2, seed=3)
+    if narrow:
+        near = space.rows[[2, 8, 9]]
+        points, placed = near + 0.01, near[:2] - 0.02
+    h = 1e-5 * (problem.kernel.length or 1.0)
+    quotient = np.empty_like(points)
+    for i in np.ndindex(points.shape):
+        ends = []
+        for sign in (1, -1):
+            moved = points.copy()
+            moved[i] += sign * h
+            ends.append(space.value_and_gradient(moved, weights, placed)[0])
+        quotient[i] = (ends[0] - ends[1]) / (2 * h)
+    _, gradient = space.value_and_gradient(points, weights, placed)
+    assert np.abs(gradient).max() > 0
+    np.testing.assert_allclose(gradient, quotient, rtol=0, atol=1e-6 * np.abs(gradient).max())
+
+
+def test_strips_change_nothing():
+    problem = made("rbf", "unbiased")
+    weights = exact_weights(quadratic_of(problem), unbiased=True)
+    whole, strips = (FreePoints(posed(problem, memory), Meter()) for memory in (1024.0, 1e-3))
+    points = in_box(whole, 3, seed=4)
+    for a, b in zip(
+        *(s.value_and_gradient(points, weights, points[:1]) for s in (whole, strips)), strict=True
+    ):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-15)
+
+
+@given(seed=st.integers(0, 10**6), kernel=st.sampled_from(SLOPED_NAMES))
+@settings(max_examples=40)
+def test_rows_as_points_have_the_value_of_their_labelling(seed, kernel):
+    problem = random_problem(seed, two_way=False, kernel=kernel)
+    f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
+    rows = np.sort(np.random.default_rng(seed).choice(problem.q, problem.counts.n_moved, replace=False))
+    labelling = labelled(f, rows)
+    value = f.value_as_filed + space.value(
+        space.rows[problem.p + rows], exact_weights(f, unbiased=problem.estimator == "unbiased")
+    )
+    largest_weight = 1 + problem.counts.n_moved / problem.counts.n_y
+    np.testing.assert_allclose(value, labelling.value(), rtol=0, atol=1e-12 * f.totals.scale * largest_weight)
+
+
+def check_not_behind(problem, value, labelling_value, side):
+    """The value must be at least as extreme as that of the rows it began from, but for rounding."""
+    ahead = (value - labelling_value) * (1 if side == "upper" else -1)
+    assert ahead >= -1e-11 * scale_of(problem), (value, labelling_value, side)
+
+
+@given(seed=st.integers(0, 10**6), kernel=st.sampled_from(SLOPED_NAMES))
+@settings(max_examples=12)
+def test_the_points_never_end_behind_the_rows_they_began_from(seed, kernel):
+    problem = random_problem(seed, two_way=False, kernel=kernel)
+    found = QuasiNewton(max_iterations=20).both_sides(task_of(problem))
+    for side, each in zip(SIDES, found, strict=True):
+        rows = StepwiseDominance().search(totals_of(problem), problem.counts, problem.estimator, side)
+        check_not_behind(problem, each.value, rows.value, side)
+        assert (each.kind, each.labelling, each.certified, each.rows.tolist()) == (
+            "free points",
+            None,
+            None,
+            [],
+        )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_begun_from_the_best_rows_no_labelling_is_beyond(seed, monkeypatch):
+    problem = small_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % 6])
+    for place, side in enumerate(SIDES):
+        best = Exhaustive().search(totals_of(problem), problem.counts, problem.estimator, side)
+        begin = lambda search, rows=best.rows: lambda placed, quota: rows  # noqa: E731
+        monkeypatch.setattr(_Search, "_leading_rows", begin)
+        found = QuasiNewton(max_iterations=20).both_sides(task_of(problem))[place]
+        check_not_behind(problem, found.value, best.value, side)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("kernel", "estimator"), SETTINGS)
+def test_one_point_on_a_line_is_where_a_grid_finds_it(kernel, estimator, seed):
+    rng = np.random.default_rng(seed)
+    Z = np.concatenate([rng.normal(size=(7, 1)), rng.normal(1, 1, size=(8, 1))])
+    one = make_kernel(kernel, Z, rng)
+    if one.length is not None:
+        one = type(one)(2.0)
+    problem = Problem(Z[:7], Z[7:], one, estimator, Counts(1, 0, 8, 7))
+    grid = np.linspace(Z.min(), Z.max(), 201)
+    K = naive_matrix(problem)
+    values = [naive_free(problem, np.array([[c]]), K) for c in grid]
+    found = QuasiNewton().both_sides(task_of(problem))
+    width = max(values) - min(values)
+    np.testing.assert_allclose(
+        [each.value for each in found], [min(values), max(values)], rtol=0, atol=2e-4 * width
+    )
+
+
+def test_a_linear_kernel_balances_the_means():
+    # f(c) = ((0 + c) / 2 - (1 + 2 + 6 - c) / 2)^2 = (c - 4.5)^2 on the box [0, 6]: 0 at c = 4.5. Above, S-SD
+    # begins at 1, the row with the largest gradient, and from there the value rises to 20.25 at c = 0.
+    X, Y = np.array([[0.0]]), np.array([[1.0], [2.0], [6.0]])
+    result = mb.mmd_bounds(X, Y, Contamination(n_moved=1), kernel="linear", estimator="biased", method="qno")
+    np.testing.assert_allclose([result.lower.value, result.upper.value], [0.0, 20.25], rtol=0, atol=1e-9)
+
+
+def placed_by(method, problem, monkeypatch):
+    """Run a search and write down what each step of it begins with and where its points end."""
+    steps, climb = [], _Search._climb
+
+    def recorded(search, begin, placed, weights):
+        step = climb(search, begin, placed, weights)
+        steps.append((search, begin, placed, step.points))
+        return step
+
+    monkeypatch.setattr(_Search, "_climb", recorded)
+    found = method.both_sides(task_of(problem))
+    monkeypatch.undo()
+    first = steps[0][0]
+    lower, upper = ([step[1:] for step in steps if (step[0] is first) == low] for low in (True, False))
+    return found, (lower, upper)
+
+
+@pytest.mark.parametrize("objective", ["exact", "printed"])
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("kernel", ["rbf", "polynomial"])
+def test_steps_place_their_share_and_the_value_is_exact(kernel, estimator, objective, monkeypatch):
+    problem = made(kernel, estimator, m=7)
+    method = QuasiNewton(n_steps=3, objective=objective)
+    found, sides = placed_by(method, problem, monkeypatch)
+    for each, steps in zip(found, sides, strict=True):
+        assert [len(begin) for begin, _, _ in steps] == [2, 2, 3]  # floor(7/3), floor(14/3), 7
+        ends = np.concatenate([end for _, _, end in steps])
+        for s, (_, placed, _) in enumerate(steps):
+            np.testing.assert_array_equal(placed, ends[: [0, 2, 4][s]])
+        points = raw(ends, problem)
+        assert (points >= problem.Z.min(axis=0) - 1e-9).all()
+        assert (points <= problem.Z.max(axis=0) + 1e-9).all()
+        expected = naive_free(problem, points)
+        np.testing.assert_allclose(each.value, expected, rtol=0, atol=1e-12 * scale_of(problem))
+        assert each.status.startswith("3 steps, ")
+
+
+def test_the_printed_objective_finds_other_points(monkeypatch):
+    problem = made("rbf", "biased", m=3)
+    exact, printed = (QuasiNewton(objective=o).both_sides(task_of(problem)) for o in ("exact", "printed"))
+    for sign, (one, other) in zip((1, -1), zip(exact, printed, strict=True), strict=True):
+        assert sign * (other.value - one.value) > 1e-6
+
+
+def test_the_points_begin_at_the_rows_of_s_sd(monkeypatch):
+    compared = 0
+    for seed in range(24):
+        problem = random_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % 6])
+        if not problem.counts.n_moved or not np.ptp(problem.Z):
+            continue
+        _, sides = placed_by(QuasiNewton(max_iterations=1), problem, monkeypatch)
+        rows_of = FreePoints(posed(problem), Meter()).rows
+        for side, [(begin, _, _)] in zip(SIDES, sides, strict=True):
+            rows = (
+                StepwiseDominance().search(totals_of(problem), problem.counts, problem.estimator, side).rows
+            )
+            expected = rows_of[problem.p + rows]
+            np.testing.assert_array_equal(begin[np.lexsort(begin.T)], expected[np.lexsort(expected.T)])
+            compared += len(rows)
+    assert compared > 100
+
+
+def test_later_steps_begin_at_the_rows_that_lead_after_the_points_before(monkeypatch):
+    problem = made("rbf", "unbiased", m=4)
+    _, sides = placed_by(QuasiNewton(n_steps=4), problem, monkeypatch)
+    f = quadratic_of(problem)
+    for out, steps in zip((-1, 1), sides, strict=True):
+        taken = []
+        for begin, placed, _ in steps:
+            near = raw(placed, problem)
+            pull = [sum(naive_value(problem.kernel, c, y) for c in near) for y in problem.Y]
+            g = out * (f.gradient_as_filed[problem.p :] + 2 * f.c * np.array(pull))
+            g[taken] = -np.inf
+            taken.append(int(np.argmax(g)))
+            np.testing.assert_allclose(raw(begin, problem), problem.Y[taken[-1:]], rtol=1e-12)
+
+
+X, Y = (np.random.default_rng(3).normal(s, 1, size=(n, 2)) for s, n in ((0.0, 20), (0.7, 30)))
+M5 = Contamination(n_moved=5)
+
+
+def ends(result):
+    return result.lower.value, result.upper.value
+
+
+def test_one_step_is_qno_and_names_follow_the_steps():
+    one, stepwise = QuasiNewton(), QuasiNewton(n_steps=None)
+    assert (one.name, stepwise.name, QuasiNewton(n_steps=4).name) == ("qno", "s-qno", "s-qno")
+    qno = mb.mmd_bounds(X, Y, Contamination(n_moved=1), method="qno")
+    s_qno = mb.mmd_bounds(X, Y, Contamination(n_moved=1), method="s-qno")
+    assert ends(qno) == ends(s_qno)
+    assert (qno.provenance.method, s_qno.provenance.method) == ("qno", "s-qno")
+    assert ends(mb.mmd_bounds(X, Y, M5, method="qno")) == ends(mb.mmd_bounds(X, Y, M5, method=one))
+    assert ends(mb.mmd_bounds(X, Y, M5, method="qno")) != ends(mb.mmd_bounds(X, Y, M5, method="s-qno"))
+    counts = [Counts(m, 0, 20 + m, 30 - m) for m in (0, 1, 7, 12)]
+    assert [stepwise.steps_for(c) for c in counts] == [0, 1, 7, 10]
+    assert [one.steps_for(c) for c in counts] == [0, 1, 1, 1]
+
+
+@pytest.mark.parametrize("method", ["qno", "s-qno"])
+def test_no_rows_to_move_gives_the_observed_value(method):
+    result = mb.mmd_bounds(X, Y, 0.0, method=method)
+    assert result.lower.value == result.upper.value == result.observed == mb.mmd2(X, Y)
+    assert result.upper.status == "no points to place"
+
+
+def test_of_several_counts_the_most_extreme_is_taken():
+    each = [mb.mmd_bounds(X, Y, Contamination(n_moved=m), method="qno") for m in range(3)]
+    union = mb.mmd_bounds(X, Y, Contamination(n_moved=2), at_most=True, method="qno")
+    assert union.lower.value == min(r.lower.value for r in each)
+    assert union.upper.value == max(r.upper.value for r in each)
+
+
+def test_a_seed_repeats_a_random_start_and_is_recorded_for_it_alone():
+    random = QuasiNewton(start="random", max_iterations=3)
+    one, again, other = (mb.mmd_bounds(X, Y, M5, method=random, rng=seed) for seed in (1, 1, 2))
+    assert ends(one) == ends(again) != ends(other)
+    assert one.provenance.seed == 1
+    sure = [mb.mmd_bounds(X, Y, M5, method="qno", rng=seed) for seed in (1, 2)]
+    assert ends(sure[0]) == ends(sure[1])
+    assert sure[0].provenance.seed is None
+
+
+def test_the_better_of_two_starts_is_taken():
+    both, s_sd, random = (
+        mb.mmd_bounds(X, Y, M5, method=QuasiNewton(start=start), rng=0)
+        for start in ("both", "s-sd", "random")
+    )
+    assert both.lower.value == min(s_sd.lower.value, random.lower.value)
+    assert both.upper.value == max(s_sd.upper.value, random.upper.value)
+    for side in SIDES:
+        s, r = getattr(s_sd, side), getattr(random, side)
+        better = s if getattr(both, side).value == s.value else r
+        assert getattr(both, side).status == f"{better.status}, the better start"
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    rng = np.random.default_rng(5)
+    here = mb.mmd_bounds(X, Y, M5, method="qno")
+    there = mb.mmd_bounds(X[rng.permutation(20)], Y[rng.permutation(30)], M5, method="qno")
+    np.testing.assert_allclose(ends(there), ends(here), rtol=0, atol=1e-5 * here.width)
+
+
+def test_blocks_and_two_threads_change_nothing():
+    rng = np.random.default_rng(6)
+    A, B = rng.normal(size=(80, 2)), rng.normal(0.5, 1, size=(120, 2))
+    whole, blocks = (mb.mmd_bounds(A, B, 0.1, method="qno", working_memory=memory) for memory in (1024, 1))
+    assert (whole.provenance.backend == "matrix") != (blocks.provenance.backend == "matrix")
+    np.testing.assert_allclose(ends(blocks), ends(whole), rtol=0, atol=1e-5 * whole.width)
+
+
+def test_rows_far_from_the_origin_are_as_good_as_near_ones():
+    near, far = (mb.mmd_bounds(X + s, Y + s, M5, bandwidth=1.5, method="qno") for s in (0.0, 1e6))
+    np.testing.assert_allclose(ends(far), ends(near), rtol=0, atol=1e-5 * near.width)
+
+
+def test_a_row_far_out_costs_no_digits():
+    # It draws the centre away from all others: squared distances from a product would be off by 1e-5.
+    problem = made("rbf", "unbiased")
+    problem.X[0] += 1e6
+    f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
+    points = space.rows[[7, 8, 10]] + 0.1
+    value = f.value_as_filed + space.value(points, exact_weights(f, unbiased=True))
+    np.testing.assert_allclose(value, naive_free(problem, raw(points, problem)), rtol=0, atol=1e-9)
+
+
+def test_every_kernel_value_is_counted():
+    sizes = []
+
+    class Counting(mb.RBF):
+        def value(self, t):
+            sizes.append(t.size if t.ndim == 2 else 0)  # the diagonal comes as a vector
+            return super().value(t)
+
+    result = mb.mmd_bounds(X, Y, M5, kernel=Counting(1.0), method="s-qno")
+    assert result.provenance.n_pairs == sum(sizes) > 50**2
+
+
+def test_the_status_says_how_the_search_ended():
+    done = mb.mmd_bounds(X, Y, M5, method="qno")
+    hasty = mb.mmd_bounds(X, Y, M5, method=QuasiNewton(max_iterations=2))
+    assert re.fullmatch(r"converged after \d+ iterations; from the rows of S-SD", done.lower.status)
+    assert hasty.upper.status == "stopped at 2 iterations: not converged; from the rows of S-SD"
+    stepwise = mb.mmd_bounds(X, Y, M5, method=QuasiNewton(n_steps=5, max_iterations=1, tolerance=1e-9))
+    assert stepwise.lower.status == "5 steps, 5 iterations: 5 not converged; from the rows of S-SD"
+    for better, worse in ((done, hasty), (done, stepwise)):
+        assert better.upper.value > worse.upper.value
+        assert better.lower.value < worse.lower.value
+
+
+def test_where_all_rows_are_one_the_points_stay():
+    one = np.full((6, 3), 2.5)
+    result = mb.mmd_bounds(
+        one, one, Contamination(n_moved=2), bandwidth=1.0, estimator="biased", method="qno"
+    )
+    np.testing.assert_allclose(ends(result), [0.0, 0.0], rtol=0, atol=1e-12)
+    assert result.upper.status == "converged after 0 iterations; from the rows of S-SD"
+
+
+def test_a_search_that_goes_astray_keeps_its_rows(monkeypatch):
+    import scipy.optimize
+
+    def astray(descent, x, **_):
+        worse = np.full_like(x, np.inf)
+        return scipy.optimize.OptimizeResult(x=worse, fun=np.nan, nit=7, success=False)
+
+    monkeypatch.setattr(scipy.optimize, "minimize", astray)
+    result = mb.mmd_bounds(X, Y, M5, method="qno")
+    rows = mb.mmd_bounds(X, Y, M5, method="s-sd")
+    np.testing.assert_allclose(ends(result), ends(rows), rtol=0, atol=1e-12)
+    assert result.lower.status == "stopped at 7 iterations: not converged; from the rows of S-SD"
+
+
+SLOPED = "'rbf', 'imq', 'matern32', 'matern52', 'polynomial', 'linear'"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"epsilon": Contamination(n_moved=2, n_moved_of_x=1)},
+            r"^`method='qno'` is for one-way misfiling\. Use method='sharp' for two-way\.$",
+        ),
+        (
+            {"kernel": "laplacian"},
+            rf"which the laplacian kernel does not have\. Use one of {SLOPED}, or method='s-sd'\.$",
+        ),
+        ({"kernel": "cosine"}, "which the cosine kernel does not have"),
+        ({"kernel": lambda A, B: A @ B.T}, "which the function kernel does not have"),
+        (
+            {"X": np.eye(50)[:20], "Y": np.eye(50)[20:], "kernel": "precomputed"},
+            "which the precomputed kernel does not have",
+        ),
+        (
+            {"X": np.ones((20, 900)), "Y": np.eye(30, 900), "working_memory": 1},
+            r"over 4,500 coordinates at once, which takes 2 MiB; `working_memory` is 1\. Raise it, or",
+        ),
+    ],
+)
+def test_what_it_cannot_do_is_said(change, message):
+    arguments = {"X": X, "Y": Y, "epsilon": M5, **change}
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.mmd_bounds(**arguments, method="qno")
+
+
+def test_more_steps_take_less_memory():
+    result = mb.mmd_bounds(np.ones((20, 900)), np.eye(30, 900), M5, working_memory=1, method="s-qno")
+    assert result.upper.value > result.observed
+
+
+def test_without_the_rows_there_is_no_search():
+    message = r"^`method='s-qno'` needs the rows themselves; only `mmd_bounds` has them\. Use 's-sd'\.$"
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.resampling_interval(X, Y, M5, method="s-qno", n_resamples=2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_steps": 0}, r"`n_steps` must be a whole number from 1; got 0\."),
+        (
+            {"start": "ssd"},
+            r"`start` must be one of 's-sd', 'random', 'both'; got 'ssd'\. Did you mean 's-sd'\?",
+        ),
+        ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed'; got 'print'\."),
+        ({"max_iterations": 0}, r"`max_iterations` must be a whole number from 1; got 0\."),
+        ({"tolerance": 0}, r"`tolerance` must be between 0 and 1; got 0\."),
+        ({"tolerance": "small"}, r"`tolerance` must be between 0 and 1; got 'small'\."),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        QuasiNewton(**options)

@@ -1,0 +1,193 @@
+"""The four verbs on PyTorch tensors, and the kernels of the GPU in Triton's interpreter.
+
+The interpreter runs the same program on the CPU: indices, masks, formulas and the order of sums are tested.
+What it cannot show, the precision of a GPU's matrix units, is measured by benchmarks/gpu.py.
+"""
+
+import os
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds import kernels
+from mmdbounds.errors import DataError
+from mmdbounds.progress import Meter
+from mmdbounds.sums import make_sums, plan, torch_pays
+from problems import KERNELS
+from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
+
+pytestmark = pytest.mark.full
+
+BY_PRODUCT = ["rbf", "matern32", "matern52", "imq", "polynomial", "linear", "cosine"]
+EVERYONE = slice(0, N)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _interpreter():
+    """Interpret Triton's programs; they are read when `_triton` is imported, which happens here first."""
+    before = os.environ.get("TRITON_INTERPRET")
+    os.environ["TRITON_INTERPRET"] = "1"
+    yield
+    if before is None:
+        del os.environ["TRITON_INTERPRET"]
+    else:
+        os.environ["TRITON_INTERPRET"] = before
+
+
+def torch_sums(Z, kernel, **options):
+    from mmdbounds.sums._torch import TorchSums
+
+    return TorchSums(Z, kernel, **({"device": "cpu"} | options))
+
+
+@pytest.mark.parametrize("selection", SELECTIONS.values(), ids=SELECTIONS)
+@pytest.mark.parametrize("name", [name for name in KERNELS if name != "function"])
+def test_verbs_follow_the_matrix(name, selection, monkeypatch):
+    Z, kernel, K = rows_and_kernel(name)
+    A, B = selection
+    expected, scale = K[A][:, B], np.abs(np.diag(K)).max()
+    monkeypatch.setitem(torch_module().WIDTH, "float64", 11)
+    sums = torch_sums(Z, kernel, working_memory=8 * 4 * 11 * 7 * 2 / plan.MIB)  # patches of 7 x 11
+    close = {"rtol": 0, "atol": 1e-12 * scale}
+    np.testing.assert_allclose(sums.block(A, B), expected, **close)
+    np.testing.assert_allclose(sums.diagonal(A), np.diag(K)[A], **close)
+    for kind in ("ones", "group", "random", "many"):
+        W = weights(expected.shape[1], kind)
+        result = sums.apply(A, B, W)
+        assert result.dtype == np.float64
+        np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    collected = np.full(expected.shape, np.nan)
+
+    def collect(i, j, block):
+        assert block.size <= 7 * 11
+        collected[i : i + len(block), j : j + block.shape[1]] = block
+
+    sums.fold(A, B, collect)
+    np.testing.assert_allclose(collected, expected, **close)
+
+
+def torch_module():
+    from mmdbounds.sums import _torch
+
+    return _torch
+
+
+@pytest.fixture
+def small_tiles(monkeypatch):
+    """Several tiles for few rows; the interpreter is slow."""
+    from mmdbounds.sums import _triton
+
+    monkeypatch.setattr(_triton, "ROWS", 32)
+    monkeypatch.setattr(_triton, "COLUMNS", 16)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("name", "d"), [*((name, 20) for name in BY_PRODUCT), ("rbf", 1), ("rbf", 64), ("linear", 70)]
+)
+@pytest.mark.usefixtures("small_tiles")
+def test_fused_sums_follow_the_matrix(name, d):
+    Z, kernel, K = rows_and_kernel(name, d=d)
+    sums, scale = torch_sums(Z, kernel, dtype="float32"), np.abs(K).max()
+    assert sums._fused is not None
+    everyone, some = EVERYONE, np.array([50, 3, 17])
+    for A, B, kind in (
+        (everyone, everyone, "group"),
+        (some, slice(5, 40), "random"),
+        (slice(5, 40), some, "ones"),
+    ):
+        expected = K[A][:, B]
+        W = weights(expected.shape[1], kind)
+        atol = min(sums.rounding, 2e-6) * scale * np.abs(W).sum(axis=0).max()
+        np.testing.assert_allclose(sums.apply(A, B, W), expected @ W, rtol=0, atol=atol)
+
+
+def test_fused_sums_share_columns_out_and_count_them(small_tiles):
+    Z = np.random.default_rng(0).normal(size=(N, 3))
+    meter = Meter()
+    sums = torch_sums(Z, kernels.RBF(1.0), dtype="float32", meter=meter)
+    whole = sums.apply(EVERYONE, EVERYONE, np.ones(N))
+    assert meter.n_pairs == N * N
+    small_tiles.setattr("mmdbounds.sums._triton.LEAST_COLUMNS", 1)
+    shared = sums.apply(EVERYONE, EVERYONE, np.ones(N))  # 16, 16, 16 and 9 columns
+    np.testing.assert_allclose(shared, whole, rtol=1e-12)
+
+
+def test_many_sums_and_float64_take_blocks(monkeypatch):
+    Z, kernel, K = rows_and_kernel("rbf")
+    sums = torch_sums(Z, kernel, dtype="float32")
+    monkeypatch.setattr(sums._fused, "sums", None)  # would be called in vain
+    W = weights(N, "many")
+    np.testing.assert_allclose(sums.apply(EVERYONE, EVERYONE, W), K @ W, rtol=0, atol=1e-5 * N)
+    assert torch_sums(Z, kernel)._fused is None
+
+
+def test_rows_far_from_the_centre_keep_their_digits_or_are_refused():
+    Z = np.random.default_rng(0).normal(size=(60, 3)) * 5.0
+    sums = torch_sums(Z, kernels.RBF(0.3), dtype="float32")
+    np.testing.assert_array_equal(np.diag(sums.block(slice(0, 60), slice(0, 60))), np.ones(60))
+    with pytest.raises(DataError, match="float32 is too coarse here"):
+        torch_sums(Z, kernels.RBF(1e-3), dtype="float32")
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_inner_products_of_any_size_fit_half_precision():
+    rng = np.random.default_rng(0)
+    for size in (1e-6, 1e7):
+        Z = rng.normal(size=(40, 5)) * size
+        found = torch_sums(Z, kernels.Linear(), dtype="float32").apply(
+            slice(0, 40), slice(0, 40), np.ones(40)
+        )
+        np.testing.assert_allclose(found, Z @ Z.T @ np.ones(40), rtol=0, atol=1e-5 * 40 * size**2)
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("method", ["s-sd", "sharp"])
+def test_the_same_rows_and_values_as_without_torch(method, estimator):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(0.7, 1, size=(50, 2))
+    one, other = (
+        mb.mmd_bounds(X, Y, 0.2, method=method, estimator=estimator, backend=backend, rng=0)
+        for backend in ("numpy", "torch")
+    )
+    assert other.provenance.backend == "torch"
+    for side in ("lower", "upper"):
+        a, b = getattr(one, side), getattr(other, side)
+        np.testing.assert_array_equal(a.rows, b.rows)
+        np.testing.assert_allclose(a.value, b.value, rtol=0, atol=1e-12)
+
+
+def test_ties_fall_the_same_way():
+    rng = np.random.default_rng(0)
+    X, Y = rng.integers(0, 2, size=(30, 2)).astype(float), rng.integers(0, 3, size=(40, 2)).astype(float)
+    one, other = (mb.mmd_bounds(X, Y, 0.2, method="s-sd", backend=b) for b in ("numpy", "torch"))
+    np.testing.assert_array_equal(one.upper.rows, other.upper.rows)
+    np.testing.assert_array_equal(one.lower.rows, other.lower.rows)
+
+
+def test_the_test_under_misfiling_runs_there_too():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(40, 2)), rng.normal(0.5, 1, size=(40, 2))
+    one, other = (mb.robust_test(X, Y, 0.05, n_permutations=99, backend=b, rng=0) for b in ("numpy", "torch"))
+    assert one.pvalue == other.pvalue
+    np.testing.assert_allclose(one.null, other.null, rtol=0, atol=1e-12)
+
+
+def test_what_torch_cannot_do_is_said():
+    Z = np.eye(6)
+    with pytest.raises(mb.MmdBoundsError, match="cannot take a matrix that is there"):
+        make_sums(Z, kernels.Precomputed(), backend="torch")
+    with pytest.raises(mb.MmdBoundsError, match="cannot take a kernel that is a function"):
+        make_sums(Z, kernels.FunctionKernel(lambda A, B: A @ B.T), backend="torch")
+
+
+def test_nobody_gets_torch_without_a_gpu_unless_asked():
+    assert not torch_pays(10**6, kernels.RBF(1.0)) or has_gpu()
+    assert not torch_pays(100, kernels.RBF(1.0))
+
+
+def has_gpu():
+    import torch
+
+    return torch.cuda.is_available()
