@@ -20,7 +20,7 @@ else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow and not data"
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps study-type-one study-power clean
+.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps study-type-one study-power study-confidence paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -35,6 +35,8 @@ help:
 	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
 	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; goes on where it was"
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
+	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
+	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 
 demo: $(VENV)/.stamp-demo
@@ -80,6 +82,12 @@ study-type-one: $(VENV)/.stamp-test
 
 study-power: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.power --data "$(DATA)"
+
+study-confidence: $(VENV)/.stamp-test
+	$(BIN)/python -m studies.confidence_coverage
+
+paper: $(FULL)/.stamp-full
+	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 clean:
 	rm -rf $(VENV) $(FULL) build dist docs/_build docs/gallery docs/reference/generated

@@ -1,9 +1,12 @@
-"""Studies on real data: programs of minutes to hours whose tables are kept in `studies/results`.
+"""Studies by simulation: programs of minutes to hours whose tables are kept in `studies/results`.
 
 Run from the top of the repository, where `mmdbounds` is installed:
 
     python -m studies.coverage --data FOLDER
     python -m studies.forest_gaps --data FOLDER
+    python -m studies.type_one
+    python -m studies.power --data FOLDER
+    python -m studies.confidence_coverage
 
 Every trial is one line in a file of records. A run that was stopped continues where it was, and any
 trial can be run again alone: its seed follows from its setting and its number.

@@ -99,7 +99,9 @@ def _bio(folder):
     return standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
 
 
-FOREST_FILE, BIO_FILE, CHEST_FILE = (CARDS[name].file for name in ("forest", "bio", "nih_cxr14"))
+FOREST_FILE, BIO_FILE, CHEST_FILE, COMPAS_FILE = (
+    CARDS[name].file for name in ("forest", "bio", "nih_cxr14", "compas")
+)
 
 SOURCES = {
     "FOREST raw": forest_raw,

@@ -18,6 +18,12 @@ from mmdbounds.experiments.population import POPULATION_A, POPULATION_B, POPULAT
 SIZES = (10, 20)
 
 
+@pytest.fixture
+def quick(monkeypatch):
+    """A smaller sample in exact proportions."""
+    monkeypatch.setattr(convergence, "EXACT_SIZE", 100)
+
+
 def study(place, **options):
     folder.ready(place)
     wanted = {"n_trials": 2, "n_processes": 1, "rng": 0, "progress": False, "sizes": SIZES} | options
@@ -39,7 +45,7 @@ def test_a_sample_is_what_mmd_bounds_says():
     assert run_job(Job(1, 20, 4, 0))["roots"] != found["roots"]
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures", "quick")
 def test_errors_are_distances_to_the_bounds_of_the_population(tmp_path):
     document = study(tmp_path)
     assert len(document["lines"]) == 2 * 2 * 4 * len(SIZES)
@@ -77,7 +83,7 @@ def test_what_the_methods_tend_to():
         assert off["QNO"][0] > 0.01  # free points are not rows
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures", "quick")
 def test_a_study_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatch):
     study(tmp_path / "whole")
     done, real = [], run_job
@@ -103,7 +109,7 @@ def test_a_study_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatc
     assert csv[0] == csv[1]
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures", "quick")
 def test_a_file_that_holds_something_else_is_refused(tmp_path):
     study(tmp_path, n_trials=1)
     (path,) = (tmp_path / folder.CHECKPOINTS).iterdir()
@@ -112,7 +118,7 @@ def test_a_file_that_holds_something_else_is_refused(tmp_path):
         study(tmp_path, n_trials=1)
 
 
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures", "quick")
 def test_the_section_of_the_page(tmp_path):
     document = study(tmp_path)
     text = convergence_section(document)
@@ -152,7 +158,7 @@ def test_rates_are_slopes_of_logarithms(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("no_pictures")
+@pytest.mark.usefixtures("no_pictures", "quick")
 def test_two_processes_draw_the_same_samples(tmp_path):
     texts = []
     for n_processes in (1, 2):

@@ -43,21 +43,11 @@ def test_a_figure_of_each_kind(name):
 
 
 @pytest.mark.full
-def test_the_points_are_where_the_numbers_say():
-    made = document("forest-epsilons")
+def test_the_points_are_where_the_numbers_say(monkeypatch):
     lines = [line(epsilon=e, method="S-SD", fcr=f, miw=w) for e, f, w in ((0.1, 0.0, 0.02), (0.5, 0.5, 0.2))]
     drawn = []
-    original = canvas.rendered
-
-    def caught(draw):
-        drawn.append(draw())
-        return {}
-
-    figures.rendered = caught
-    try:
-        figures.drawn(document("forest-epsilons", lines) | {"kind": made["kind"]})
-    finally:
-        figures.rendered = original
+    monkeypatch.setattr(figures, "rendered", lambda draw: drawn.append(draw()))
+    figures.drawn(document("forest-epsilons", lines))
     left, right = drawn[0].axes
     assert left.get_yscale() == "log"
     for panel, wanted in ((left, [0.02, 0.2]), (right, [0.0, 0.5])):
@@ -73,7 +63,7 @@ def test_the_points_are_where_the_numbers_say():
 
 
 @pytest.mark.full
-def test_the_figure_of_the_study(tmp_path, monkeypatch):
+def test_the_figure_of_the_study(tmp_path):
     folder.ready(tmp_path)
     run_convergence(tmp_path, n_trials=2, n_processes=1, rng=0, progress=False, sizes=(10, 20))
     assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")

@@ -72,5 +72,6 @@ def test_csv_has_no_times():
 
 def test_trials_in_words():
     assert trials_in_words([line(), line(method="SD")]) == "50 trials"
+    assert trials_in_words([line(n_trials=1)]) == "1 trial"
     few = [line(method=method, n_trials=10) for method in ("QNO", "S-QNO", "QNO")]
     assert trials_in_words([line(), *few]) == "50 trials, 10 for QNO and S-QNO"

@@ -90,7 +90,7 @@ def test_what_is_not_matched_is_said_with_what_was_tried():
     lines = [line(), line(method="SD", fcr=0.36, miw=0.0666), line(method="SD", protocol="ours", fcr=0.1)]
     (said,) = tables.mismatches(printed.MAIN, "FOREST", lines)
     assert said.startswith(
-        "FOREST, SD: FCR 0.9 printed, 0.36 here; MIW 0.027 printed, 0.067 here (+147 %). Tried on 50 draws with N = 100"
+        "FOREST, SD: FCR 0.9 printed, 0.36 here; MIW 0.027 printed, 0.067 here (+147 %). Tried on 50 draws"
     )
     steps = [line(method=str(s), miw=0.12, n_rows=2000) for s in (2, 50)]
     (said,) = tables.mismatches(printed.STEPS_S_SD, "FOREST", steps)  # one note for both
@@ -180,15 +180,14 @@ def test_the_page_is_made_of_what_is_in_the_folder(tmp_path):
     assert "Not run yet: `mmdbounds reproduce n2000`" in text
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"type": "something else"}'])
+def another_layout():
+    old = document("main", [line()])
+    del old["lines"][0]["n_certified"]
+    return json.dumps(old)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"type": "something else"}', another_layout()])
 def test_a_file_that_holds_something_else_is_refused(content, tmp_path):
     (tmp_path / "main.json").write_text(content)
     with pytest.raises(MmdBoundsError, match=r"main\.json' holds no results of an experiment"):
         folder.read_results(tmp_path, "main")
-
-
-def test_lines_of_another_layout_are_refused():
-    old = document("main", [line()])
-    del old["lines"][0]["n_certified"]
-    with pytest.raises(MmdBoundsError, match=r"lacks `lines\.n_certified`"):
-        page({"main": old})

@@ -160,6 +160,10 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(tmp_path, monk
     monkeypatch.setattr(run, "evaluate", None)
     with pytest.raises(MmdBoundsError, match="cannot write results to"):
         reproduce("main", out=tmp_path / "file")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "random.json").write_text("something else")
+    with pytest.raises(MmdBoundsError, match=r"random\.json' holds no results"):
+        reproduce("main", out=tmp_path / "old")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(MmdBoundsError, match="permission denied"):
         reproduce("main", out=tmp_path / "other")
@@ -169,8 +173,8 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_work(tmp_path, monk
 def test_progress_says_what_comes_and_how_long_it_takes(tmp_path, capsys):
     reproduce("main", out=tmp_path, n_trials=1, n_processes=1, progress=True)
     said = capsys.readouterr().err
-    assert "FOREST, N = 40, epsilon = 0.2, nonrandom, 1 trials\n" in said
-    assert "BIO, N = 40, epsilon = 0.2, nonrandom, 1 trials; about 1 min left\n" in said
+    assert "FOREST, N = 40, epsilon = 0.2, nonrandom, 1 trial\n" in said
+    assert "BIO, N = 40, epsilon = 0.2, nonrandom, 1 trial; about 1 min left\n" in said
     reproduce("main", out=tmp_path, n_trials=1, n_processes=1, progress=True)
     assert "FOREST" not in capsys.readouterr().err  # nothing was left to do
 

@@ -122,16 +122,16 @@ def real_record(name, holds, holds_of_rule, **fields):
 
 
 def test_the_second_table_by_hand():
-    data_sets = [power.DataSet(name, None, 0.3, ("0.1", "0")) for name in "abc"]
+    data_sets = [power.DataSet(name, None, 0.3) for name in "abc"]
     found = [
         real_record("a", 10, 0),
         real_record("b", 30, 10, above=True, is_proved=False),
         real_record("c", 0, -1),
     ]
     assert power.data_table(found, data_sets)[2:] == [
-        "| a | 90 + 60 | 0.100 (10 rows) | 0.1 | 0.000 (0 rows) | 0 | yes | 2.0 |",
-        "| b | 90 + 60 | at least 0.250 (30 rows) | 0.1 | 0.100 (10 rows) | 0 | no | 2.0 |",
-        "| c | 90 + 60 | 0.000 (0 rows) | 0.1 | not at all | 0 | yes | 2.0 |",
+        "| a | 90 + 60 | 0.100 (10 rows) | 0.000 (0 rows) | yes | 2.0 |",
+        "| b | 90 + 60 | at least 0.250 (30 rows) | 0.100 (10 rows) | no | 2.0 |",
+        "| c | 90 + 60 | 0.000 (0 rows) | not at all | yes | 2.0 |",
     ]
     assert power.failures([], (), found) == []
     assert power.failures([], (), [real_record("a", 3, 4)]) == ["a"]
@@ -142,7 +142,7 @@ def test_how_long_each_holds_by_a_scan(monkeypatch, shift):
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(30, 2)), rng.normal(shift, 1, size=(25, 2))
     monkeypatch.setattr(power, "real_groups", lambda name, folder: (X, Y))
-    data = power.DataSet("made up", None, 0.3, ("", ""))
+    data = power.DataSet("made up", None, 0.3)
     record = power.run_data(power.DataJob(data, None, n_permutations=99))
     most = mb.Contamination(0.3).n_moved_for(30)
     options = {"at_most": False, "n_permutations": 99, "rng": record["seed"]}
@@ -166,14 +166,14 @@ def test_every_trial_is_run_once_and_a_stopped_run_continues(tmp_path, capsys, m
     rng = np.random.default_rng(0)
     groups = rng.normal(size=(12, 1)), rng.normal(4, 1, size=(12, 1))
     monkeypatch.setattr(power, "real_groups", lambda name, folder: groups)
-    data_sets = (power.DataSet("made up", None, 0.2, ("much", "little")),)
+    data_sets = (power.DataSet("made up", None, 0.2),)
     assert study(path, data_sets=data_sets) == 0
     kept = path.read_bytes().splitlines(keepends=True)
     names = [(record["setting"], record["trial"]) for record in lines(path)]
     assert names == [(s.name, t) for t in range(2) for s in TINY] + [("made up", 0)]
     page = path.with_suffix(".md").read_text()
     assert page.count("\n| normal, n = ") == 2
-    assert "| made up | 12 + 12 | at least 0.200 (3 rows) | much |" in page
+    assert "| made up | 12 + 12 | at least 0.200 (3 rows) | " in page
     assert "The rule does significantly better in 0 of 3 rows." in page
     assert f"mmdbounds {mb.__version__};" in page
     path.write_bytes(b"".join(kept[:3]))

@@ -47,7 +47,7 @@ def test_verbs_follow_the_matrix(name, selection, monkeypatch):
     Z, kernel, K = rows_and_kernel(name)
     A, B = selection
     expected, scale = K[A][:, B], np.abs(np.diag(K)).max()
-    monkeypatch.setitem(torch_module().WIDTH, "float64", 11)
+    monkeypatch.setitem(torch_module().WIDTH, 8, 11)
     sums = torch_sums(Z, kernel, working_memory=8 * 4 * 11 * 7 * 2 / plan.MIB)  # patches of 7 x 11
     close = {"rtol": 0, "atol": 1e-12 * scale}
     np.testing.assert_allclose(sums.block(A, B), expected, **close)
@@ -90,7 +90,7 @@ def small_tiles(monkeypatch):
 def test_fused_sums_follow_the_matrix(name, d):
     Z, kernel, K = rows_and_kernel(name, d=d)
     sums, scale = torch_sums(Z, kernel, dtype="float32"), np.abs(K).max()
-    assert sums._fused is not None
+    assert sums._near is not None
     everyone, some = EVERYONE, np.array([50, 3, 17])
     for A, B, kind in (
         (everyone, everyone, "group"),
@@ -117,10 +117,10 @@ def test_fused_sums_share_columns_out_and_count_them(small_tiles):
 def test_many_sums_and_float64_take_blocks(monkeypatch):
     Z, kernel, K = rows_and_kernel("rbf")
     sums = torch_sums(Z, kernel, dtype="float32")
-    monkeypatch.setattr(sums._fused, "sums", None)  # would be called in vain
+    monkeypatch.setattr(sums._near, "apply", None)  # would be called in vain
     W = weights(N, "many")
     np.testing.assert_allclose(sums.apply(EVERYONE, EVERYONE, W), K @ W, rtol=0, atol=1e-5 * N)
-    assert torch_sums(Z, kernel)._fused is None
+    assert torch_sums(Z, kernel)._near is None
 
 
 def test_rows_far_from_the_centre_keep_their_digits_or_are_refused():
@@ -132,14 +132,31 @@ def test_rows_far_from_the_centre_keep_their_digits_or_are_refused():
 
 
 @pytest.mark.usefixtures("small_tiles")
+def test_rows_far_out_are_summed_in_float64():
+    rng = np.random.default_rng(0)
+    Z = rng.normal(size=(N, 2))
+    Z[[3, 30]] += [40.0, 0.0]  # these two, near each other, are far from all others
+    _, kernel, _ = rows_and_kernel("rbf")
+    exact, sums = torch_sums(Z, kernel), torch_sums(Z, kernel, dtype="float32")
+    np.testing.assert_array_equal(np.flatnonzero(sums._near._is_far), [3, 30])
+    for A, B, kind in ((EVERYONE, EVERYONE, "group"), (slice(0, 40), np.array([3, 9, 30]), "random")):
+        W = weights(N if B is EVERYONE else 3, kind)
+        expected = exact.apply(A, B, W)
+        found = sums.apply(A, B, W)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=3e-7 * np.abs(W).sum())
+        np.testing.assert_allclose(found[[3, 30]], expected[[3, 30]], rtol=1e-13)
+    assert sums.rounding < 2e-5  # of the near rows; the far ones would make it 2e-4
+
+
+@pytest.mark.usefixtures("small_tiles")
 def test_inner_products_of_any_size_fit_half_precision():
     rng = np.random.default_rng(0)
+    some = (np.arange(40) < 13).astype(float)
     for size in (1e-6, 1e7):
         Z = rng.normal(size=(40, 5)) * size
-        found = torch_sums(Z, kernels.Linear(), dtype="float32").apply(
-            slice(0, 40), slice(0, 40), np.ones(40)
-        )
-        np.testing.assert_allclose(found, Z @ Z.T @ np.ones(40), rtol=0, atol=1e-5 * 40 * size**2)
+        centred = Z - Z.mean(axis=0)  # as for every kernel that does not mind
+        found = torch_sums(Z, kernels.Linear(), dtype="float32").apply(slice(0, 40), slice(0, 40), some)
+        np.testing.assert_allclose(found, centred @ centred.T @ some, rtol=0, atol=1e-6 * 13 * size**2)
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])

@@ -83,13 +83,14 @@ def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
 
 def _try_next(save: Path | None) -> str:
     name = "tumours.csv" if save is None else shlex.quote(str(save))
-    bounds = f"  mmdbounds bounds {name} --group diagnosis --hidden malignant --among benign --id patient"
+    table = f"{name} --group diagnosis --hidden malignant --among benign --id patient"
     return "\n".join(
         [
             "Try next:",
             *([f"  mmdbounds demo --save {name}"] if save is None else []),
-            f"{bounds} \\\n    --epsilon 0.1 --rows rows.csv",
-            f"{bounds} \\\n    --epsilon 0.3 --at-most",
-            "  mmdbounds bounds --help",
+            f"  mmdbounds bounds {table} \\\n    --epsilon 0.1 --rows rows.csv",
+            f"  mmdbounds test {table} \\\n    --epsilon 0.3",
+            f"  mmdbounds sweep {table}",
+            "  mmdbounds --help",
         ]
     )

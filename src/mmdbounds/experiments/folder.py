@@ -13,11 +13,13 @@ import numpy as np
 from mmdbounds.datasets.cards import Card
 from mmdbounds.datasets.local import PathLike, as_path, require_file
 from mmdbounds.datasets.written import write_bytes_whole
-from mmdbounds.errors import MmdBoundsError
-from mmdbounds.experiments.lines import to_csv
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.experiments.lines import Line, to_csv
 
 CHECKPOINTS = "checkpoints"
 TYPE, SCHEMA = "mmdbounds reproduction", 1
+STUDY = "convergence"
+"""Kind of the results that have no lines of methods at settings."""
 
 
 def ready(out: PathLike) -> Path:
@@ -65,10 +67,22 @@ def read_results(place: Path, name: str) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError):
         document = None
-    if not isinstance(document, dict) or (document.get("type"), document.get("schema")) != (TYPE, SCHEMA):
+    if not _is_ours(document):
         msg = f"{str(path)!r} holds no results of an experiment. Remove it, and run the experiment again."
         raise MmdBoundsError(msg)
-    return document
+    return dict(document)
+
+
+def _is_ours(document: Any) -> bool:
+    """Return whether a document is the results of an experiment, in the layout of this version."""
+    if not isinstance(document, dict) or (document.get("type"), document.get("schema")) != (TYPE, SCHEMA):
+        return False
+    if document["kind"] == STUDY:
+        return True
+    try:
+        return all(Line.from_dict(each) for each in document["lines"])
+    except DataError:
+        return False
 
 
 def machine() -> str:

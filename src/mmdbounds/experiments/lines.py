@@ -138,7 +138,7 @@ def trials_in_words(lines: Sequence[Line]) -> str:
         if line.n_trials < most and line.method not in fewer.setdefault(line.n_trials, []):
             fewer[line.n_trials].append(line.method)
     said = "".join(f", {n} for {' and '.join(methods)}" for n, methods in fewer.items())
-    return f"{most} trials{said}"
+    return f"{most} trial{'' if most == 1 else 's'}{said}"
 
 
 def to_csv(rows: list[dict[str, Any]]) -> str:

@@ -79,6 +79,7 @@ def reproduce(
     for source in dict.fromkeys(setting.source for each in chosen for setting in each.settings):
         folder.require_data(SOURCES[source].card, data)
     place = folder.ready(out)
+    write_page(place)  # says now if there is something in the folder that is no result
     work = _Work(place, data, preset, n_processes, seed, progress)
     work.expect(chosen)
     for experiment in chosen:
@@ -174,7 +175,8 @@ class _Work:
         done, seconds = self._speed
         ahead = cost + sum(self._left.values())
         left = f"; about {max(1, round(ahead * seconds / done / 60))} min left" if done else ""
-        sys.stderr.write(f"{run.setting.name}, {run.n_trials} trials{left}\n")
+        trials = f"{run.n_trials} trial{'' if run.n_trials == 1 else 's'}"
+        sys.stderr.write(f"{run.setting.name}, {trials}{left}\n")
 
 
 def _heading(experiment: Experiment, preset: str, rng: int) -> dict[str, Any]:

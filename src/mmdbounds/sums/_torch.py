@@ -20,14 +20,17 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums.pairs import kernel_diagonal
-from mmdbounds.sums.points import check_float32, kernel_rows, prepare, rounding_error
+from mmdbounds.sums.points import check_float32, kernel_rows, prepare, rounding_error, squared_scale
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in, plain_rows
 
 Tensor = Any
 """A torch.Tensor; torch is an optional package."""
 
-WIDTH = {"float64": 16384, "float32": 4096}
-"""Columns of a block; the sums over one are in its own precision."""
+WIDTH = {8: 16384, 4: 4096}
+"""Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
+
+NEAR, MANY = 8.0, 0.05
+"""Rows beyond this squared distance from the centre (in squared bandwidths) are far, unless many are."""
 
 TEMPORARIES = 4
 """Tensors of a block's size that are there for a moment."""
@@ -67,17 +70,27 @@ class TorchSums:
         meter: Meter | None = None,
         device: str | None = None,
     ) -> None:
-        self._torch = import_torch()
-        self._device = self._torch.device(device or best_device())
-        self.device = str(self._device)
+        torch = import_torch()
+        where = torch.device(device or best_device())
+        self.device = str(where)
         self.n_rows = len(Z)
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
-        self._kernel, self._Z, self._meter = kernel, Z, meter or Meter()
+        self._kernel, self._Z = kernel, Z
         self.dtype = dtype if kernel.geometry in BY_PRODUCT else "float64"
-        self._distances = kernel.geometry == "distance2"
-        self._fused: Any = None
-        spread, typical = self._send(Z)
+        points = prepare(Z, kernel, "float64") if kernel.geometry in BY_PRODUCT else None
+        rows = torch.from_numpy(
+            np.ascontiguousarray(kernel_rows(Z, kernel) if points is None else points.right)
+        )
+        spread, typical = (0.0, 0.0) if points is None else (points.spread, points.typical_spread)
+        check_float32(spread, self.dtype)
+        self._precise = Blocks(rows.to(where), kernel, working_memory, meter or Meter())
+        self._blocks, self._near = self._precise, None
+        if self.dtype == "float32":
+            self._blocks = Blocks(self._precise.rows.float(), kernel, working_memory, meter or Meter())
+            if triton_works(where):
+                self._near = NearRows(self._precise, kernel)
+                spread = min(spread, NEAR)
         self.rounding = rounding_error(spread, self.dtype)
         self.tie_width = rounding_error(typical, self.dtype)
 
@@ -89,19 +102,15 @@ class TorchSums:
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
         if n_selected(A) == 0 or len(weights) == 0:
             return np.zeros((n_selected(A), weights.shape[1]))
-        if self._fused is not None:
-            cuts = plan.segments(weights)
-            if cuts is not None:
-                return self._sums(A, B, cuts) @ weights[cuts[:-1]]
-            if weights.shape[1] <= FEW_COLUMNS:
-                return self._weighted_sums(A, B, weights)
-        return self._products(A, B, weights)
+        if self._near is not None and (plan.segments(weights) or weights.shape[1] <= FEW_COLUMNS):
+            return self._near.apply(A, B, weights)
+        return self._blocks.apply(A, B, weights)
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """See `KernelSums`."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
         result = np.empty((n_selected(A), n_selected(B))) if out is None else out
-        for i, j, values in self._patches(A, B):
+        for i, j, values in self._blocks.patches(A, B):
             result[i : i + len(values), j : j + values.shape[1]] = values.cpu().numpy()
         return result
 
@@ -111,93 +120,125 @@ class TorchSums:
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
-        for i, j, values in self._patches(plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)):
+        for i, j, values in self._blocks.patches(plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)):
             f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
 
-    def _send(self, Z: Float64s) -> tuple[float, float]:
-        """Send the rows to the device; return their largest and their typical spread."""
-        kernel = self._kernel
-        if kernel.geometry not in BY_PRODUCT:
-            self._rows = self._tensor(kernel_rows(Z, kernel))
-            return 0.0, 0.0
-        points = prepare(Z, kernel, "float64")
-        check_float32(points.spread, self.dtype)
-        rows = self._tensor(points.right)
-        if self.dtype == "float32":
-            if triton_works(self._device):
-                from mmdbounds.sums._triton import FusedRows
 
-                z, half_norms = (rows[:, :-2], rows[:, -1]) if self._distances else (rows, None)
-                self._fused = FusedRows(z, half_norms, kernel)
-            rows = rows.float()
-        self._rows = rows
-        return points.spread, points.typical_spread
+class Blocks:
+    """Blocks of the kernel matrix, one after the other, as tensors.
 
-    def _tensor(self, array: Any) -> Tensor:
-        return self._torch.from_numpy(np.ascontiguousarray(array)).to(self._device)
+    Parameters
+    ----------
+    rows
+        The rows as they enter the products (right-hand factors, see `points`), on the device.
+    kernel, working_memory, meter
+        As in `TorchSums`.
+    """
 
-    def _places(self, rows: Rows) -> Any:
+    def __init__(self, rows: Tensor, kernel: Kernel, working_memory: float, meter: Meter) -> None:
+        self.rows, self._kernel, self._meter = rows, kernel, meter
+        self.is_distance = kernel.geometry == "distance2"
+        self._width = WIDTH[rows.element_size()]
+        self._room = int(working_memory * plan.MIB / 2) // (TEMPORARIES * rows.element_size())
+
+    def tensor(self, array: Any) -> Tensor:
+        """Return an array as a tensor on the device."""
+        return import_torch().from_numpy(np.ascontiguousarray(array)).to(self.rows.device)
+
+    def places(self, rows: Rows) -> Any:
         """Return a selection in the form that tensors take."""
-        return rows if isinstance(rows, slice) else self._tensor(rows)
+        return rows if isinstance(rows, slice) else self.tensor(rows)
 
-    def _sums(self, A: Rows, B: Rows, cuts: list[int]) -> Float64s:
-        """Return the sums of each row of `A` over the columns from cut to cut."""
-        mine, found = self._places(A), []
-        for start, stop in itertools.pairwise(cuts):
-            found.append(self._fused.sums(mine, self._places(part_of(B, start, stop))))
-            self._meter.add(n_selected(A) * (stop - start))
-        return np.asarray(self._torch.stack(found, dim=1).cpu().numpy())
+    def count(self, n_pairs: int) -> None:
+        """Count kernel values."""
+        self._meter.add(n_pairs)
 
-    def _weighted_sums(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
-        mine, theirs, found = self._places(A), self._places(B), []
-        for column in self._tensor(weights.T):
-            found.append(self._fused.sums(mine, theirs, column))
-            self._meter.add(n_selected(A) * len(weights))
-        return np.asarray(self._torch.stack(found, dim=1).cpu().numpy())
-
-    def _products(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
-        """Return K[A, B] @ weights by blocks."""
-        torch = self._torch
-        theirs = self._tensor(weights).to(self._rows.dtype)
-        result = torch.zeros((n_selected(A), weights.shape[1]), dtype=torch.float64, device=self._device)
-        for i, j, values in self._patches(A, B):
+    def apply(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        """Return K[A, B] @ weights."""
+        theirs = self.tensor(weights).to(self.rows.dtype)
+        result = self.tensor(np.zeros((n_selected(A), weights.shape[1])))
+        for i, j, values in self.patches(A, B):
             result[i : i + len(values)] += values @ theirs[j : j + values.shape[1]]
         return np.asarray(result.cpu().numpy())
 
-    def _patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:
+    def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:
         """Compute the kernel values patch by patch."""
-        n_rows, n_columns = n_selected(A), n_selected(B)
-        width = min(max(n_columns, 1), WIDTH[self.dtype])
-        itemsize = np.dtype(self.dtype).itemsize
-        height = max(1, int(self.working_memory * plan.MIB / 2) // (TEMPORARIES * itemsize * width))
-        column = np.full(self.n_rows, -1, dtype=np.intp)  # of each pooled row
+        n_columns = n_selected(B)
+        width = min(max(n_columns, 1), self._width)
+        column = np.full(len(self.rows), -1, dtype=np.intp)  # of each pooled row
         column[B] = np.arange(n_columns)
         own = column[places_in(A)]
-        left = self._left(self._rows[self._places(A)])
-        right = self._rows[self._places(B)]
-        for i, stop in plan.strips([0, n_rows], height):
+        left, right = self._left(self.rows[self.places(A)]), self.rows[self.places(B)]
+        for i, stop in plan.strips([0, n_selected(A)], max(1, self._room // width)):
             for j, end in plan.strips([0, n_columns], width):
                 values = self._values(left[i:stop], right[j:end], own[i:stop] - j)
-                self._meter.add(values.numel())
+                self.count(values.numel())
                 yield i, j, values
 
     def _left(self, rows: Tensor) -> Tensor:
-        if not self._distances:
+        if not self.is_distance:
             return rows
         # [z, 1, h] becomes [z, h, 1], as in `Points.left`
-        return self._torch.cat([rows[:, :-2], rows[:, -1:], rows[:, -2:-1]], dim=1)
+        return import_torch().cat([rows[:, :-2], rows[:, -1:], rows[:, -2:-1]], dim=1)
 
     def _values(self, left: Tensor, right: Tensor, own: Any) -> Tensor:
         """Return the kernel values of some rows to some columns; `own` is each row's own column."""
         if self._kernel.geometry == "l1":
-            return _formula(self._kernel, self._torch.cdist(left, right, p=1.0))
+            return _formula(self._kernel, import_torch().cdist(left, right, p=1.0))
         product = left @ right.T
-        if self._distances:
+        if self.is_distance:
             product.clamp_(max=0.0)
             (here,) = np.nonzero((own >= 0) & (own < len(right)))
             if len(here):
-                product[self._tensor(here), self._tensor(own[here])] = 0.0
+                product[self.tensor(here), self.tensor(own[here])] = 0.0
         return _formula(self._kernel, product)
+
+
+class NearRows:
+    """Sums that need no blocks, in float32; rows far from the centre, where that is coarse, in float64.
+
+    A squared distance from a product loses eps |z|^2. In real data a row in a hundred lies far out, and
+    the sums of just these rows, which have no neighbours but themselves, would lose most.
+    """
+
+    def __init__(self, precise: Blocks, kernel: Kernel) -> None:
+        from mmdbounds.sums._triton import FusedRows
+
+        rows = precise.rows
+        z, half_norms = (rows[:, :-2], rows[:, -1]) if precise.is_distance else (rows, None)
+        self._fused, self._precise = FusedRows(z, half_norms, kernel), precise
+        self._is_far = np.zeros(len(rows), dtype=np.bool_)
+        if half_norms is not None:
+            self._is_far[:] = (half_norms < -0.5 * NEAR * squared_scale(kernel)).cpu().numpy()
+        if self._is_far.mean() > MANY:
+            self._is_far[:] = False
+
+    def apply(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        """Return K[A, B] @ weights."""
+        mine, theirs = places_in(A), places_in(B)
+        far, far_columns = self._is_far[mine], self._is_far[theirs]
+        if not (far.any() or far_columns.any()):
+            return self._sums(A, B, weights)
+        result = np.empty((len(mine), weights.shape[1]))
+        result[far] = self._precise.apply(mine[far], B, weights)
+        near, near_columns = mine[~far], ~far_columns
+        result[~far] = self._sums(near, theirs[near_columns], weights[near_columns])
+        result[~far] += self._precise.apply(near, theirs[far_columns], weights[far_columns])
+        return result
+
+    def _sums(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        precise, cuts = self._precise, plan.segments(weights)
+        mine, found = precise.places(A), []
+        if cuts is None:
+            theirs = precise.places(B)
+            found = [self._fused.sums(mine, theirs, column) for column in precise.tensor(weights.T)]
+            precise.count(n_selected(A) * weights.size)
+        else:  # inside a run of equal weights the values only need to be added up
+            for start, stop in itertools.pairwise(cuts):
+                found.append(self._fused.sums(mine, precise.places(part_of(B, start, stop))))
+            precise.count(n_selected(A) * len(weights))
+        sums = np.asarray(import_torch().stack(found, dim=1).cpu().numpy())
+        return sums if cuts is None else sums @ weights[cuts[:-1]]
 
 
 def _formula(kernel: Kernel, t: Tensor) -> Tensor:

@@ -71,9 +71,11 @@ def _row_sums(
     high,
     low,
     half_norms,
+    places,
     other_high,
     other_low,
     other_half_norms,
+    other_places,
     weights,
     out,
     n_rows,
@@ -97,6 +99,8 @@ def _row_sums(
     a_low = _load(low, rows, n_rows, 0, depth, width)
     if distances:
         own = tl.load(half_norms + rows, mask=rows < n_rows, other=0.0)
+        here = tl.load(places + rows, mask=rows < n_rows, other=-1)
+        last, lowest = tl.max(here, 0), tl.min(here, 0)
     total = tl.zeros((tile_rows,), tl.float64)
     for first in range(start, min(start + share, n_columns), tile_columns):
         columns = (first + tl.arange(0, tile_columns)).to(tl.int64)
@@ -116,6 +120,10 @@ def _row_sums(
         if distances:
             theirs = tl.load(other_half_norms + columns, mask=columns < n_columns, other=0.0)
             t = t + own[:, None] + theirs[None, :]
+            there = tl.load(other_places + columns, mask=columns < n_columns, other=-2)
+            if (tl.min(there, 0) <= last) & (tl.max(there, 0) >= lowest):
+                # A row is at distance 0 from itself, which products miss by rounding.
+                t = tl.where(here[:, None] == there[None, :], 0.0, t)
         else:
             t = t * unit
         value = _formula(t, kind, offset, degree)
@@ -152,10 +160,12 @@ class FusedRows:
         self._high = z.half()
         self._low = (z - self._high.double()).half()
         self._half_norms = (rows.new_zeros(n) if half_norms is None else half_norms).float()
+        self._places = torch.arange(n, dtype=torch.int32, device=rows.device)
 
     def sums(self, A: Any, B: Any, weights: Any = None) -> Any:
         """Return for each row of `A` the (weighted) sum of its kernel values with the rows of `B`."""
-        mine, theirs = ([part[C] for part in (self._high, self._low, self._half_norms)] for C in (A, B))
+        parts = (self._high, self._low, self._half_norms, self._places)
+        mine, theirs = ([part[C] for part in parts] for C in (A, B))
         n_rows, n_columns, width = len(mine[0]), len(theirs[0]), self._high.shape[1]
         tiles = triton.cdiv(n_rows, ROWS)
         shares = max(1, min(triton.cdiv(n_columns, LEAST_COLUMNS), triton.cdiv(FULL_GRID, tiles)))

@@ -60,6 +60,11 @@ class Points:
         return chosen
 
 
+def squared_scale(kernel: Kernel) -> float:
+    """Return the squared norm of a prepared row at a distance of one bandwidth from the centre."""
+    return _SQUARED_SCALE[kernel.name]
+
+
 def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
     """Return the rows less a point, by default their mean."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -101,15 +106,15 @@ def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
     length = kernel.length or 1.0
-    squared_scale = _SQUARED_SCALE[kernel.name]
+    scale = squared_scale(kernel)
     with np.errstate(over="ignore", invalid="ignore"):
-        z = (rows * (math.sqrt(squared_scale) / length)).astype(dtype)
+        z = (rows * (math.sqrt(scale) / length)).astype(dtype)
         norms = np.einsum("ij,ij->i", z, z, dtype=np.float64)
         columns = [z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)]
         right = np.ascontiguousarray(np.column_stack(columns))
     check_finite(right, dtype)
-    spread, typical = float(norms.max()) / squared_scale, float(np.median(norms)) / squared_scale
-    return Points(right, length**2 / squared_scale, spread, typical)
+    spread, typical = float(norms.max()) / scale, float(np.median(norms)) / scale
+    return Points(right, length**2 / scale, spread, typical)
 
 
 def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
