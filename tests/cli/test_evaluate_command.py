@@ -91,6 +91,7 @@ def test_every_flag_arrives(table: str, tmp_path: Path, monkeypatch: pytest.Monk
         "only": [2],
         "mechanism": "random",
         "scale": "none",
+        "preset": None,
         "at_most": True,
         "kernel": "imq",
         "bandwidth": 2.5,
@@ -110,10 +111,28 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     command = inspect.signature(evaluate_command).parameters
     keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
     assert keywords <= set(command)
-    # Commands scale files unless told otherwise, use all cores, and repeat themselves.
-    others = {"methods": None, "scale": "standard", "n_processes": None, "rng": 0}
+    # Commands use all cores and repeat themselves.
+    others = {"n_processes": None, "rng": 0}
     for name in keywords:
         assert command[name].default == others.get(name, function[name].default)
+
+
+@pytest.mark.parametrize(
+    ("flags", "scale", "preset"),
+    [("", "standard", None), ("--preset ours", None, "ours"), ("--scale none", "none", None)],
+)
+def test_files_are_scaled_unless_told_otherwise(
+    table: str, monkeypatch: pytest.MonkeyPatch, flags: str, scale: str | None, preset: str | None
+):
+    calls: list[dict[str, Any]] = []
+
+    def stop(*_: Any, **options: Any) -> None:
+        calls.append(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation_run, "evaluate", stop)
+    assert run(["evaluate", table, *GROUPS, *flags.split()]) == 130
+    assert (calls[0]["scale"], calls[0]["preset"], calls[0]["methods"]) == (scale, preset, None)
 
 
 def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(

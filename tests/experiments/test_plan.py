@@ -7,10 +7,11 @@ import dataclasses
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.experiments import printed
 from mmdbounds.experiments.configs import EPSILONS, EXPERIMENTS, NAMES, SIZES, check_name, listing
 from mmdbounds.experiments.plan import Run, runs_of
-from mmdbounds.experiments.protocols import SHARP, protocol
+from mmdbounds.experiments.protocols import protocol
 from mmdbounds.experiments.sources import SOURCES, source_named
 
 

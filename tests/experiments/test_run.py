@@ -10,10 +10,11 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.experiments import canvas, folder, run
 from mmdbounds.experiments.configs import EXPERIMENTS
 from mmdbounds.experiments.lines import Line
-from mmdbounds.experiments.protocols import SHARP, protocol
+from mmdbounds.experiments.protocols import protocol
 from mmdbounds.experiments.run import reproduce
 from mmdbounds.experiments.sources import SOURCES
 

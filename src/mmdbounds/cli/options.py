@@ -90,7 +90,7 @@ def contamination(
 
 
 def comparison(
-    *, kernel: str, bandwidth: str, estimator: str, backend: str, dtype: str, working_memory: float
+    *, kernel: str, bandwidth: str, estimator: str | None, backend: str, dtype: str, working_memory: float
 ) -> dict[str, Any]:
     """Return how the groups are compared; names are checked by the function, with a better message."""
     return {

@@ -15,6 +15,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.asked import Asked, checked_group, checked_sizes, labelled_methods
 from mmdbounds.evaluation.checkpoint import Checkpoint
 from mmdbounds.evaluation.outcome import Evaluation, coverage_of
+from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.records import Trial
 from mmdbounds.evaluation.workers import run_trials
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
@@ -32,16 +33,17 @@ def evaluate(
     Y_clean: Any,
     epsilon: float,
     *,
-    methods: str | Method | Iterable[str | Method] | Mapping[str, str | Method] = DEFAULT_METHODS,
+    methods: str | Method | Iterable[str | Method] | Mapping[str, str | Method] | None = None,
     sizes: tuple[int | None, int | None] | None = None,
     replace: bool = False,
     n_trials: int = 100,
     only: Iterable[int] | None = None,
     mechanism: MechanismLike = "nonrandom",
-    scale: str = "none",
+    scale: str | None = None,
+    preset: str | None = None,
     kernel: KernelLike = "rbf",
     bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
+    estimator: Estimator | None = None,
     at_most: bool = False,
     backend: str = "auto",
     dtype: DType = "float64",
@@ -63,9 +65,9 @@ def evaluate(
         The true groups: arrays, DataFrames, or what `groups` returns.
     epsilon : float
         Share of the true X to misfile.
-    methods : list or dict, default=("sharp", "s-sd")
-        Names and method objects as `mmd_bounds` takes them; a dict gives them labels,
-        ``{"50 steps": StepwiseDominance(n_steps=50)}``.
+    methods : list or dict, optional
+        By default ``["sharp", "s-sd"]``. Names and method objects as `mmd_bounds` takes them; a dict gives
+        them labels, ``{"50 steps": StepwiseDominance(n_steps=50)}``.
     sizes : (int, int), optional
         Rows of X and of Y to draw in each trial; `None`, for both or one of them, stands for as many as there
         are.
@@ -78,10 +80,16 @@ def evaluate(
         The numbers of the trials to run instead, from 0: each comes out as it does among all the others.
     mechanism : {"nonrandom", "random"} or callable, default="nonrandom"
         Who is misfiled, as in `simulate`.
-    scale : {"none", "standard"}, default="none"
-        Whether the columns are standardised in each trial, over the rows drawn for both groups.
+    scale : {"none", "standard"}, optional
+        Whether the columns are standardised in each trial, over the rows drawn for both groups; by default
+        they are not.
+    preset : {"paper", "paper-bio", "ours"}, optional
+        A protocol in place of `methods`, `scale` and `estimator`: the paper's six methods as the paper
+        seems to have run them (on its gene expressions: ``"paper-bio"``), or as they should be
+        run, with the sharp method beside them. The page on the paper says how they were chosen.
     kernel, bandwidth, estimator, at_most, backend, dtype
-        As in `mmd_bounds`; the median bandwidth is that of the rows of the trial.
+        As in `mmd_bounds` (`estimator` is ``"unbiased"`` unless given); the median bandwidth is that of the
+        rows of the trial.
     working_memory : float, default=1024
         Budget in MiB, of each process.
     n_processes : int or None, default=1
@@ -129,18 +137,19 @@ def evaluate(
     if checkpoint is not None and rng is None:
         msg = "`checkpoint` needs `rng`, a seed: without, a run that was stopped cannot go on."
         raise MmdBoundsError(msg)
+    how = _how(preset, methods, scale, estimator)
     asked = Asked(
         X=checked_group(X_clean, "X"),
         Y=checked_group(Y_clean, "Y"),
         epsilon=epsilon,
-        methods=labelled_methods(methods),
+        methods=dict(how.methods),
         sizes=checked_sizes(sizes),
         replace=replace,
-        scale=scale,
+        scale=how.scale,
         mechanism=mechanism,
         kernel=kernel,
         bandwidth=bandwidth,
-        estimator=estimator,
+        estimator=how.estimator,
         at_most=at_most,
         backend=backend,
         dtype=dtype,
@@ -149,6 +158,18 @@ def evaluate(
     )
     kept = None if checkpoint is None else Checkpoint(checkpoint, asked)
     return _evaluation(asked, _collected(asked, trials, n_processes, kept, progress))
+
+
+def _how(preset: str | None, methods: Any, scale: str | None, estimator: Estimator | None) -> Preset:
+    """Return the protocol that was named, or the one that the single arguments make."""
+    if preset is None:
+        chosen = labelled_methods(DEFAULT_METHODS if methods is None else methods)
+        return Preset("unbiased" if estimator is None else estimator, "none" if scale is None else scale, chosen)
+    given = {"methods": methods, "scale": scale, "estimator": estimator}
+    if also := [f"`{name}`" for name, value in given.items() if value is not None]:
+        msg = f"`preset` stands for methods, scale and estimator; got {', '.join(also)} too. Leave one out."
+        raise MmdBoundsError(msg)
+    return preset_of(preset)
 
 
 def _trial_numbers(n_trials: Any, only: Any) -> list[int]:

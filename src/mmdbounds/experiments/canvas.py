@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.evaluation.presets import OURS, PAPER, SHARP
 from mmdbounds.experiments import printed
-from mmdbounds.experiments.protocols import OURS, PAPER, SHARP
 
 STYLES: dict[str, tuple[str, str]] = {
     printed.S_SD: ("#0072B2", "o"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mmdbounds.evaluation.presets import METHODS
 from mmdbounds.experiments import printed
 from mmdbounds.experiments.lines import Line
 from mmdbounds.experiments.printed import Printed
@@ -100,4 +101,4 @@ _NOTES = {
 
 def note(column: str, row: str) -> str:
     """Return what was tried where a number of the paper is not matched."""
-    return _NOTES[column, row] if row in printed.METHODS else _STEPS
+    return _NOTES[column, row] if row in METHODS else _STEPS

@@ -26,12 +26,12 @@ from mmdbounds._version import __version__
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.evaluation.workers import one_thread_each
 from mmdbounds.experiments import convergence_figure, folder, printed
 from mmdbounds.experiments.configs import CONVERGENCE
 from mmdbounds.experiments.lines import mean_and_error
 from mmdbounds.experiments.population import POPULATIONS, Population, sharp_bounds
-from mmdbounds.experiments.protocols import SHARP
 from mmdbounds.inference.concentration import proposition_1, proposition_3
 from mmdbounds.progress import TrialMeter
 from mmdbounds.search import Method, Sharp, StepwiseDominance

@@ -6,10 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.experiments import printed
 from mmdbounds.experiments.canvas import ROWS, STYLES, empty_figure, legend, rendered
 from mmdbounds.experiments.lines import Line, trials_in_words
-from mmdbounds.experiments.protocols import PROTOCOLS, SHARP
+from mmdbounds.experiments.protocols import PROTOCOLS
 from mmdbounds.experiments.sources import SOURCES
 from mmdbounds.experiments.table_figure import dots
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from mmdbounds.evaluation.presets import PAPER
 from mmdbounds.experiments import folder, tables
 from mmdbounds.experiments.compare import FCR_WITHIN, MIW_WITHIN, verdict
 from mmdbounds.experiments.configs import CONVERGENCE, EXPERIMENTS, Experiment
@@ -12,7 +13,7 @@ from mmdbounds.experiments.convergence_page import convergence_section
 from mmdbounds.experiments.lines import Line, trials_in_words
 from mmdbounds.experiments.printed import PAPER as CITATION
 from mmdbounds.experiments.printed import PrintedTable
-from mmdbounds.experiments.protocols import ALL, PAPER, PROTOCOLS
+from mmdbounds.experiments.protocols import ALL, PROTOCOLS
 from mmdbounds.experiments.sources import SOURCES
 from mmdbounds.phrases import percent
 

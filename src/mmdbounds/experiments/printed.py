@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mmdbounds.evaluation.presets import METHODS
+
 PAPER = (
     "Ron Nafshi and Maggie Makar, Partial identification of kernel based two sample tests with mismeasured "
     "data, arXiv:2308.03570"
 )
 
 MIMIC, FOREST, BIO = "MIMIC", "FOREST", "BIO"
-S_SD, S_QNO, QNO, SD, SM, BOOTSTRAP = "S-SD", "S-QNO", "QNO", "SD", "SM", "Bootstrap"
-METHODS = (S_SD, S_QNO, QNO, SD, SM, BOOTSTRAP)
+S_SD, S_QNO, QNO, SD, SM, BOOTSTRAP = METHODS
 
 
 @dataclass(frozen=True)

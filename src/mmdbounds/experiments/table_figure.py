@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mmdbounds.evaluation.presets import OURS, PAPER
 from mmdbounds.experiments import printed
 from mmdbounds.experiments.canvas import ROWS, empty_figure, legend
 from mmdbounds.experiments.lines import Line
-from mmdbounds.experiments.protocols import OURS, PAPER
 from mmdbounds.experiments.sources import SOURCES
 
 

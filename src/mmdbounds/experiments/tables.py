@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from mmdbounds.evaluation.presets import METHODS, OURS, PAPER, SHARP
 from mmdbounds.experiments import printed
 from mmdbounds.experiments.compare import difference, note, verdict
 from mmdbounds.experiments.lines import Line
 from mmdbounds.experiments.printed import Printed, PrintedTable
-from mmdbounds.experiments.protocols import OURS, PAPER, PROTOCOLS, SHARP
+from mmdbounds.experiments.protocols import PROTOCOLS
 from mmdbounds.experiments.sources import SOURCES
 
 NOTHING = ""
@@ -93,7 +94,7 @@ def mismatches(table: PrintedTable, source: str, lines: Sequence[Line]) -> list[
         said = table.cells.get((line.method, column))
         if line.source != source or line.protocol != PAPER or said is None or verdict(said, line) == "agrees":
             continue
-        row = line.method if line.method in printed.METHODS else f"S = {line.method}"
+        row = line.method if line.method in METHODS else f"S = {line.method}"
         by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(said, line)}")
     return [f"{column}, {'; '.join(rows)}. {tried}" for tried, rows in by_note.items()]
 
@@ -118,7 +119,7 @@ def best_at(lines: Sequence[Line], protocol: str, axis: str) -> str:
     beaten = []
     for value in values:
         here = {line.method: line for line in chosen if getattr(line, axis) == value}
-        others = [here[name] for name in printed.METHODS if name in here and name != printed.S_SD]
+        others = [here[name] for name in METHODS if name in here and name != printed.S_SD]
         better = min(others, key=lambda line: line.fcr)
         if better.fcr < here[printed.S_SD].fcr:
             beaten.append(f"{value:g} ({better.method} {better.fcr:.2f}, S-SD {here[printed.S_SD].fcr:.2f})")
