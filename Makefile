@@ -15,9 +15,9 @@ export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ifneq ($(wildcard $(DATA)/.),)
-FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow"
+FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow"
 else
-FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -m "not slow and not data"
+FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow and not data"
 endif
 
 .PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps study-type-one study-power study-confidence paper clean
@@ -43,7 +43,7 @@ demo: $(VENV)/.stamp-demo
 	$(BIN)/mmdbounds demo
 
 test: $(VENV)/.stamp-test
-	$(BIN)/python -m pytest -m "not slow and not data and not full"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not data and not full"
 
 check: $(FULL)/.stamp-full
 	$(FULL_BIN)/ruff check

@@ -45,7 +45,7 @@ def test_story(capsys: pytest.CaptureFixture[str]):
     assert re.fullmatch(r"P\d{3}, P\d{3}, P\d{3}", first)
     assert f"    moves 21 rows filed under benign: {first}, P" in out
     assert "; seed 0; " in text  # the same story every time
-    assert out.endswith("  mmdbounds bounds --help\n")
+    assert out.endswith("  mmdbounds --help\n")
 
 
 @pytest.mark.parametrize(
