@@ -14,7 +14,9 @@ FROM = 100
 """Rates are fitted from this n on: before, they are not yet rates."""
 
 ABOUT = """\
-Two populations on six atoms each, whose sharp bounds (Claim 1) are computed exactly. Errors are those of the
+Two populations on six atoms each, whose sharp bounds (Claim 1) are computed exactly. They were picked from a
+few thousand random ones, one where S-SD arrives and one where it does not: they show what can happen, not how
+often. Errors are those of the
 root MMD, the scale of the propositions. *Tends to* is the error on a sample in exactly the proportions of the
 population: a method that converges has 0 there. *Rate* is the slope of log error against log n from
 n = {start} on; sampling alone gives about -0.5. The radii hold with probability {confidence:g}. No root MMD
