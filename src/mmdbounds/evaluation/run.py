@@ -164,7 +164,7 @@ def _how(preset: str | None, methods: Any, scale: str | None, estimator: Estimat
     """Return the protocol that was named, or the one that the single arguments make."""
     if preset is None:
         chosen = labelled_methods(DEFAULT_METHODS if methods is None else methods)
-        return Preset("unbiased" if estimator is None else estimator, "none" if scale is None else scale, chosen)
+        return Preset(estimator or "unbiased", "none" if scale is None else scale, chosen)
     given = {"methods": methods, "scale": scale, "estimator": estimator}
     if also := [f"`{name}`" for name, value in given.items() if value is not None]:
         msg = f"`preset` stands for methods, scale and estimator; got {', '.join(also)} too. Leave one out."
