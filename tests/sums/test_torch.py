@@ -4,8 +4,6 @@ The interpreter runs the same program on the CPU: indices, masks, formulas and t
 What it cannot show, the precision of a GPU's matrix units, is measured by benchmarks/gpu.py.
 """
 
-import os
-
 import numpy as np
 import pytest
 
@@ -21,18 +19,6 @@ pytestmark = pytest.mark.full
 
 BY_PRODUCT = ["rbf", "matern32", "matern52", "imq", "polynomial", "linear", "cosine"]
 EVERYONE = slice(0, N)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _interpreter():
-    """Interpret Triton's programs; they are read when `_triton` is imported, which happens here first."""
-    before = os.environ.get("TRITON_INTERPRET")
-    os.environ["TRITON_INTERPRET"] = "1"
-    yield
-    if before is None:
-        del os.environ["TRITON_INTERPRET"]
-    else:
-        os.environ["TRITON_INTERPRET"] = before
 
 
 def torch_sums(Z, kernel, **options):
