@@ -30,11 +30,11 @@ from mmdbounds.sums.protocol import Float64s
 LABELS = 4
 """Numbers for each pooled row and permutation that a product holds: its columns, its result, and copies."""
 
-REACH = 0.1
+REACH = 0.05
 """Rows added to X one by one before a new product is cheaper, as a share of the pooled rows.
 
-L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: at 54 features a kernel value
-takes about as long as 150 of these, and the cost of many sizes is least where both parts are equal.
+L rows cost L^2 kernel values a permutation (half of them wasted), a product N^2 multiplications: at 54
+features a kernel value takes as long as some hundred of these. Many sizes cost least where both are equal.
 """
 
 Places = NDArray[np.int32]
