@@ -90,7 +90,6 @@ class TorchSums:
             self._blocks = Blocks(self._precise.rows.float(), kernel, working_memory, meter or Meter())
             if triton_works(where):
                 self._near = NearRows(self._precise, kernel)
-                spread = min(spread, NEAR)
         self.rounding = rounding_error(spread, self.dtype)
         self.tie_width = rounding_error(typical, self.dtype)
 
