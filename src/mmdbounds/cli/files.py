@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.written import write_bytes_whole
 
 
 def check_writable(path: Path) -> None:
@@ -24,23 +24,5 @@ def check_writable(path: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is there completely or not at all."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        temporary = Path(name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-                file.write(text)
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    except OSError as error:
-        msg = f"cannot write {path}: {error.strerror or error}."
-        raise MmdBoundsError(msg) from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    """Write a text so that it is there completely or not at all."""
+    write_bytes_whole(path, text.encode("utf-8"))

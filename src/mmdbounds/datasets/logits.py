@@ -15,8 +15,8 @@ from mmdbounds.datasets.clean import CleanGroups, clean_groups
 from mmdbounds.datasets.exchange import packed, recorded, unpacked
 from mmdbounds.datasets.local import PathLike, as_path, read_bytes
 from mmdbounds.datasets.standins import LOGIT_COLUMNS
-from mmdbounds.datasets.written import write_bytes_whole
 from mmdbounds.errors import DataError
+from mmdbounds.written import write_bytes_whole
 
 UNKNOWN_PATIENTS = "Nothing tells the patients apart: rows may not be exchangeable."
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from mmdbounds.datasets.cards import Card
 from mmdbounds.datasets.local import PathLike, as_path, require_file
-from mmdbounds.datasets.written import write_bytes_whole
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.experiments.lines import Line, to_csv
+from mmdbounds.written import write_bytes_whole
 
 CHECKPOINTS = "checkpoints"
 TYPE, SCHEMA = "mmdbounds reproduction", 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds.errors import DataError
+from mmdbounds.written import write_bytes_whole
 
 SETTINGS = "run.json"
 """What the folder was made with: a run with other settings must not go on from it."""
@@ -53,7 +53,7 @@ def claim(work: Path, settings: Mapping[str, Any]) -> None:
     now = json.loads(json.dumps(settings))
     if not file.exists():
         work.mkdir(parents=True, exist_ok=True)
-        write_whole(file, json.dumps(now, indent=1).encode())
+        write_bytes_whole(file, json.dumps(now, indent=1).encode())
         return
     try:
         before = json.loads(file.read_bytes())
@@ -66,17 +66,6 @@ def claim(work: Path, settings: Mapping[str, Any]) -> None:
         what = f"`{name}` was {_short(before.get(name))} and is {_short(now.get(name))}"
         msg = f"{str(work)!r} belongs to another run: {what}. Remove it, or name another (`work`)."
         raise DataError(msg)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, whole or not at all."""
-    half = path.with_name(path.name + ".part")
-    try:
-        half.write_bytes(content)
-        os.replace(half, path)
-    except OSError as error:
-        msg = f"{str(path)!r} cannot be written: {error.strerror or type(error).__name__}."
-        raise DataError(msg) from None
 
 
 def gigabytes(n_bytes: int) -> str:
