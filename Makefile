@@ -20,7 +20,7 @@ else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow and not data"
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench study-coverage study-gaps study-type-one study-power study-confidence paper clean
+.PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -31,11 +31,13 @@ help:
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
+	@echo "make bench-peers  seconds and memory beside other packages, half an hour; goes on where it was"
 	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; goes on where it was"
 	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
 	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; goes on where it was"
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
+	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
 	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 
@@ -70,6 +72,10 @@ bench: $(VENV)/.stamp-test
 	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
 	$(BIN)/python benchmarks/pair_rates.py
 
+bench-peers: $(FULL)/.stamp-full
+	@echo "this times; leave the machine alone meanwhile"
+	$(FULL_BIN)/python -m benchmarks.peers.run $(if $(wildcard $(DATA)/.),--data "$(DATA)")
+
 study-coverage: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.coverage --data "$(DATA)"
 
@@ -86,11 +92,14 @@ study-power: $(VENV)/.stamp-test
 study-confidence: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.confidence_coverage
 
+study-features: $(VENV)/.stamp-test
+	$(BIN)/python -m studies.feature_errors --data "$(DATA)"
+
 paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 clean:
-	rm -rf $(VENV) $(FULL) build dist docs/_build docs/gallery docs/reference/generated
+	rm -rf $(VENV) $(FULL) .peers build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests docs benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -111,5 +120,5 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,mimic]' --group full --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
 	@touch $@

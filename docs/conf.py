@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import mmdbounds
 
 project = "mmdbounds"
@@ -23,7 +25,7 @@ templates_path = ["_templates"]
 default_role = "py:obj"  # single backticks in docstrings: a link where there is one, else code
 nitpicky = False  # no intersphinx: names of other packages have no target
 
-myst_enable_extensions = ["dollarmath", "amsmath"]
+myst_enable_extensions = ["dollarmath", "amsmath", "deflist"]
 myst_heading_anchors = 3
 
 autosummary_generate = True
@@ -32,15 +34,19 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the class template lists what is public
 numpydoc_xref_param_type = False
 
+# Stories need data that are not part of the package: without them their code is shown, but not run.
+HAS_DATA = bool(os.environ.get("MMDBOUNDS_DATA"))
+
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": "/plot_",
+    "filename_pattern": "/plot_" if HAS_DATA else "/examples/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
+    "min_reported_time": 3600,  # how busy the machine was that built the pages is of no interest
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("matplotlib",),
     "image_srcset": ["2x"],

@@ -7,6 +7,7 @@ Run from the top of the repository, where `mmdbounds` is installed:
     python -m studies.type_one
     python -m studies.power --data FOLDER
     python -m studies.confidence_coverage
+    python -m studies.feature_errors --data FOLDER
 
 Every trial is one line in a file of records. A run that was stopped continues where it was, and any
 trial can be run again alone: its seed follows from its setting and its number.

@@ -292,7 +292,11 @@ def test_names_of_rows_follow_the_rows():
         ),
         ({"method": 3}, MmdBoundsError, r"`method` must be one of .*; got 3\."),
         ({"estimator": "biasd"}, MmdBoundsError, r"`estimator` must be one of .*Did you mean 'biased'\?"),
-        ({"backend": "jax"}, MmdBoundsError, r"`backend` must be one of 'auto', 'numpy', 'torch'; got 'jax'"),
+        (
+            {"backend": "jax"},
+            MmdBoundsError,
+            r"`backend` must be one of 'auto', 'numpy', 'torch', 'dask'; got 'jax'",
+        ),
         ({"dtype": "float16"}, MmdBoundsError, r"`dtype` must be one of .*got 'float16'"),
         ({"working_memory": 0}, MmdBoundsError, r"`working_memory` must be a number of MiB from 1; got 0\."),
         ({"at_most": "yes"}, MmdBoundsError, r"`at_most` must be True or False; got 'yes'\."),

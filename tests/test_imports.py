@@ -16,15 +16,19 @@ SOURCE = Path(mb.__file__).parent
 HOMES = {
     "numba": {"search/_pairwise.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
-    "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py"},
+    "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
     "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},
+    "dask": {"sums/_dask_client.py"},
+    "distributed": {"sums/_dask_client.py"},
+    "cloudpickle": {"sums/_dask_client.py"},
     "triton": {"sums/_triton.py"},
-    "matplotlib": {"experiments/canvas.py"},
+    "matplotlib": {"plotting/canvas.py"},
     "monai": {"experiments/mimic"},
     "PIL": {"experiments/mimic"},
     "narwhals": {"tables/frames.py"},
-    "polars": {"tables/files.py"},
+    "polars": {"tables/readers.py"},
     "typer": {"cli"},
+    "vl_convert": {"report/runtime.py"},
 }
 ROOMS = ("cli", "experiments/mimic")
 

@@ -7,7 +7,7 @@ import types
 import pytest
 
 from mmdbounds import progress
-from mmdbounds.progress import Meter, show_by_default
+from mmdbounds.progress import Meter, Stopped, show_by_default
 
 
 class Clock:
@@ -38,7 +38,9 @@ def screen(text: str) -> str:
 
 def watched(total: int) -> tuple[Meter, Clock, io.StringIO]:
     clock, stream = Clock(), io.StringIO()
-    return Meter(total, show=True, stream=stream, clock=clock), clock, stream
+    meter = Meter(total, show=True, stream=stream, clock=clock)
+    meter.add(0)  # the work has begun
+    return meter, clock, stream
 
 
 def test_counts_without_a_word():
@@ -135,10 +137,11 @@ def test_more_than_the_total():
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(0.2, "0 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
+    [(1.2, "1 s"), (59.4, "59 s"), (59.6, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")],
 )
 def test_time_left(seconds: float, words: str):
-    meter = Meter(2_000_000)
+    meter = Meter(2_000_000, clock=lambda: 0.0)
+    meter.add(0)
     meter.add(1_000_000)
     # Half is done, so as long as it took is what is left.
     assert meter.line(seconds).endswith(f"  {words} left")
@@ -184,6 +187,46 @@ def test_default_goes_to_whoever_watches(stream: io.StringIO, shown: bool, monke
     monkeypatch.setattr(sys, "stderr", stream)
     clock = Clock()
     meter = Meter(100, show=None, clock=clock)
+    meter.add(0)
     clock.now += 5
     meter.add(50)
     assert bool(stream.getvalue()) is shown
+
+
+def test_what_is_at_hand_counts_as_done_but_not_as_work():
+    meter, clock, stream = watched(100_000_000)
+    meter.skip(50_000_000)
+    clock.now += 5.0
+    meter.add(25_000_000)
+    # 25 million in 5 s; of 100 million 75 are done, 50 of them long ago.
+    assert screen(stream.getvalue()) == "[##################      ]  75%  5 M pairs/s  5 s left"
+    assert meter.n_pairs == 25_000_000
+
+
+def test_what_comes_before_the_first_kernel_values_says_nothing_about_the_rest():
+    clock, stream = Clock(), io.StringIO()
+    meter = Meter(100_000_000, show=True, stream=stream, clock=clock)
+    clock.now += 30.0  # compiling
+    meter.add(10_000_000)
+    clock.now += 0.1
+    meter.add(10_000_000)  # of another thread
+    assert stream.getvalue() == ""
+    clock.now += 1.9
+    meter.add(10_000_000)
+    assert screen(stream.getvalue()) == "[#######                 ]  30%  10 M pairs/s  7 s left"
+
+
+def test_an_error_ends_the_work_of_other_threads():
+    def fail(meter: Meter) -> None:
+        with meter:
+            raise KeyError("on purpose")
+
+    meter = Meter(100)
+    with pytest.raises(KeyError, match="on purpose"):
+        fail(meter)
+    with pytest.raises(Stopped):
+        meter.add(1)
+    with Meter(100) as other:
+        other.add(1)
+    other.add(1)
+    assert other.n_pairs == 2

@@ -7,7 +7,7 @@ import dataclasses
 import json
 import pickle
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -15,7 +15,8 @@ import pytest
 import mmdbounds as mb
 from made import make_provenance, make_result
 from mmdbounds.errors import DataError
-from mmdbounds.results import Bound, BoundsResult
+from mmdbounds.results import Bound, BoundsResult, Result
+from mmdbounds.saved import Saved
 
 KINDS = {"rows": "i", "ids": "U", "file": "i", "effects": "f"}
 BOUND_FIELDS = [f"{name}{of}" for name in ("rows", "ids", "file_rows", "effects") for of in ("", "_of_x")]
@@ -175,6 +176,88 @@ def test_optional_fields_may_be_missing():
     back = BoundsResult.from_dict(saved)
     assert back.n_moved_range is None
     assert back.lower.ids is None
+
+
+def test_an_optional_part_may_be_none_and_a_list_must_be_one():
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+    class Note:
+        text: str
+
+    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+    class Noted(Saved):
+        PARTS: ClassVar = {"first": Note, "second": Note}
+        LISTS: ClassVar = {"others": Note}
+        first: Note
+        second: Note | None = None
+        others: tuple[Note, ...] = ()
+
+    noted = Noted(first=Note(text="a"), others=(Note(text="b"), Note(text="c")))
+    back = Noted.from_dict(json.loads(noted.to_json()))
+    assert (back.first.text, back.second, [each.text for each in back.others]) == ("a", None, ["b", "c"])
+    assert Noted.from_dict({"schema": 2, "type": "Noted", "first": {"text": "a"}}).others == ()
+    for change, message in (
+        ({"others": None}, r"^`others` of the saved result must be a list; got NoneType\.$"),
+        ({"others": {"text": "b"}}, r"^`others` of the saved result must be a list; got dict\.$"),
+        ({"others": [{}]}, r"^the saved result lacks `others\.text`\.$"),
+        ({"first": None}, r"^`first` of the saved result must be a mapping; got NoneType\.$"),
+    ):
+        with pytest.raises(DataError, match=message):
+            Noted.from_dict({**noted.to_dict(), **change})
+
+
+RESULTS = (
+    "AggregatedResult",
+    "BoundsResult",
+    "ConfidenceInterval",
+    "Evaluation",
+    "MixtureCeiling",
+    "SweepResult",
+    "TestResult",
+)
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_all_results_have_one_base(name: str):
+    cls = getattr(mb, name)
+    assert issubclass(cls, Result)
+    for method in ("plot", "report", "to_dict", "to_json", "__reduce__", "_repr_html_"):
+        assert getattr(cls, method) is getattr(Result, method)
+    assert cls.from_dict.__func__ is Result.from_dict.__func__
+    assert cls.summary is not Result.summary
+    assert cls.PARTS["provenance"] is mb.Provenance
+    assert set(cls.PARTS) | set(cls.LISTS) <= {f.name for f in dataclasses.fields(cls)}
+
+
+def test_a_result_without_words_is_none():
+    with pytest.raises(TypeError, match="abstract"):
+        Result()
+    assert not hasattr(make_result(), "__dict__")  # slots all the way up
+
+
+def test_pictures_and_pages_come_from_above(monkeypatch: pytest.MonkeyPatch):
+    import mmdbounds.plotting
+    import mmdbounds.report
+
+    result = make_result()
+    monkeypatch.setattr(mmdbounds.plotting, "plot_result", lambda *given, **options: (given, options))
+    monkeypatch.setattr(mmdbounds.report, "write_report", lambda *given, **options: (given, options))
+    assert result.plot("ax", n_rows=3) == ((result, "ax"), {"n_rows": 3})
+    assert result.plot() == ((result, None), {})
+    assert result.report("page.html", include_rows=True) == ((result, "page.html"), {"include_rows": True})
+
+
+def test_tests_unpack_as_in_scipy():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(10, 1)), rng.normal(1, 1, size=(12, 1))
+    for result in (
+        mb.robust_test(X, Y, 0.1, n_permutations=19, rng=0),
+        mb.aggregated_test(X, Y, 0.1, n_permutations=19, rng=0),
+    ):
+        statistic, pvalue = result
+        assert (statistic, pvalue) == (result.statistic, result.pvalue)
+        again = pickle.loads(pickle.dumps(result))
+        assert list(again) == [statistic, pvalue]
+        assert not again.null.flags.writeable
 
 
 def test_frozen():

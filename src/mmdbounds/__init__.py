@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__
 
 if TYPE_CHECKING:
+    from mmdbounds.approximation import Approximation, Compared
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.breakdown import sweep
     from mmdbounds.contamination import Contamination, Counts
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         write_logits,
     )
     from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
+    from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds, evaluate
     from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
@@ -55,18 +57,30 @@ if TYPE_CHECKING:
         Polynomial,
     )
     from mmdbounds.mechanisms import Simulated, simulate
+    from mmdbounds.plotting import (
+        plot_bounds,
+        plot_coverage,
+        plot_null,
+        plot_pvalues,
+        plot_rows,
+        plot_witness,
+    )
+    from mmdbounds.report import write_report
     from mmdbounds.results import Bound, BoundsResult, Provenance
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
+    from mmdbounds.sums.approximate import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
 __all__ = [
     "RBF",
     "AggregatedResult",
+    "Approximation",
     "Bootstrap",
     "Bound",
     "BoundsResult",
     "Card",
     "CleanGroups",
+    "Compared",
     "Concentration",
     "ConfidenceInterval",
     "Contamination",
@@ -81,16 +95,20 @@ __all__ = [
     "KernelPart",
     "Laplacian",
     "Linear",
+    "MMDBounds",
     "Matern32",
     "Matern52",
     "MethodCoverage",
     "MixtureCeiling",
     "MmdBoundsError",
     "MmdBoundsWarning",
+    "Nystrom",
     "OneRowEach",
     "Polynomial",
     "Provenance",
     "QuasiNewton",
+    "RandomFeatures",
+    "RobustTest",
     "Sharp",
     "Simulated",
     "StepwiseDominance",
@@ -115,6 +133,12 @@ __all__ = [
     "mmd2",
     "mmd_bounds",
     "one_row_each",
+    "plot_bounds",
+    "plot_coverage",
+    "plot_null",
+    "plot_pvalues",
+    "plot_rows",
+    "plot_witness",
     "proposition_1",
     "proposition_3",
     "resampling_interval",
@@ -123,9 +147,11 @@ __all__ = [
     "simulate",
     "sweep",
     "write_logits",
+    "write_report",
 ]
 
 _HOME = {
+    "approximation": ("Approximation", "Compared"),
     "bounds": ("mmd2", "mmd_bounds"),
     "breakdown": ("sweep",),
     "contamination": ("Contamination", "Counts"),
@@ -139,6 +165,7 @@ _HOME = {
         "write_logits",
     ),
     "errors": ("MmdBoundsError", "MmdBoundsWarning"),
+    "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds", "evaluate"),
     "inference.aggregate": ("aggregated_test",),
     "inference.aggregated": ("AggregatedResult", "KernelPart"),
@@ -169,8 +196,18 @@ _HOME = {
         "Polynomial",
     ),
     "mechanisms": ("Simulated", "simulate"),
+    "plotting": (
+        "plot_bounds",
+        "plot_coverage",
+        "plot_null",
+        "plot_pvalues",
+        "plot_rows",
+        "plot_witness",
+    ),
+    "report": ("write_report",),
     "results": ("Bound", "BoundsResult", "Provenance"),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
+    "sums.approximate": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,13 @@ from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.effects import row_effects
+from mmdbounds.search.exactness import compared_with_exact
+from mmdbounds.sums.approximate import ApproximateKernel
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
+
+FEATURE_PASSES = 10
+"""Passes of S-SD over the features of all rows, each with two products."""
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -58,9 +66,10 @@ def mmd2(
         U-statistic or V-statistic.
     sample_weight : None
         Weights of rows are refused, with the reason; see "Weights" in the documentation.
-    backend : {"auto", "numpy", "torch"}, default="auto"
+    backend : {"auto", "numpy", "torch", "dask"}, default="auto"
         Where the pairs are computed: ``"numpy"`` on all cores (compiled where numba is there), ``"torch"`` on
-        a GPU if there is one, ``"auto"`` on a GPU where it pays.
+        a GPU if there is one, ``"dask"`` on a cluster, ``"auto"`` on a GPU where it pays, or on the cluster
+        that has the rows where `X` or `Y` is a Dask collection and there is a client.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the kernel values; sums are always in float64.
     working_memory : float, default=1024
@@ -111,6 +120,7 @@ def mmd_bounds(
     dtype: DType = "float64",
     working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> BoundsResult:
     """Bound the squared MMD between the true groups when rows of X were filed under Y.
@@ -138,6 +148,11 @@ def mmd_bounds(
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
+    checkpoint : path, optional
+        A file for sums that take longer than a second, written every 20 seconds and at the end: after a
+        stop the same call (with the same `rng`) goes on from there, and ends with the same bits. Another
+        `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
+        kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, sample_weight, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
@@ -174,6 +189,7 @@ def mmd_bounds(
     check_progress(progress)
     check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     problem = pose(
         X,
         Y,
@@ -190,12 +206,12 @@ def mmd_bounds(
         check_sizes(counts, p, q, unbiased=estimator == "unbiased")
         search.check(counts, p, q)
     seed = check_seed(rng)
-    columns = sum(2 * (c.n_moved + c.n_moved_of_x) * q for c in admissible)
-    with Meter(problem.n_pairs + columns, show=progress) as meter:
-        totals = problem.one_pass(meter)
+    with Meter(expected_pairs(problem, admissible), show=progress) as meter, kept or nullcontext():
+        totals = problem.one_pass(meter, kept)
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
+        approximation = compared_with_exact(found, problem, totals, admissible, meter)
     return BoundsResult(
         lower=lower,
         upper=upper,
@@ -203,8 +219,18 @@ def mmd_bounds(
         **_what_was_asked(contamination, admissible, at_most),
         **_who_was_asked(problem, two_way=most[1] > 0),
         share_of_y=most[0] / q,
+        approximation=approximation,
         provenance=_provenance(search, problem, totals, meter, seed, time.perf_counter() - started),
     )
+
+
+def expected_pairs(problem: Problem, admissible: list[Counts]) -> int:
+    """Return about how many kernel values (or features) S-SD needs; other methods need more."""
+    if isinstance(problem.kernel, ApproximateKernel):
+        return FEATURE_PASSES * problem.n_pairs
+    p, q = problem.p, problem.q
+    columns = (2 * (c.n_moved + c.n_moved_of_x) * (p + q if c.n_moved_of_x else q) for c in admissible)
+    return problem.n_pairs + sum(columns)
 
 
 def _what_was_asked(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:

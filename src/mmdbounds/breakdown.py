@@ -20,6 +20,7 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.curve import SweepPoint, SweepResult
+from mmdbounds.inference.kept_rows import kept_rows
 from mmdbounds.inference.neighbours import Ends, along
 from mmdbounds.inference.robust import provenance
 from mmdbounds.inference.sentences import sweep_conditions
@@ -163,6 +164,7 @@ class Scan:
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
+        self.problem = problem
         self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
         self.seen: dict[int, CountOutcome] = {}
         self.is_complete = len(self.worst.considered) == len(every)
@@ -222,6 +224,7 @@ class Scan:
             pvalue=outcome.pvalue,
             best_case=None if proved is None else self.worst.pvalue(proved, counts),
             null_quantile=self.worst.null_quantile(counts),
+            rows=kept_rows(self.problem.Y, outcome.found, upper),
         )
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from mmdbounds.checks import is_number
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 
-Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix"]
+Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix", "features"]
 Floats = NDArray[np.floating[Any]]
 
 
@@ -33,8 +33,8 @@ class Kernel:
         The name under which `mmd_bounds(kernel=...)` knows it.
     geometry
         The number per pair that `value` takes: ``"distance2"``, ``"l1"``, ``"inner"`` or
-        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"`` and ``"matrix"``
-        kernels give whole blocks and have no such number.
+        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"``, ``"matrix"`` and
+        ``"features"`` kernels have no such number.
     shift_invariant
         Whether subtracting the same vector from all rows leaves every MMD unchanged, so that
         rows may be centred before a matrix product (which loses digits far from the origin).

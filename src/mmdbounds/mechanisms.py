@@ -21,7 +21,7 @@ from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
-from mmdbounds.saved import read_only
+from mmdbounds.saved import from_fields, read_only
 from mmdbounds.search.ranking import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_group
@@ -65,6 +65,9 @@ class Simulated:
     def __post_init__(self) -> None:
         for name in ("X", "Y", "moved", "rows_of_y"):
             object.__setattr__(self, name, read_only(getattr(self, name)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
     @property
     def n_moved(self) -> int:

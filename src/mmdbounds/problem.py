@@ -9,19 +9,28 @@ from typing import Any, Literal
 import numpy as np
 
 from mmdbounds.checks import check_memory, check_option, check_same_columns
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
 from mmdbounds.sums import make_sums
+from mmdbounds.sums._dask_client import current_client, is_collection, require_client
+from mmdbounds.sums._dask_groups import cluster_groups
+from mmdbounds.sums._torch_rows import device_groups, on_one_device
+from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.kept import fingerprint
+from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.protocol import Float64s, KernelSums
 from mmdbounds.tables import Group, as_group
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
 DType = Literal["float64", "float32"]
-BACKENDS = ("auto", "numpy", "torch")
+BACKENDS = ("auto", "numpy", "torch", "dask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +68,13 @@ class Problem:
 
     @property
     def n_pairs(self) -> int:
-        """Kernel values that one pass over the pairs needs."""
+        """Kernel values that one pass over the pairs needs, or values of features that take their place."""
+        if isinstance(self.kernel, ApproximateKernel):
+            return 2 * len(self.pooled) * self.kernel.size
         return len(self.pooled) * (len(self.pooled) + 1) // 2
 
-    def one_pass(self, meter: Meter) -> GroupSums:
-        """Make the one pass over the pairs."""
+    def one_pass(self, meter: Meter, checkpoint: Checkpoint | None = None) -> GroupSums:
+        """Make the one pass over the pairs; with a checkpoint, keep its sums and all long ones to come."""
         sums = make_sums(
             self.pooled,
             self.kernel,
@@ -72,7 +83,21 @@ class Problem:
             working_memory=self.working_memory,
             meter=meter,
         )
+        if checkpoint is not None:
+            self._keep(sums, checkpoint)
         return group_sums(sums, self.p, self.q)
+
+    def _keep(self, sums: KernelSums, checkpoint: Checkpoint) -> None:
+        """Let long sums be kept, where they grow strip by strip; a matrix needs no keeping."""
+        if isinstance(sums, BlockedSums):
+            checkpoint.attach(fingerprint(self.pooled, self.kernel, sums.dtype), self.working_memory)
+            sums.checkpoint = checkpoint
+        elif not isinstance(sums, MatrixSums):
+            msg = (
+                f"`checkpoint` keeps sums over pairs of rows that backend='numpy' computes; got backend "
+                f"{sums.backend!r} with the kernel {self.kernel.name!r}. Leave `checkpoint` out."
+            )
+            raise MmdBoundsError(msg)
 
 
 def pose(
@@ -91,8 +116,27 @@ def pose(
     check_option(backend, "backend", BACKENDS)
     check_option(dtype, "dtype", ("float64", "float32"))
     memory = check_memory(working_memory)
-    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
-    check_same_columns(group_x.values.shape[1], group_y.values.shape[1])
-    pooled = np.concatenate([group_x.values, group_y.values])
+    backend, client = _cluster(X, Y, backend)
+    if client is not None:
+        group_x, group_y, pooled = cluster_groups(X, Y, client, memory)
+    elif backend in ("auto", "torch") and on_one_device(X, Y):
+        backend = "torch"
+        group_x, group_y, pooled = device_groups(X, Y)
+    else:
+        group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
+        check_same_columns(group_x.values.shape[1], group_y.values.shape[1])
+        pooled = np.concatenate([group_x.values, group_y.values])
     resolved = resolve_kernel(kernel, bandwidth, pooled)
     return Problem(group_x, group_y, pooled, resolved, estimator, backend, dtype, memory)
+
+
+def _cluster(X: Any, Y: Any, backend: str) -> tuple[str, Any | None]:
+    """Return the backend, and the client of the cluster that has the rows if they are Dask collections."""
+    if not (is_collection(X) or is_collection(Y)):
+        if backend == "dask":
+            require_client()
+        return backend, None
+    client = current_client() if backend in ("auto", "dask") else None
+    if client is None:  # Dask computes the rows in this process, where the pairs are computed as well
+        return "numpy" if backend == "dask" else backend, None
+    return "dask", client

@@ -16,6 +16,9 @@ from typing import Self, TextIO
 PATIENCE = 2.0
 """Seconds before the line appears: short work needs none."""
 
+SETTLED = 1.0
+"""Seconds after the first kernel values before a speed is told: several threads may bring theirs at once."""
+
 INTERVAL = 0.2
 """Seconds between two refreshes of the line."""
 
@@ -62,6 +65,8 @@ class Meter:
     ) -> None:
         self.n_pairs = 0
         self.total = total
+        self._at_hand = 0
+        self._began: tuple[float, int] | None = None
         self._show = show_by_default() if show is None else show
         self._stream = stream
         self._clock = clock
@@ -76,7 +81,14 @@ class Meter:
             raise Stopped
         with self._lock:
             self.n_pairs += pairs
+            if self._began is None:  # before that, code was compiled and rows were prepared
+                self._began = self._clock() - self._start, self.n_pairs
             self._refresh()
+
+    def skip(self, pairs: int) -> None:
+        """Say that so many of the expected kernel values need not be computed: their sums are at hand."""
+        with self._lock:
+            self._at_hand += pairs
 
     def prove(self, share: float) -> None:
         """Say that so much of the effort for a proof is spent; end the thread's work after `stop`."""
@@ -88,24 +100,29 @@ class Meter:
     def _refresh(self, text: str = "") -> None:
         now = self._clock()
         if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
-            self._last = now
             text = text or self.line(now - self._start)
-            self._write("\r" + text.ljust(self._width))
-            self._width = len(text)
+            if text:
+                self._last = now
+                self._write("\r" + text.ljust(self._width))
+                self._width = len(text)
 
     def stop(self) -> None:
         """Let every thread that counts here end with its next kernel values, because one has failed."""
         self._stopped = True
 
     def line(self, seconds: float) -> str:
-        """Return the line shown after so many seconds."""
-        rate = self.n_pairs / max(seconds, 1e-9)
+        """Return the line shown after so many seconds; none while no speed can be told."""
+        then, first = self._began or (0.0, 0)
+        if self._began is not None and (self.n_pairs == first or seconds - then < SETTLED):
+            return ""
+        rate = (self.n_pairs - first) / max(seconds - then, 1e-9)
         speed = f"{rate / 1e6:,.0f} M pairs/s"
         if not self.total:
             return f"{self.n_pairs / 1e6:,.0f} M pairs  {speed}"
-        share = min(self.n_pairs / self.total, 1.0)
-        left = (self.total - self.n_pairs) / max(rate, 1.0)
-        when = f"{_duration(left)} left" if left > 0 else "almost done"
+        done = self.n_pairs + self._at_hand
+        share = min(done / self.total, 1.0)
+        left = (self.total - done) / max(rate, 1.0)
+        when = f"{duration(left)} left" if left > 0 else "almost done"
         return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {speed}  {when}"
 
     def close(self) -> None:
@@ -128,6 +145,8 @@ class Meter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if kind is not None:  # Ctrl-C may have come while this thread was waiting for another one
+            self.stop()
         self.close()
 
 
@@ -139,11 +158,11 @@ class TrialMeter(Meter):
         done, total = self.n_pairs, self.total
         share = done / max(total, 1)
         left = seconds * (total - done) / max(done, 1)
-        when = f"{_duration(left)} left" if done < total else "almost done"
+        when = f"{duration(left)} left" if done < total else "almost done"
         return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {done:,} of {total:,} trials  {when}"
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
     """Return a duration as people say it: 45 s, 3 min 20 s, 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:

@@ -6,22 +6,24 @@ plain data (`to_dict`, `to_json`) and back (`from_dict`), and computes nothing w
 
 from __future__ import annotations
 
-import dataclasses
+import abc
 import html
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.approximation import Approximation
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.provenance import Estimator, Provenance
 from mmdbounds.ranked import ranked, row_columns
-from mmdbounds.saved import from_fields, hold_rows, plain, require_schema, saved_fields
+from mmdbounds.saved import Saved, from_fields, hold_rows
+
+__all__ = ["KINDS", "WITHOUT_ROWS", "Bound", "BoundsResult", "Estimator", "Provenance", "Result", "Side"]
 
 Side = Literal["lower", "upper"]
-Estimator = Literal["unbiased", "biased"]
 
 KINDS = ("labelling", "resized labelling", "free points", "resampling")
 """What the value of a bound is the value of."""
@@ -29,55 +31,52 @@ KINDS = ("labelling", "resized labelling", "free points", "resampling")
 WITHOUT_ROWS = ("free points", "resampling")
 """Kinds whose value no set of rows reaches."""
 
-SCHEMA = 2
-"""Number of the layout of `to_dict`; raised whenever a reader would have to change."""
 
+class Result(Saved, abc.ABC):
+    """What every result can do: speak, draw itself, write a page, be kept and come back.
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Provenance:
-    """How a result was made: enough to make it again.
-
-    Attributes
-    ----------
-    method, options
-        Name and options of the search.
-    kernel, kernel_options, bandwidth
-        Name of the kernel, its options (degree, ...) and its length, `None` for a kernel that has none.
-    estimator
-        ``"unbiased"`` (U-statistic) or ``"biased"`` (V-statistic).
-    backend, device, dtype
-        Where the pairs were computed, and in which precision.
-    seed
-        Seed of a random search; `None` where nothing is left to chance.
-    n_pairs
-        Kernel values computed.
-    seconds
-        Wall-clock time.
-    version
-        Version of mmdbounds.
-    data
-        What was done to a table before it became rows (`mmdbounds.groups`), if anything.
+    This file has the only ways up in the house: to the words, the pictures and the report.
     """
 
-    method: str
-    options: Mapping[str, Any]
-    kernel: str
-    kernel_options: Mapping[str, Any] = field(default_factory=dict)
-    bandwidth: float | None
-    estimator: Estimator
-    backend: str
-    device: str
-    dtype: str
-    seed: int | None
-    n_pairs: int
-    seconds: float
-    version: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        # Copies, so that a result does not change with the options or the table's record.
-        for name in ("options", "data"):
-            object.__setattr__(self, name, plain(getattr(self, name)))
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {"provenance": Provenance}
+
+    @abc.abstractmethod
+    def summary(self) -> str:
+        """Return the result in plain words: statement first, numbers second, settings last."""
+
+    def plot(self, ax: Any = None, **options: Any) -> Any:
+        """Draw the picture that goes with this kind of result, and return the axes.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a new figure if none is given.
+        **options
+            Options of the function that draws: `plot_bounds` for bounds, sweeps and confidence intervals,
+            `plot_null` for tests, `plot_coverage` for evaluations.
+        """
+        from mmdbounds.plotting import plot_result
+
+        return plot_result(self, ax, **options)
+
+    def report(self, path: Any, **options: Any) -> Any:
+        """Write the result as one self-contained page; see `write_report`.
+
+        Parameters
+        ----------
+        path : path-like
+            Where the page is written.
+        **options
+            Options of `write_report`.
+        """
+        from mmdbounds.report import write_report
+
+        return write_report(self, path, **options)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -171,7 +170,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoundsResult:
+class BoundsResult(Result):
     """The smallest and the largest squared MMD that the misfiling allows.
 
     Attributes
@@ -201,9 +200,19 @@ class BoundsResult:
         Names of all rows of `Y` (two-way: and of `X`) where the data have names.
     file_rows_of_y, file_rows_of_x
         Their numbers in the file.
+    approximation
+        With an approximate kernel (`RandomFeatures`, `Nystrom`), of which all the above then speaks: what it
+        says of the exact one.
     provenance
         How the result was made.
     """
+
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {
+        "lower": Bound,
+        "upper": Bound,
+        "approximation": Approximation,
+        **Result.PARTS,
+    }
 
     lower: Bound
     upper: Bound
@@ -222,6 +231,7 @@ class BoundsResult:
     ids_of_x: NDArray[np.str_] | None = None
     file_rows_of_y: NDArray[np.intp] | None = None
     file_rows_of_x: NDArray[np.intp] | None = None
+    approximation: Approximation | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:
@@ -229,9 +239,6 @@ class BoundsResult:
         if self.n_moved_range is not None:  # a list, if it comes from JSON
             fewest, most = self.n_moved_range
             object.__setattr__(self, "n_moved_range", (int(fewest), int(most)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
 
     @property
     def is_certified(self) -> bool:
@@ -291,22 +298,6 @@ class BoundsResult:
             )
         return ranked(tables)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        for name, part in (("lower", Bound), ("upper", Bound), ("provenance", Provenance)):
-            values[name] = part(**saved_fields(part, values[name], f"{name}."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         low, high = self.interval
         proof = "certified" if self.is_certified else "attained"
@@ -322,6 +313,3 @@ class BoundsResult:
             f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}{crossed}, observed {self.observed:.6g}, "
             f"{count} of {self.n_samples_Y} rows of Y{other} misfiled, method {self.provenance.method!r})"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
+
+SCHEMA = 2
+"""Number of the layout of `to_dict`; raised whenever a reader would have to change."""
 
 KINDS: dict[str, tuple[type[np.generic], str, str]] = {
     "ids": (np.str_, "U", "text"),
@@ -43,6 +47,13 @@ def hold_rows(result: Any, names: tuple[str, ...]) -> None:
     for name in names:
         if (given := getattr(result, name)) is not None:
             object.__setattr__(result, name, row_array(given, name))
+
+
+def hold_tuples(result: Any, names: tuple[str, ...]) -> None:
+    """Turn these fields of a frozen result into tuples, where they are given: from JSON they are lists."""
+    for name in names:
+        if (given := getattr(result, name)) is not None:
+            object.__setattr__(result, name, tuple(given))
 
 
 def from_fields(result: Any) -> tuple[Any, ...]:
@@ -91,3 +102,50 @@ def saved_fields(cls: type[Any], saved: Any, where: str) -> dict[str, Any]:
             msg = f"the saved result {what} {', '.join(f'`{where}{name}`' for name in sorted(names))}."
             raise DataError(msg)
     return dict(saved)
+
+
+def _part(made: type[Any], saved: Any, where: str) -> Any:
+    """Rebuild a part of a saved result; one with parts of its own knows how."""
+    if hasattr(made, "from_dict"):
+        return made.from_dict(saved, where)
+    return made(**saved_fields(made, saved, where))
+
+
+class Saved:
+    """Plain data of a frozen dataclass, and the way back; also for pickles and copies.
+
+    A class names the fields that are dataclasses themselves in `PARTS`, and lists of such in `LISTS`.
+    """
+
+    __slots__ = ()
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # all who inherit are dataclasses
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain Python data; `from_dict` is the way back."""
+        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
+
+    def to_json(self) -> str:
+        """Return `to_dict` as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
+        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
+        defaults = {f.name: f.default for f in dataclasses.fields(cls)}
+        for name, made in cls.PARTS.items():
+            if name in values and not (values[name] is None and defaults[name] is None):
+                values[name] = _part(made, values[name], f"{name}.")
+        for name, made in cls.LISTS.items():
+            if not isinstance(listed := values.get(name, []), list | tuple):
+                msg = f"`{name}` of the saved result must be a list; got {type(listed).__name__}."
+                raise DataError(msg)
+            if name in values:
+                values[name] = [_part(made, each, f"{name}.") for each in listed]
+        return cls(**values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from mmdbounds.kernel_words import kernel_name, of_which_kernel
 from mmdbounds.phrases import named_rows, number, percent, proved_number, row_name, rows, shown, wrapped
 from mmdbounds.results import Bound, BoundsResult, Provenance, Side
 
@@ -250,10 +251,12 @@ def settings(result: BoundsResult) -> str:
     seed = "" if made.seed is None else f"; seed {made.seed}"
     length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.6g}"
     seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
+    values = "kernel" if result.approximation is None else "kernel and feature"
     return (
-        f"Method {made.method}{f' ({options})' if options else ''}{seed}; kernel {made.kernel}{length}; "
-        f"{made.estimator} estimator; {made.dtype}, {made.backend} on {made.device}; "
-        f"{made.n_pairs:,} kernel values in {seconds} s; mmdbounds {made.version}."
+        f"Method {made.method}{f' ({options})' if options else ''}{seed}; "
+        f"kernel {kernel_name(made)}{length}; {made.estimator} estimator; "
+        f"{made.dtype}, {made.backend} on {made.device}; "
+        f"{made.n_pairs:,} {values} values in {seconds} s; mmdbounds {made.version}."
     )
 
 
@@ -265,7 +268,8 @@ def _options_used(made: Provenance) -> dict[str, Any]:
 
 def bounds_summary(result: BoundsResult) -> str:
     """Return a `BoundsResult` in plain words."""
-    lines = [wrapped(assumption(result)), wrapped(finding(result)), ""]
+    kernel = of_which_kernel(result)
+    lines = [wrapped(text) for text in (assumption(result), finding(result), kernel) if text] + [""]
     moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
     lines += side_lines(result.lower, result) if moved else []
     lines.append("  " + _cells("as filed", number(result.observed), ""))

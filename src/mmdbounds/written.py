@@ -9,6 +9,20 @@ from pathlib import Path
 from mmdbounds.errors import MmdBoundsError
 
 
+def check_writable(path: Path) -> None:
+    """Say now, not after the work, that a file cannot be written."""
+    folder = path.parent
+    if path.is_dir():
+        msg = f"cannot write {path}: it is a folder."
+    elif not folder.is_dir():
+        msg = f"cannot write {path}: there is no folder {folder}."
+    elif not os.access(path if path.exists() else folder, os.W_OK):
+        msg = f"cannot write {path}: permission denied."
+    else:
+        return
+    raise MmdBoundsError(msg)
+
+
 def write_bytes_whole(path: Path, data: bytes) -> None:
     """Write a file so that it is there completely or not at all, and an old one stays until then."""
     try:

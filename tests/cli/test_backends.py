@@ -1,45 +1,96 @@
-"""`mmdbounds backends` says what there is, and that numba is missing where it is."""
+"""`mmdbounds backends`: the same for people and for machines."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import json
 
 import pytest
 
-from mmdbounds.cli import backends
+from mmdbounds import __version__
 from mmdbounds.cli.main import run
-from mmdbounds.sums import _engines, _threads
+from mmdbounds.sums import available
+from mmdbounds.sums.available import Backend, Rate
 
-MISSING = "        numba is missing: `pip install numba` makes the sums several times faster."
-
-
-@pytest.mark.parametrize(
-    ("compiled", "threads", "first"),
-    [(True, 2, "2 threads, compiled by numba"), (False, 1, "1 thread, NumPy only")],
+NUMPY = Backend(
+    "numpy",
+    version="2.4.6",
+    device="Made-up Processor",
+    n_threads=1,
+    how="compiled by numba 0.68",
+    rates={"float64": Rate(3e8, 16.9), "float32": Rate(1.2345e9, 4.05)},
 )
-def test_report(
-    compiled: bool,
-    threads: int,
-    first: str,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: compiled)
-    monkeypatch.setattr(_threads, "thread_count", lambda: threads)
-    monkeypatch.setattr(backends, "measured_rate", lambda dtype: {"float64": 3e8, "float32": 1.2e9}[dtype])
+GPU = Backend(
+    "torch",
+    version="2.13",
+    device="Made-up GPU",
+    how="float32 by Triton 3.7, float64 in blocks",
+    rates={"float64": Rate(6.6e9, 1.5), "float32": Rate(7.16e11, 0.014)},
+)
+MISSING = Backend("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch):
+    """Pretend to be on a machine with these backends."""
+
+    def pretend(*found: Backend) -> None:
+        monkeypatch.setattr(available, "backends", lambda: list(found))
+
+    return pretend
+
+
+def test_words(machine, capsys: pytest.CaptureFixture[str]):
+    machine(NUMPY, GPU, MISSING)
     assert run(["backends"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert out.splitlines() == [
-        f"numpy   available   {first}",
-        "        float64     300 million kernel values a second (rbf, 54 columns)",
-        "        float32     1,200 million kernel values a second (rbf, 54 columns)",
-        *([] if compiled else [MISSING]),
+        "numpy   available NumPy 2.4.6, compiled by numba 0.68, 1 thread",
+        "        on        Made-up Processor",
+        "        float64   300 million kernel values a second, 17 s a pass",
+        "        float32   1,234 million kernel values a second, 4 s a pass",
+        "torch   available PyTorch 2.13, float32 by Triton 3.7, float64 in blocks",
+        "        on        Made-up GPU",
+        "        float64   6,600 million kernel values a second, 1.5 s a pass",
+        "        float32   716 billion kernel values a second, 0.014 s a pass",
+        "dask    missing   pip install 'mmdbounds[dask]'",
+        "",
+        "Rates: rbf, 54 columns; a pass is all pairs of 100,000 rows, and grows with the square.",
+        "`auto` takes torch: there is a GPU. Below 31,623 pooled rows it takes numpy (below 4,097 where",
+        "PyTorch is imported already). Dask collections go to dask.",
     ]
 
 
-def test_rate_counts_kernel_values(monkeypatch: pytest.MonkeyPatch):
-    ticks = iter([10.0, 12.0])
-    monkeypatch.setattr(backends, "time", SimpleNamespace(perf_counter=lambda: next(ticks)))
-    # Each pair of 60 rows once, with the diagonal blocks whole: between n(n+1)/2 and n^2, in 2 s.
-    assert 60 * 61 / 2 <= 2 * backends.measured_rate("float64", n_rows=60) <= 60 * 60
+def test_what_is_broken_is_said_and_the_rest_still_listed(machine, capsys: pytest.CaptureFixture[str]):
+    note = "OSError: libcudart.so.12: cannot open shared object file. Install it again: pip install torch."
+    machine(NUMPY, Backend("torch", is_available=False, version="2.13", notes=(note,)), MISSING)
+    assert run(["backends"]) == 0
+    out = capsys.readouterr().out
+    assert "\ntorch   broken    PyTorch 2.13\n        OSError: libcudart.so.12: cannot open" in out
+    assert "\ndask    missing" in out
+    assert "`auto` takes numpy: PyTorch cannot be used." in out
+    assert max(len(line) for line in out.splitlines()) <= 100
+
+
+def test_json(machine, capsys: pytest.CaptureFixture[str]):
+    machine(NUMPY, GPU, MISSING)
+    assert run(["backends", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["version"] == __version__
+    assert [backend["name"] for backend in found["backends"]] == ["numpy", "torch", "dask"]
+    first, _, last = found["backends"]
+    assert first["rates"]["float32"] == {"pairs_a_second": 1.2345e9, "seconds_a_pass": 4.05}
+    assert (first["is_available"], last["is_available"]) == (True, False)
+    assert last["notes"] == ["pip install 'mmdbounds[dask]'"]
+    assert found["auto"]["backend"] == "torch"
+
+
+def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    measure = available.measured_rate
+    monkeypatch.setattr(
+        available, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
+    )
+    assert run(["backends", "--json"]) == 0
+    numpy_here, *_ = json.loads(capsys.readouterr().out)["backends"]
+    assert numpy_here["is_available"]
+    assert min(rate["pairs_a_second"] for rate in numpy_here["rates"].values()) > 0

@@ -69,6 +69,7 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line) for line in tail.splitlines()[1:]]
 
 
+@pytest.mark.full  # half a minute
 def test_what_to_try_next_works(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):

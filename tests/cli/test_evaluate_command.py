@@ -138,10 +138,12 @@ def test_files_are_scaled_unless_told_otherwise(
 def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
+    path = str(tmp_path / "trials.jsonl")
+
     def stop(*_: Any, **__: Any) -> None:
+        Path(path).touch()
         raise KeyboardInterrupt
 
-    path = str(tmp_path / "trials.jsonl")
     with monkeypatch.context() as stopped:
         stopped.setattr(evaluation_run, "evaluate", stop)
         assert run(["evaluate", table, *GROUPS, "--checkpoint", path]) == 130
@@ -149,6 +151,7 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         assert (out, err) == ("", f"mmdbounds: interrupted; the same command goes on from {path}.\n")
         assert run(["evaluate", table, *GROUPS]) == 130
         assert capsys.readouterr().err.strip() == "mmdbounds: interrupted; nothing was written."
+    Path(path).unlink()
     command = ["evaluate", table, *GROUPS, *HERE, "--method", "s-sd", "--checkpoint", path]
     assert [run(command), run(command)] == [0, 0]
     assert len(Path(path).read_text().splitlines()) == 5

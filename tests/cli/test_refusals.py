@@ -110,7 +110,7 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
         (["--backend", "nunpy"], r"^`backend` must be one of .*; got 'nunpy'\. Did you mean 'numpy'\?$"),
         (
             ["--scale", "standart"],
-            r"must be 'standard' or 'none'; got 'standart'\. Did you mean 'standard'\?$",
+            r"must be 'standard', 'robust', 'rank' or 'none'; got 'standart'\. Did you mean 'standard'\?$",
         ),
         (
             ["--method", "s-sd", "--schedule", "papr"],

@@ -14,7 +14,7 @@ from mmdbounds import __version__
 from mmdbounds.cli import main as cli
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
-COMMANDS = ("bounds", "test", "sweep", "evaluate", "reproduce", "demo", "backends")
+COMMANDS = ("bounds", "test", "sweep", "report", "evaluate", "reproduce", "demo", "backends")
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):
@@ -27,7 +27,7 @@ def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFix
     assert cli.run(arguments) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert re.findall(r"^  (\w+)  +[A-Z]", out[out.index("Commands:") :], flags=re.M) == list(COMMANDS)
+    assert re.findall(r"^  (\w+)  +[A-Z]", out.split("Options:")[0], flags=re.M) == list(COMMANDS)
     assert "Start with `mmdbounds demo`." in out
 
 
@@ -35,13 +35,13 @@ def test_help_lists_the_commands(arguments: list[str], capsys: pytest.CaptureFix
 def test_help_of_every_command_has_an_example(command: str, capsys: pytest.CaptureFixture[str]):
     assert cli.run([command, "--help"]) == 0
     out = capsys.readouterr().out
-    assert re.search(rf"^  Example:\n    mmdbounds {command}( |$)", out, flags=re.M)
+    assert re.search(rf"^  Example:\n(    .*\n)*?    mmdbounds {command}( |$)", out, flags=re.M)
     assert max(len(line) for line in out.splitlines()) <= 100
 
 
 def test_example_of_bounds_names_real_flags(capsys: pytest.CaptureFixture[str]):
     assert cli.run(["bounds", "-h"]) == 0
-    usage, options = capsys.readouterr().out.split("Options:")
+    usage, options = capsys.readouterr().out.split("Arguments:")
     flags = set(re.findall(r"--[a-z-]+", usage.split("Example:")[1]))
     assert flags == {"--group", "--hidden", "--among", "--epsilon", "--id"}
     assert all(f"  {flag} " in options for flag in flags)

@@ -74,10 +74,10 @@ def test_refusals_are_one_line(words, message, capsys):
     assert message in err
 
 
-def test_stopped_it_says_how_to_go_on(monkeypatch, capsys):
+def test_stopped_it_says_how_to_go_on(monkeypatch, capsys, tmp_path):
     def stopped(name, **options):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(experiments_run, "reproduce", stopped)
-    assert run(["reproduce", "main", "--out", "there"]) == 130
-    assert capsys.readouterr().err == "mmdbounds: interrupted; the same command goes on from there.\n"
+    assert run(["reproduce", "main", "--out", str(tmp_path)]) == 130
+    assert capsys.readouterr().err == f"mmdbounds: interrupted; the same command goes on from {tmp_path}.\n"

@@ -170,6 +170,20 @@ def test_the_label_says_what_is_missing():
         assert why.startswith(reason)
 
 
+@pytest.mark.parametrize(
+    "how", [{"scale": "robust"}, {"scale": "rank"}, {"scale": "none", "missing": "impute"}]
+)
+def test_whatever_is_taken_from_the_rows_themselves_proves_nothing(how):
+    polars = pytest.importorskip("polars")
+    values = np.random.default_rng(0).normal(size=50).tolist()
+    if "missing" in how:
+        values[3] = None
+    frame = polars.DataFrame({"g": ["a"] * 20 + ["b"] * 30, "u": values})
+    said = interval(*mb.groups(frame, "g", hidden="a", among="b", **how), 0.1)
+    assert said.label == "approximate"
+    assert "scaled by these rows, or filled in by them" in " ".join(said.why)
+
+
 def test_a_table_scaled_by_its_own_rows_proves_nothing_unless_rows_are_held_out():
     polars = pytest.importorskip("polars")
     rng = np.random.default_rng(0)

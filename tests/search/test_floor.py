@@ -13,6 +13,7 @@ from mmdbounds.search.choice import choice_of
 from mmdbounds.search.effort import Effort
 from mmdbounds.search.floor import Floor, filled
 from mmdbounds.search.found import Task
+from mmdbounds.search.mixed import Mixture
 from mmdbounds.search.refine import labelled
 from mmdbounds.search.shift import EXTRA, raised, tightest
 from mmdbounds.search.stepwise import StepwiseDominance
@@ -99,6 +100,12 @@ def test_at_any_shares_it_is_the_formula_and_below_every_labelling(seed):
     assert -proof.bound <= values.min() + tolerance
 
 
+def floor_through_sums(shared, quadratic, tolerance):
+    """The floor at shares that are the best to within `tolerance`."""
+    shared.improve(tolerance, Effort(NO_END))
+    return shared.floor(quadratic)
+
+
 @given(seeds)
 def test_through_sums_it_is_the_same_formula(seed):
     problem = definite(seed)
@@ -106,7 +113,7 @@ def test_through_sums_it_is_the_same_formula(seed):
     quadratic = quadratic_of(problem)
     shared = SharedRows(Labelling(quadratic))
     shared.share = random_shares(choice, np.random.default_rng(seed))
-    floor = shared.floor(np.inf, Effort(-1.0))  # nothing may be spent: the shares stay
+    floor = shared.floor(quadratic)
     expected = proof_at(choice, shared.share, natural(quadratic, choice)).bound
     tolerance = 1e-11 * np.abs(small_matrix(problem)).max()
     np.testing.assert_allclose(-floor, expected, rtol=0, atol=tolerance)
@@ -289,12 +296,12 @@ def test_few_rows_at_a_time_find_the_same_floor(monkeypatch, estimator, of_x):
     dense = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-11)
     expected = -dense.plain(choice, Effort(NO_END)).bound
     assert start.value() > expected + 1e-4
-    whole = SharedRows(start).floor(1e-11, Effort(NO_END))
+    whole = floor_through_sums(SharedRows(start), start.quadratic, 1e-11)
     np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-9)
-    monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", 40)
+    monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", (40, 40))
     quadratic = quadratic_of(problem, BlockedSums(Z, problem.kernel, block=(32, 16)))
     few = SharedRows(StepwiseDominance().from_quadratic(quadratic, "lower"))
-    found = few.floor(1e-11, Effort(NO_END))
+    found = floor_through_sums(few, quadratic, 1e-11)
     assert found <= expected + 1e-11
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-9)
     np.testing.assert_allclose(few.share[-90:].sum(), 20, rtol=0, atol=1e-12)
@@ -412,14 +419,13 @@ def test_the_relaxation_agrees_with_clarabel_at_three_hundred_rows(estimator, na
     choice = choice_of(Labelling(quadratic), "lower")
     floor = Floor(natural(quadratic, choice), np.flatnonzero(start.moved), 1e-10)
     np.testing.assert_allclose(-floor.plain(choice, Effort(NO_END)).bound, expected, rtol=0, atol=tolerance)
-    through_sums = SharedRows(start).floor(1e-10, Effort(NO_END))
+    through_sums = floor_through_sums(SharedRows(start), quadratic, 1e-10)
     np.testing.assert_allclose(through_sums, expected, rtol=0, atol=tolerance)
     blocks = labelled(
         quadratic_of(problem, BlockedSums(problem.Z, problem.kernel)), np.flatnonzero(start.moved)
     )
-    np.testing.assert_allclose(
-        SharedRows(blocks).floor(1e-10, Effort(NO_END)), expected, rtol=0, atol=tolerance
-    )
+    through_blocks = floor_through_sums(SharedRows(blocks), blocks.quadratic, 1e-10)
+    np.testing.assert_allclose(through_blocks, expected, rtol=0, atol=tolerance)
 
 
 def naive_matrix_fast(problem):
@@ -513,3 +519,69 @@ def semidefinite_optimum(choice, weights):
     ).solve()
     assert "Solved" in str(found.status)
     return found.obj_val * size
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("of_x", [0, 12])
+def test_mixed_labellings_find_the_same_floor(monkeypatch, estimator, of_x):
+    monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", (40, 40))
+    monkeypatch.setattr("mmdbounds.search.through_sums.MIXED_ROWS", 2)
+    added, add = [], Mixture.add
+    monkeypatch.setattr(Mixture, "add", lambda self, *point: added.append(point) or add(self, *point))
+    rng = np.random.default_rng(8)
+    Z = rng.normal(size=(150, 3))
+    Z[60:] += 0.7
+    problem = Problem(Z[:60], Z[60:], mb.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
+    floors = []
+    for device in ("cpu", "cuda"):
+        assert not added
+        quadratic = quadratic_of(problem)
+        quadratic.totals.sums.device = device  # where pairs are cheap, labellings are mixed
+        shared = SharedRows(StepwiseDominance().from_quadratic(quadratic, "lower"))
+        floors.append(floor_through_sums(shared, quadratic, 1e-11))
+        np.testing.assert_allclose(shared.share[-90:].sum(), 20, rtol=0, atol=1e-12)
+    assert added
+    np.testing.assert_allclose(floors[1], floors[0], rtol=0, atol=1e-9)
+
+
+def test_a_mixture_is_the_best_one_and_knows_its_product():
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(12, 12))
+    K, sign, slope = A @ A.T, np.repeat([-1.0, 1.0], 6), rng.normal(size=12)
+    points = [rng.permutation(np.repeat([0.0, 1.0], 6)) for _ in range(4)]
+    mixture = Mixture(0.7, slope, sign, points[0], K @ (sign * points[0]))
+    for point in points[1:]:
+        k, rows = mixture.nearest(point)
+        change = mixture.change(k, point)
+        assert set(np.flatnonzero(change)) == set(rows)
+        share, shift = mixture.add(k, point, K @ (sign * change))
+    np.testing.assert_allclose(shift, K @ (sign * share), rtol=0, atol=1e-9)
+    value = slope @ (sign * share) + 0.7 * (sign * share) @ shift
+    grid = rng.dirichlet(np.full(4, 0.5), size=3000) @ np.array(points)
+    others = (sign * grid) @ slope + 0.7 * np.einsum("ij,ij->i", (sign * grid) @ K, sign * grid)
+    assert value <= others.min() + 1e-9
+    assert others.min() < value + 0.5
+
+
+def test_a_proof_is_in_float64_whatever_the_search_used(monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.one_side.DENSE_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 0)
+    rng = np.random.default_rng(5)
+    X, Y = rng.normal(size=(80, 3)), rng.normal(0.6, 1, size=(120, 3))
+    found = {
+        dtype: mb.mmd_bounds(X, Y, 0.2, dtype=dtype, rng=0, backend="numpy").lower
+        for dtype in ("float32", "float64")
+    }
+    width = 0.1
+    assert found["float32"].certified <= found["float64"].value
+    np.testing.assert_allclose(
+        found["float32"].certified, found["float64"].certified, rtol=0, atol=2e-3 * width
+    )
+    moved = found["float32"].rows
+    rest = np.setdiff1d(np.arange(len(Y)), moved)
+    exact = mb.mmd2(
+        np.concatenate([X, Y[moved]]),
+        Y[rest],
+        bandwidth=mb.mmd_bounds(X, Y, 0.2, method="sd").provenance.bandwidth,
+    )
+    np.testing.assert_allclose(found["float32"].value, exact, rtol=0, atol=1e-13)

@@ -198,3 +198,76 @@ def has_gpu():
     import torch
 
     return torch.cuda.is_available()
+
+
+@pytest.fixture
+def torch(monkeypatch):
+    """PyTorch, with tensors on the CPU that are taken for tensors on a GPU."""
+    import torch
+
+    monkeypatch.setattr("mmdbounds.problem.on_one_device", lambda X, Y: hasattr(X, "detach"))
+    return torch
+
+
+@pytest.mark.parametrize("name", ["rbf", "matern52", "laplacian", "polynomial", "cosine"])
+def test_tensors_stay_on_their_device(monkeypatch, torch, name):
+    rng = np.random.default_rng(2)
+    X, Y = rng.normal(size=(40, 3)), rng.normal(0.5, 1, size=(60, 3))
+    expected = mb.mmd_bounds(X, Y, 0.2, kernel=name, rng=0, backend="numpy")
+    fetched = []
+    monkeypatch.setattr(
+        "mmdbounds.sums._torch_rows.TorchRows.__array__", lambda self, *_, **__: fetched.append(1)
+    )
+    found = mb.mmd_bounds(torch.from_numpy(X), torch.from_numpy(Y), 0.2, kernel=name, rng=0)
+    assert not fetched
+    assert found.provenance.backend == "torch"
+    for side in ("lower", "upper"):
+        one, other = getattr(expected, side), getattr(found, side)
+        np.testing.assert_array_equal(other.rows, one.rows)
+        np.testing.assert_allclose(other.value, one.value, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        found.provenance.bandwidth or 0, expected.provenance.bandwidth or 0, rtol=1e-14
+    )
+
+
+def test_tensors_on_a_device_are_checked_there(torch):
+    good = torch.ones((4, 2))
+    bad = good.clone()
+    bad[2, 1] = torch.nan
+    with pytest.raises(DataError, match=r"`Y` .*missing"):
+        mb.mmd2(good, bad)
+    with pytest.raises(DataError, match="`X` must be 2-D"):
+        mb.mmd2(good[:, 0], good)
+    with pytest.raises(DataError, match="`Y` has no rows"):
+        mb.mmd2(good, good[:0])
+    with pytest.raises(ValueError, match="columns"):
+        mb.mmd2(good, good[:, :1])
+
+
+def test_the_median_of_many_rows_on_a_device_is_that_of_their_values(monkeypatch, torch):
+    monkeypatch.setattr("mmdbounds.sums.bandwidth.SMALL_ROWS", 50)
+    monkeypatch.setattr("mmdbounds.sums._torch_rows.STRIP", 17)
+    Z = np.random.default_rng(3).normal(size=(120, 3))
+    expected = mb.mmd2(Z[:50], Z[50:], backend="numpy")
+    found = mb.mmd2(torch.from_numpy(Z[:50]), torch.from_numpy(Z[50:]))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-13)
+
+
+def test_the_same_sums_rough_and_precise():
+    Z, kernel, _ = rows_and_kernel("rbf")
+    exact = torch_sums(Z, kernel)
+    assert exact.rough is exact is exact.precise  # a CPU gains nothing
+    single = torch_sums(Z, kernel, dtype="float32")
+    assert single.rough is single
+    assert (single.precise.dtype, single.precise.rounding) == ("float64", exact.rounding)
+    W = weights(N, "random")
+    np.testing.assert_array_equal(
+        single.precise.apply(EVERYONE, EVERYONE, W), exact.apply(EVERYONE, EVERYONE, W)
+    )
+    exact = torch_sums(Z, kernel)
+    exact.device = "cuda"  # where float32 is far faster
+    assert exact.rough.dtype == "float32"
+    assert exact.dtype == "float64"
+    np.testing.assert_array_equal(
+        exact.rough.apply(EVERYONE, EVERYONE, W), single.apply(EVERYONE, EVERYONE, W)
+    )

@@ -16,3 +16,15 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
         return path
 
     return write_file
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read binary files at once, not in another process first: that takes long, and has tests of its own."""
+    if "another_process" not in request.fixturenames:
+        monkeypatch.setattr("mmdbounds.tables.readers._trouble", lambda *_: None)
+
+
+@pytest.fixture
+def another_process() -> None:
+    """Read binary files in another process first, as users do."""

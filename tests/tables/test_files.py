@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError
 from mmdbounds.tables import files, read_table
+from mmdbounds.tables.readers import FIRST_ROWS
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -77,8 +78,18 @@ def test_header_that_looks_like_parquet(write: Write):
 
 
 def test_types_come_from_the_whole_file(write: Write):
-    cells = "\n".join(["1"] * 5000 + ["0.5"])
-    assert read_table(write("late.csv", f"a\n{cells}\n"))["a"].to_list()[-1] == 0.5
+    first = FIRST_ROWS + 5
+    for many, last, wanted in (
+        ("1", "0.5", 0.5),
+        ("1", "x", "x"),
+        ("", "7.5", 7.5),
+        ("true", "2", "2"),
+        ("1.5", "", None),
+    ):
+        cells = "\n".join([f"{many},0"] * first + [f"{last},0"])
+        found = read_table(write("late.csv", f"a,b\n{cells}\n"))["a"].to_list()
+        assert found[-1] == wanted
+        assert len(found) == first + 1
 
 
 def test_words_for_missing_cells_and_signs(write: Write):
@@ -134,7 +145,10 @@ def test_columns_can_be_kept_as_printed(write: Write):
         (
             "l.csv",
             b"a,b\n1,2\n1,\xff\n",
-            r"^'l\.csv' is not UTF-8 text \(line 3\)\. Save it as 'CSV UTF-8'\.$",
+            (
+                r"^'l\.csv' is not UTF-8 text \(line 3\)\. Give its encoding with `encoding=` "
+                r"\(`--encoding`\), often cp1252, or save it as 'CSV UTF-8'\.$"
+            ),
         ),
         ("l.csv", b"a\xff,b\n1,2\n", r"is not UTF-8 text \(line 1\)"),
         ("u.csv", PLAIN.encode("utf-16"), r"is not UTF-8 text but UTF-16"),
@@ -181,13 +195,63 @@ def test_columns_can_be_kept_as_printed(write: Write):
         ("x.sas7bdat", b"\0\0", r"is a \.sas7bdat file.*in SAS"),
         ("x.rds", gzip.compress(b"X\n\0\0", mtime=0), r"is a \.rds file.*in R"),
         ("x.pkl", pickle.dumps({"a": [1]}), r"is a \.pkl file.*pickles are never opened"),
-        ("x.npz", b"PK\x03\x04", r"\(a \.npz file\) holds binary data"),
+        ("x.npz", b"PK\x03\x04", r"is a \.npz file.*give the arrays to `mmd_bounds` directly"),
+        ("x.zip", b"PK\x03\x04", r"^'x\.zip' is a \.zip file, which is not read here\. Unpack it first"),
+        (
+            "x",
+            b"PK\x03\x04",
+            r"^'x' is a \.zip file, .*Unpack it first; of packed files only gzip is read\.$",
+        ),
+        ("x.csv.zst", b"\x28\xb5\x2f\xfd..", r"is a \.zst file.*Unpack it first"),
+        ("x.feather", b"FEA1\0", r"\(a \.feather of version 1 file\) holds binary data"),
+        ("x.zsav", b"$FL3\0", r"is a \.zsav file.*in SPSS"),
+        ("x.rdata", gzip.compress(b"RDX3\nX\n", mtime=0), r"is a \.rdata file.*in R"),
+        ("x.mat", b"\0\0", r"is a \.mat file"),
         (
             "x.json",
-            '{"a": 1}',
-            r"^'x\.json' \(a \.json file\) is neither CSV nor Parquet\. Export it to CSV\.$",
+            '[{"a": 1}]',
+            r"^'x\.json' \(a \.json file\) is JSON, but not JSON lines\. Write one object a line, in Python",
         ),
-        ("x.xls", "<html><table></table></html>", r"\(a \.xls file\) is neither CSV nor Parquet"),
+        ("x", '[{"a": 1}]', r"is JSON, but not JSON lines"),
+        ("x.json", '{"a": 1,\n"b": 2}', r"^'x\.json' is not JSON lines: line 1 is no JSON object\."),
+        (
+            "x.jsonl",
+            '{"a": 1}\n[1]\n',
+            r"is not JSON lines: line 2 is no JSON object\. Write one object a line",
+        ),
+        ("x.jsonl", '{"a": NaN}\n', r"is not JSON lines: line 1 is no JSON object"),
+        (
+            "x.jsonl",
+            '{"a": 1, "secret": 2, "a": 3}',
+            r"^'x\.jsonl' has an object with more than one 'a' in line 1\.",
+        ),
+        (
+            "x.jsonl",
+            '{"a": 1}\n{"a": true}',
+            r"has a key with values of different types\. Give each column one",
+        ),
+        ("x.jsonl", "{}\n{}", r"has no columns: its objects are empty"),
+        ("x.jsonl", "a,b\n1,2\n", r"is not JSON lines: line 1"),
+        (
+            "x.xls",
+            "<html><table></table></html>",
+            r"\(a \.xls file\) is not CSV, Parquet, Arrow or JSON lines\.",
+        ),
+        (
+            "r.csv",
+            "a,b\n1\r2,3\n4,5\n",
+            r"is ragged: row 1 below the header has 1 field where the header has 2",
+        ),
+        (
+            "r.csv",
+            "a\n1\r2\n3\n",
+            r"^'r\.csv' can be read as 2 rows or as 3 rows\. Check its quotation marks and",
+        ),
+        (
+            "c.csv",
+            "a;b\n1,5;1.234\n2;5.678\n",
+            r"^'c\.csv' writes decimals with a comma in 'a' and with a point in 'b'\. Write all of them",
+        ),
     ],
 )
 def test_what_is_refused(write: Write, name: str, contents: str | bytes, message: str):
@@ -207,7 +271,9 @@ def test_missing_file_suggests_the_nearest(write: Write):
 
 
 def test_names_that_are_no_files(tmp_path: Path):
-    with pytest.raises(DataError, match=r"is a directory; name a CSV or Parquet file in it"):
+    with pytest.raises(
+        DataError, match=r"is a directory; name a CSV, Parquet, Arrow or JSON lines file in it"
+    ):
         read_table(tmp_path)
     with pytest.raises(DataError, match=r"^'a\\x00b' cannot be read: not a possible file name\.$"):
         read_table("a\0b")
@@ -243,7 +309,7 @@ def test_panic_of_polars_is_rephrased(write: Write, monkeypatch: pytest.MonkeyPa
     with pytest.raises(
         DataError, match=r"damaged Parquet file, or one that polars cannot read \(PanicException\)"
     ):
-        read_table(write("a.parquet", b"PAR1\0PAR1"))
+        read_table(write("a.parquet", b"PAR1\0PAR1"))  # should another process have read it
 
 
 def test_parquet_without_rows(tmp_path: Path):

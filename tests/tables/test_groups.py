@@ -50,13 +50,23 @@ def test_rows_names_and_record(write: Write):
         == {
             "source": "patients.csv",
             "sha256": hashlib.sha256(PATIENTS.encode()).hexdigest(),
+            "read_as": "CSV (comma)",
             "group_column": "dx",
             "hidden": "MI",
             "among": "healthy",
             "id_column": "patient",
+            "excluded_columns": [],
             "columns": ["age", "smoker"],
+            "kinds": {"age": "whole numbers", "smoker": "true or false"},
             "dropped_constant_columns": ["site"],
+            "dropped_empty_columns": [],
             "scale": "none",
+            "scaled_by_deviation": [],
+            "missing": "refuse",
+            "na": [],
+            "encoding": None,
+            "n_filled_cells": {},
+            "n_dropped_rows": [0, 0],
             "n_rows": 6,
             "n_hidden": 2,
             "n_among": 2,
@@ -91,7 +101,7 @@ def test_parquet_and_frames_give_the_same_groups(write: Write, tmp_path: Path):
             np.testing.assert_array_equal(mine.values, its.values)
             assert mine.ids.tolist() == its.ids.tolist()
             assert mine.columns == its.columns
-            what = ("source", "sha256")
+            what = ("source", "sha256", "read_as")
             assert {k: v for k, v in mine.record.items() if k not in what} == {
                 k: v for k, v in its.record.items() if k not in what
             }
@@ -194,12 +204,12 @@ OK = [3, 1, 4, 1, 5, 9]
         (
             {"age": OK},
             {"scale": "Standard"},
-            r"`scale=` \(`--scale`\) must be 'standard' or 'none'; got 'Standard'\. Did",
+            r"`scale=` \(`--scale`\) must be 'standard', 'robust', 'rank' or 'none'; got 'Standard'\.",
         ),
         (
             {"age": OK},
             {"scale": None},
-            r"must be 'standard' or 'none'; got 'None'\.( Did you mean 'none'\?)?$",
+            r"must be 'standard', .* or 'none'; got 'None'\. Did you mean 'none'\?$",
         ),
         (
             {"age": OK},
@@ -217,7 +227,7 @@ OK = [3, 1, 4, 1, 5, 9]
             {"name": list("secrtx"), "age": OK},
             {},
             (
-                r"^1 column is not numbers: 'name' \(text, different in every row\)\. If 'name' names "
+                r"^1 column cannot be compared: 'name' \(text, different in every row\)\. If 'name' names "
                 r"the rows, pass `id=` \(`--id`\); leave columns out with `exclude=` \(`--exclude`\)\.$"
             ),
         ),
@@ -225,11 +235,6 @@ OK = [3, 1, 4, 1, 5, 9]
             {"name": list("secrtx"), "id": OK},
             {"id": "id"},
             r"'name' \(text, different in every row\)\. Leave columns out with `exclude=` \(`--exclude`\)\.$",
-        ),
-        (
-            {"sex": list("mmffmf"), "age": OK},
-            {},
-            r"^1 column is not numbers: 'sex' \(text\)\. Leave columns out",
         ),
         (
             {"d": [datetime.date(2020, 1, 1)] * 6},
@@ -242,24 +247,30 @@ OK = [3, 1, 4, 1, 5, 9]
             r"'d' \(text, dates\)\. .*turn dates into numbers",
         ),
         ({"d": ["1.2.2020", "31/12/99"] * 3}, {}, r"'d' \(text, dates\)"),
-        ({"d": ["1,5", "2"] * 3}, {}, r"'d' \(text, decimal commas\)\. .*write decimals with a point"),
-        ({"d": ["1", "2"] * 3}, {}, r"'d' \(text\)\."),
+        ({"d": ["1,5", "2"] * 3}, {}, r"'d' \(numbers with commas\)\. .*write decimals with a point"),
+        ({"d": ["1", "2"] * 3}, {}, r"'d' \(numbers written as text\)\. .*turn text into numbers first"),
+        (
+            {"d": ["1", "2", "3", "secret", "4", "5"]},
+            {},
+            r"'d' \(numbers and text, 1 word\)\. .* or name words for missing cells with `na=`",
+        ),
         ({"l": [[1]] * 6}, {}, r"'l' \(type List\)"),
         (
-            {f"t{i}": ["u", "v"] * 3 for i in range(7)},
+            {f"t{i}": ["1.1.2020"] * 6 for i in range(7)},
             {},
-            r"^7 columns are not numbers: 't0' .*'t4' \(text\) and 2 more\.",
+            r"^7 columns cannot be compared: 't0' .*'t4' \(text, dates\) and 2 more\.",
         ),
         (
             {"age": [1, None, 3, 4, None, 6], "bmi": [1.0, 2.0, float("inf"), 4.0, 5.0, 6.0], "x": OK},
             {},
             (
                 r"^`data` has missing or infinite values in 2 of 3 columns: 'age' \(2 rows\), 'bmi' \(1 "
-                r"row\)\. Drop or fill them first, or leave columns out with `exclude=` \(`--exclude`\)\.$"
+                r"row\)\. Pass `missing=` \(`--missing`\) 'drop' to leave such rows out or 'impute' to "
+                r"fill them, or leave columns out with `exclude=` \(`--exclude`\)\.$"
             ),
         ),
         ({"gone": [None] * 6, "x": OK}, {}, r"in 1 of 2 columns: 'gone' \(6 rows\)"),
-        ({"a\nb": ["u", "v"] * 3}, {}, r"'a\\nb' \(text\)"),
+        ({"a\nb": ["1.1.2020"] * 6}, {}, r"'a\\nb' \(text, dates\)"),
     ],
 )
 def test_what_is_refused(columns: dict, options: dict, message: str):
@@ -271,7 +282,10 @@ def test_what_is_refused(columns: dict, options: dict, message: str):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([[1, 2]], r"`data` must be a DataFrame or the name of a CSV or Parquet file; got list\."),
+        (
+            [[1, 2]],
+            r"must be a DataFrame or the name of a CSV, Parquet, Arrow or JSON lines file; got list\.",
+        ),
         (np.eye(2), r"got ndarray\. Arrays go to `mmd_bounds\(X, Y, \.\.\.\)` directly"),
         ("nowhere.csv", r"there is no file 'nowhere\.csv'"),
     ],
@@ -450,8 +464,10 @@ def test_pandas_booleans_and_categories():
     frame = frame.assign(
         c=pd.Categorical(["u", "v", "u", "v"]), d=["2020-01-01"] * 4, e=["1,5", "2", None, "2"]
     )
-    with pytest.raises(DataError, match=r"'c' \(text\), 'd' \(text, dates\), 'e' \(text, decimal commas\)\."):
+    with pytest.raises(DataError, match=r"'d' \(text, dates\), 'e' \(numbers with commas\)\."):
         split(frame, hidden="true", among=False)
+    X, _ = split(frame, hidden="true", among=False, exclude=["d", "e"])
+    assert X.columns == ("a", "c=u", "c=v")
 
 
 @pytest.mark.full

@@ -1,45 +1,81 @@
-"""``mmdbounds backends``: where sums can be computed here, and how fast."""
+"""``mmdbounds backends``: where sums can be computed here, how fast, and how to get the rest."""
 
 from __future__ import annotations
 
-import time
+from typing import TYPE_CHECKING
 
 import typer
 
+from mmdbounds.cli import options
 
-def backends_command() -> None:
-    """List where pairs can be computed on this machine, with a short measured rate.
+if TYPE_CHECKING:
+    from mmdbounds.sums.available import Backend, Rate
+
+PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "dask": "Dask"}
+INDENT = 8
+MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
+
+
+def backends_command(*, json: options.Json = False) -> None:
+    """List where pairs can be computed on this machine, with a short measured rate, and what is missing.
 
     \b
     Example:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.sums._engines import numba_is_there
-    from mmdbounds.sums._threads import thread_count
+    from mmdbounds.phrases import wrapped
+    from mmdbounds.sums import available
 
-    threads, compiled = thread_count(), numba_is_there()
-    how = "compiled by numba" if compiled else "NumPy only"
-    typer.echo(f"numpy   available   {threads} thread{'' if threads == 1 else 's'}, {how}")
-    for dtype in ("float64", "float32"):
-        rate = f"{measured_rate(dtype) / 1e6:,.0f} million kernel values a second"
-        typer.echo(f"        {dtype}     {rate} (rbf, 54 columns)")
-    if not compiled:
-        typer.echo("        numba is missing: `pip install numba` makes the sums several times faster.")
+    found = available.backends()
+    choice, why = available.automatic(found)
+    if json:
+        typer.echo(as_json(found, choice, why))
+        return
+    for backend in found:
+        typer.echo("\n".join(shown(backend)))
+    typer.echo("\n" + MEASURED.format(available.N_COLUMNS))
+    typer.echo(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
 
 
-def measured_rate(dtype: str, n_rows: int = 6000) -> float:
-    """Return kernel values computed a second, on made-up rows, after a first call that compiles."""
-    import numpy as np
+def shown(backend: Backend) -> list[str]:
+    """Return the lines about one backend."""
+    from mmdbounds.phrases import wrapped
 
-    from mmdbounds.kernels import RBF
-    from mmdbounds.objective import group_sums
-    from mmdbounds.progress import Meter
-    from mmdbounds.sums.blocked import BlockedSums
+    margin, notes = " " * INDENT, list(backend.notes)
+    if backend.version is None:
+        word, about = "missing", [notes.pop(0)]
+    else:
+        word = "available" if backend.is_available else "broken"
+        about = [f"{PACKAGES[backend.name]} {backend.version}", backend.how, threads(backend.n_threads)]
+    lines = [f"{backend.name:<{INDENT}}{word:<{INDENT + 2}}{', '.join(filter(None, about))}"]
+    lines += [] if backend.device is None else [f"{margin}{'on':<{INDENT + 2}}{backend.device}"]
+    lines += [f"{margin}{dtype:<{INDENT + 2}}{in_words(rate)}" for dtype, rate in backend.rates.items()]
+    return lines + [wrapped(note, margin) for note in notes]
 
-    rows = np.random.default_rng(0).normal(size=(n_rows, 54))
-    meter = Meter()
-    sums = BlockedSums(rows, RBF(10.0), dtype=dtype, meter=meter)
-    group_sums(sums, n_rows // 2, n_rows - n_rows // 2)
-    before, started = meter.n_pairs, time.perf_counter()
-    group_sums(sums, n_rows // 2, n_rows - n_rows // 2)
-    return (meter.n_pairs - before) / (time.perf_counter() - started)
+
+def threads(count: int | None) -> str:
+    """Return ``1 thread`` or ``2 threads``, nothing where threads do not count."""
+    return "" if count is None else f"{count} thread{'' if count == 1 else 's'}"
+
+
+def in_words(rate: Rate) -> str:
+    """Return a rate as people read it."""
+    millions, seconds = rate.pairs_a_second / 1e6, rate.seconds_a_pass
+    many = f"{millions:,.0f} million" if millions < 1e4 else f"{millions / 1e3:,.0f} billion"
+    pass_ = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
+    return f"{many} kernel values a second, {pass_} s a pass"
+
+
+def as_json(found: list[Backend], choice: str, why: str) -> str:
+    """Return the same for machines."""
+    import json
+    from dataclasses import asdict
+
+    from mmdbounds._version import __version__
+
+    content = {
+        "version": __version__,
+        "backends": [asdict(backend) for backend in found],
+        "auto": {"backend": choice, "why": why},
+    }
+    return json.dumps(content, indent=2)

@@ -9,6 +9,8 @@ import typer
 
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
+from mmdbounds.cli.output import Output
+from mmdbounds.cli.page import Page
 from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ def bounds_command(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
+    missing: options.Missing = "refuse",
+    na: options.Na = None,
+    encoding: options.Encoding = None,
     method: Annotated[
         str, option("'sharp', 's-sd', 'sd', 's-qno', 'qno', 'sm', 'bootstrap' or 'exhaustive'.", "NAME")
     ] = "sharp",
@@ -52,6 +57,8 @@ def bounds_command(
     schedule: Annotated[str, option("Schedule of s-sd: 'even' or 'paper'.", "NAME")] = "even",
     kernel: options.KernelName = "rbf",
     bandwidth: options.Bandwidth = "median",
+    features: options.Features = None,
+    landmarks: options.Landmarks = None,
     estimator: options.Estimator = "unbiased",
     backend: options.Backend = "auto",
     dtype: options.DType = "float64",
@@ -60,8 +67,16 @@ def bounds_command(
     rows: Annotated[
         Path | None, option("Also write what each row does to the bounds to a CSV file.", "FILE")
     ] = None,
+    checkpoint: Annotated[
+        Path | None, option("Keep long sums in this file; the same command goes on from there.", "FILE")
+    ] = None,
+    report: options.Report = None,
+    include_rows: options.IncludeRows = False,
+    dry_run: options.DryRun = False,
     progress: options.Progress = None,
     json: options.Json = False,
+    csv: options.Csv = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Bound the squared MMD between two groups of a table.
 
@@ -70,13 +85,18 @@ def bounds_command(
 
     \b
     Example:
-      mmdbounds bounds patients.csv --group diagnosis --hidden MI --among healthy \\
-        --epsilon 0.1 --id patient
+      mmdbounds bounds patients.csv --group diagnosis --hidden MI \\
+        --among healthy --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.bounds import mmd_bounds
-    from mmdbounds.cli.files import write_whole
+    from mmdbounds.bounds import expected_pairs, mmd_bounds
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.files import check_writable, write_whole
     from mmdbounds.cli.rows import check_rows, rows_csv
+    from mmdbounds.cli.table import note_changes, read_split
+    from mmdbounds.cli.typed import recorded
 
+    output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
+    page = Page.asked(report, file, rows, checkpoint, include_rows=include_rows)
     amount = options.contamination(
         epsilon=epsilon, share_of_y=share_of_y, n_moved=n_moved, y_in_x=y_in_x, n_moved_of_x=n_moved_of_x
     )
@@ -84,6 +104,8 @@ def bounds_command(
     how = options.comparison(
         kernel=kernel,
         bandwidth=bandwidth,
+        features=features,
+        landmarks=landmarks,
         estimator=estimator,
         backend=backend,
         dtype=dtype,
@@ -91,13 +113,48 @@ def bounds_command(
     )
     if rows is not None:
         check_rows(rows, file)
-    which = {"id_": id_, "columns": columns, "exclude": exclude, "scale": scale}
-    X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
-    result = mmd_bounds(X, Y, amount, method=search, at_most=at_most, rng=rng, progress=progress, **how)
+    if checkpoint is not None:
+        check_writable(checkpoint)
+    if rows is not None and checkpoint is not None and rows.resolve() == checkpoint.resolve():
+        msg = f"`--rows` and `--checkpoint` must be two files; got {rows} for both."
+        raise MmdBoundsError(msg)
+    split = read_split(
+        file,
+        group=group,
+        hidden=hidden,
+        among=among,
+        id_=id_,
+        columns=columns,
+        exclude=exclude,
+        scale=scale,
+        missing=missing,
+        na=na,
+        encoding=encoding,
+    )
+    X, Y = recorded(split.X, split.Y, file)
+    if dry_run:
+        counts = amount.admissible(len(X), len(Y), at_most=at_most)
+        more = ("This is nearly all.",) if method in ("s-sd", "sd") else ()
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts), *more)
+        return
+    note_changes(X, output)
+    with options.interruptible(checkpoint):
+        result = mmd_bounds(
+            X,
+            Y,
+            amount,
+            method=search,
+            at_most=at_most,
+            rng=rng,
+            checkpoint=checkpoint,
+            progress=output.progress,
+            **how,
+        )
     if rows is not None:
         write_whole(rows, rows_csv(result))
-    typer.echo(result.to_json() if json else result.summary())
-    if rows is not None and not json:
+    output.show(result)
+    page.write(result, output)
+    if rows is not None and output.in_words:
         typer.echo(f"\nWhat each row does to the bounds is in {rows}.")
 
 

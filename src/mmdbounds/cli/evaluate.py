@@ -5,13 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
+from mmdbounds.cli.output import Output
 from mmdbounds.errors import MmdBoundsError
-
-EXIT_INTERRUPTED = 130
 
 
 def evaluate_command(
@@ -46,6 +43,9 @@ def evaluate_command(
         str | None,
         option("'standard' (over the rows of both groups, in each trial, the default) or 'none'.", "NAME"),
     ] = None,
+    missing: options.Missing = "refuse",
+    na: options.Na = None,
+    encoding: options.Encoding = None,
     preset: Annotated[
         str | None,
         option("'paper', 'paper-bio' or 'ours', in place of --method, --scale and --estimator.", "NAME"),
@@ -67,8 +67,11 @@ def evaluate_command(
         Path | None, option("Keep every trial in this file; the same command goes on from there.", "FILE")
     ] = None,
     rng: Annotated[int, option("Seed of all trials.", "SEED")] = 0,
+    dry_run: options.DryRun = False,
     progress: options.Progress = None,
     json: options.Json = False,
+    csv: options.Csv = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Simulate misfiling in a table whose groups are right, and see how often each method misses the truth.
 
@@ -77,11 +80,14 @@ def evaluate_command(
 
     \b
     Example:
-      mmdbounds evaluate patients.csv --group diagnosis --hidden MI --among healthy \\
-        --epsilon 0.2 --method sharp --method s-sd --sizes 50,50
+      mmdbounds evaluate patients.csv --group diagnosis --hidden MI \\
+        --among healthy --epsilon 0.2 --method sharp --method s-sd --sizes 50,50
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
+    from mmdbounds.cli.table import note_changes, read_split
     from mmdbounds.evaluation import run
 
+    output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
     how = options.comparison(
         kernel=kernel,
         bandwidth=bandwidth,
@@ -91,9 +97,27 @@ def evaluate_command(
         working_memory=working_memory,
     )
     drawn = _sizes(sizes)
-    which = {"id_": id_, "columns": columns, "exclude": exclude, "scale": "none"}  # scaled in each trial
-    X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
-    try:
+    split = read_split(
+        file,
+        group=group,
+        hidden=hidden,
+        among=among,
+        id_=id_,
+        columns=columns,
+        exclude=exclude,
+        scale="none",  # scaled in each trial
+        missing=missing,
+        na=na,
+        encoding=encoding,
+    )
+    X, Y = split.X, split.Y
+    if dry_run:
+        n_rows = sum(size or len(each) for size, each in zip(drawn or (None, None), (X, Y), strict=True))
+        passes = n_trials * max(1, len(methods or (1, 2))) * n_rows * (n_rows + 1) // 2
+        show_plan(X, Y, output, {**how, "estimator": estimator or "unbiased"}, lambda _: passes, SEARCH_EACH)
+        return
+    note_changes(X, output)
+    with options.interruptible(checkpoint):
         result = run.evaluate(
             X,
             Y,
@@ -110,15 +134,10 @@ def evaluate_command(
             n_processes=n_processes,
             checkpoint=checkpoint,
             rng=rng,
-            progress=progress,
+            progress=output.progress,
             **how,
         )
-    except KeyboardInterrupt:
-        if checkpoint is None:
-            raise
-        typer.echo(f"mmdbounds: interrupted; the same command goes on from {checkpoint}.", err=True)
-        raise SystemExit(EXIT_INTERRUPTED) from None  # typer's own way would say that nothing was written
-    typer.echo(result.to_json() if json else result.summary())
+    output.show(result)
 
 
 def _sizes(text: str | None) -> tuple[int | None, int | None] | None:

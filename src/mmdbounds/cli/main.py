@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -18,9 +19,12 @@ from mmdbounds.cli.backends import backends_command
 from mmdbounds.cli.bounds import bounds_command
 from mmdbounds.cli.demo import demo_command
 from mmdbounds.cli.evaluate import evaluate_command
+from mmdbounds.cli.report import report_command
 from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.cli.robust import robust_command
+from mmdbounds.cli.sections import Command, Commands
 from mmdbounds.cli.sweep import sweep_command
+from mmdbounds.cli.typed import remember
 from mmdbounds.errors import MmdBoundsError
 
 EXIT_WRONG = 2
@@ -30,21 +34,26 @@ app = typer.Typer(
     name="mmdbounds",
     help="How different are two groups when some rows are filed under the wrong one?\n\n"
     "Bounds on the kernel two-sample statistic (squared MMD) over every misfiling that is possible.",
-    epilog="Start with `mmdbounds demo`.",
+    epilog="Start with `mmdbounds demo`.\n\n"
+    "Exit codes: 0 done; 1 whoever read the output has left; 2 something was typed or given wrong, and one "
+    "line on standard error says what; 130 interrupted.",
+    cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
 )
-app.command("bounds", short_help="Bound the squared MMD between two groups of a table.")(bounds_command)
-app.command("test", short_help="Test whether two groups differ, although rows may be misfiled.")(
-    robust_command
-)
-app.command("sweep", short_help="How much misfiling it takes to explain a difference away.")(sweep_command)
-app.command("evaluate", short_help="How often each method misses the truth, by simulation.")(evaluate_command)
-app.command("reproduce", short_help="A table or figure of the paper, run again.")(reproduce_command)
-app.command("demo", short_help="A short story on real data.")(demo_command)
-app.command("backends", short_help="Where pairs can be computed here, and how fast.")(backends_command)
+COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
+    "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
+    "test": (robust_command, "Test whether two groups differ, although rows may be misfiled."),
+    "sweep": (sweep_command, "How much misfiling it takes to explain a difference away."),
+    "report": (report_command, "A page to read, show and print, from a saved result."),
+    "evaluate": (evaluate_command, "How often each method misses the truth, by simulation."),
+    "reproduce": (reproduce_command, "A table or figure of the paper, run again."),
+    "demo": (demo_command, "A short story on real data."),
+    "backends": (backends_command, "Where pairs can be computed here, and how fast."),
+}
+for _name, (_command, _help) in COMMANDS.items():
+    app.command(_name, cls=Command, short_help=_help)(_command)
 
 # Newer releases of typer carry click inside, older ones depend on it: the base of their usage errors
 # is reached through the one that typer exports.
@@ -80,8 +89,10 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; whatever a user can cause is one line on stderr."""
+    remember(arguments)
     try:
-        outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)
+        with warnings.catch_warnings():  # --quiet drops some
+            outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         outcome = EXIT_INTERRUPTED
     except _ClickError as error:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,8 +16,9 @@ from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
-    from mmdbounds.tables import Group
+    from mmdbounds.kernels import Kernel
 
+EXIT_INTERRUPTED = 130
 KERNELS = "'rbf', 'laplacian', 'imq', 'matern32', 'matern52', 'polynomial', 'linear' or 'cosine'."
 PARSERS = {
     **dict.fromkeys(("SHARE", "MIB", "VALUE"), number),
@@ -22,13 +27,23 @@ PARSERS = {
 
 
 def option(help: str, metavar: str | None = None, *flags: str, **more: Any) -> Any:
-    """Return an option; its `metavar` says how it is read."""
-    parser = PARSERS.get(metavar or "")
+    """Return an option; its `metavar` says how it is read, and names quoted in its help can be completed."""
+    parser, names = PARSERS.get(metavar or ""), re.findall(r"'([\w-]+)'", help)
+
+    def complete(incomplete: str) -> list[str]:
+        return [name for name in names if name.startswith(incomplete)]
+
+    more = {"autocompletion": complete, **more} if names else more
     return typer.Option(*flags, help=help, metavar=metavar, parser=parser, **more)
 
 
 # The table and its groups.
-File = Annotated[str, typer.Argument(metavar="FILE", help="CSV (also gzipped) or Parquet file.")]
+File = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="CSV, Parquet, Arrow or JSON lines file, also gzipped; - for standard input."
+    ),
+]
 By = Annotated[str, option("Column that says in which group a row is filed.", "COL")]
 Hidden = Annotated[str, option("The group whose rows may be hidden (X).", "A")]
 Among = Annotated[str, option("The group among whose rows they hide (Y).", "B")]
@@ -39,7 +54,14 @@ Unit = Annotated[
 ]
 Columns = Annotated[list[str] | None, option("Compare only this column; repeat for more.", "COL")]
 Exclude = Annotated[list[str] | None, option("Leave this column out; repeat for more.", "COL")]
-Scale = Annotated[str, option("'standard' (pooled mean and deviation) or 'none'.", "NAME")]
+Scale = Annotated[
+    str, option("Of numbers, over both groups: 'standard', 'robust' (quartiles), 'rank' or 'none'.", "NAME")
+]
+Missing = Annotated[
+    str, option("Missing cells: 'refuse', 'drop' (their rows) or 'impute' (median, mode).", "NAME")
+]
+Na = Annotated[list[str] | None, option("Text or number that means a missing cell; repeat for more.", "TEXT")]
+Encoding = Annotated[str | None, option("Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")]
 
 # How much is misfiled.
 Epsilon = Annotated[float | None, option("Share of the true A that is filed under B.", "SHARE")]
@@ -51,8 +73,14 @@ NMovedOfX = Annotated[int, option("Two-way: number of rows of A that belong to B
 # How the groups are compared.
 KernelName = Annotated[str, option(KERNELS, "NAME")]
 Bandwidth = Annotated[str, option("'median' or a number.", "LENGTH")]
+Features = Annotated[
+    int | None, option("Approximate the kernel by so many random features: linear in the rows.", "NUMBER")
+]
+Landmarks = Annotated[
+    int | None, option("Instead: by its values at so many landmarks (Nystrom), with a proof.", "NUMBER")
+]
 Estimator = Annotated[str, option("'unbiased' or 'biased'.", "NAME")]
-Backend = Annotated[str, option("Where to compute: 'auto' or 'numpy'.", "NAME")]
+Backend = Annotated[str, option("Where: 'auto', 'numpy', 'torch' (a GPU) or 'dask' (a cluster).", "NAME")]
 DType = Annotated[str, option("'float64' or 'float32'.", "NAME")]
 WorkingMemory = Annotated[float, option("Memory budget.", "MIB")]
 
@@ -63,8 +91,32 @@ NPermutations = Annotated[
 TestSeed = Annotated[int, option("Seed of the permutations; not to be chosen by the result.", "SEED")]
 
 # What is shown.
+DryRun = Annotated[
+    bool,
+    option("Say which rows and columns would be compared, how, and how long it takes.", None, "--dry-run"),
+]
+Report = Annotated[Path | None, option("Also write one self-contained page: HTML, offline.", "FILE")]
+IncludeRows = Annotated[
+    bool, option("Let the page hold names and cells of single rows.", None, "--include-rows")
+]
 Progress = Annotated[bool | None, option("Show how far the work is.", show_default=False)]
 Json = Annotated[bool, option("Print the whole result as JSON.", None, "--json")]
+Csv = Annotated[bool, option("Print the numbers as CSV.", None, "--csv")]
+Quiet = Annotated[bool, option("Print the answer alone: no words, notes or progress.", None, "--quiet", "-q")]
+
+
+@contextmanager
+def interruptible(checkpoint: Path | None = None) -> Iterator[None]:
+    """Let Ctrl-C end the work, and say that the same command goes on from a file if one was written."""
+    if hasattr(signal, "siginterrupt"):  # polars, once imported, makes waiting for a thread go on regardless
+        signal.siginterrupt(signal.SIGINT, True)
+    try:
+        yield
+    except KeyboardInterrupt:
+        if checkpoint is None or not checkpoint.exists():
+            raise
+        typer.echo(f"mmdbounds: interrupted; the same command goes on from {checkpoint}.", err=True)
+        raise SystemExit(EXIT_INTERRUPTED) from None  # typer's own way would say that nothing was written
 
 
 def contamination(
@@ -90,12 +142,24 @@ def contamination(
 
 
 def comparison(
-    *, kernel: str, bandwidth: str, estimator: str | None, backend: str, dtype: str, working_memory: float
+    *,
+    kernel: str,
+    bandwidth: str,
+    features: int | None = None,
+    landmarks: int | None = None,
+    estimator: str | None,
+    backend: str,
+    dtype: str,
+    working_memory: float,
 ) -> dict[str, Any]:
     """Return how the groups are compared; names are checked by the function, with a better message."""
+    chosen: Any = _kernel(kernel)
+    length = _bandwidth(bandwidth)
+    if features is not None or landmarks is not None:
+        chosen, length = _approximate(kernel, length, features, landmarks), "median"
     return {
-        "kernel": _kernel(kernel),
-        "bandwidth": _bandwidth(bandwidth),
+        "kernel": chosen,
+        "bandwidth": length,
         "estimator": estimator,
         "backend": backend,
         "dtype": dtype,
@@ -103,81 +167,25 @@ def comparison(
     }
 
 
-def read_groups(
-    file: str,
-    *,
-    group: str,
-    hidden: str,
-    among: str,
-    id_: str | None,
-    columns: list[str] | None,
-    exclude: list[str] | None,
-    scale: str,
-) -> tuple[Group, Group]:
-    """Return the groups of a table."""
-    from mmdbounds.cli.quiet import held_stderr
-    from mmdbounds.tables import groups
-
-    which: Any = {"id": id_, "columns": columns or None, "exclude": exclude or None, "scale": scale}
-    with held_stderr():
-        return groups(file, group, hidden=hidden, among=among, **which)
-
-
-def read_units(file: str, unit: str | None, taken: list[str]) -> list[str] | None:
-    """Return the unit of every row of a table, `None` if no column was named.
-
-    `taken` are the columns that hold something else.
-    """
-    from mmdbounds.cli.quiet import held_stderr
-    from mmdbounds.tables.files import load_file
-    from mmdbounds.tables.matching import as_text
-    from mmdbounds.tables.phrases import listed, nearest, shown
-
-    if unit is None:
-        return None
-    if unit in taken:
-        msg = f"`--unit` must be neither the group column nor a feature; got {shown(unit)}."
-        raise MmdBoundsError(msg)
-    with held_stderr():
-        frame = load_file(file, text=[unit]).frame
-    if unit not in frame.columns:
-        there = listed([shown(name) for name in frame.columns], 10)
-        near = nearest(unit, frame.columns)
-        msg = f"there is no column {shown(unit)}, asked for with `--unit`.{near} The columns are {there}."
-        raise MmdBoundsError(msg)
-    return [as_text(cell) for cell in frame.get_column(unit).to_list()]
-
-
-def units_of(units: list[str] | None, X: Group, Y: Group) -> tuple[list[str], list[str]] | None:
-    """Return the units of the rows of each group, from those of the whole table."""
-    if units is None or X.file_rows is None or Y.file_rows is None:
-        return None
-    for row in sorted([*X.file_rows.tolist(), *Y.file_rows.tolist()]):
-        if not units[row - 1]:
-            msg = f"`--unit` must name the unit of each row; got none in row {row}. Name it, or leave it out."
-            raise MmdBoundsError(msg)
-    return [units[row - 1] for row in X.file_rows], [units[row - 1] for row in Y.file_rows]
-
-
-def note_repeated(X: Group, Y: Group, id_: str | None, unit: str | None) -> None:
-    """Say on standard error that rows share a name, which is what rows of one patient do."""
-    if id_ is None or unit is not None or X.ids is None or Y.ids is None:
-        return
-    names = Counter(name for name in [*X.ids.tolist(), *Y.ids.tolist()] if name)
-    repeated = sum(times for times in names.values() if times > 1)
-    if repeated:
-        typer.echo(
-            f"mmdbounds: note: {repeated:,} rows share their {id_!r} with another one. Rows of one patient "
-            f"are not exchangeable, which the test assumes; if they are such rows, add --unit {id_}.",
-            err=True,
-        )
-
-
 def _kernel(name: str) -> str:
     if name == "precomputed":
         msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
         raise MmdBoundsError(msg)
     return name
+
+
+def _approximate(
+    name: str, bandwidth: float | Literal["median"], features: int | None, landmarks: int | None
+) -> Kernel:
+    """Return the kernel by its features, which carries its bandwidth itself."""
+    from mmdbounds.sums.approximate import Nystrom, RandomFeatures
+
+    if features is not None and landmarks is not None:
+        msg = f"give --features or --landmarks, not both; got {features} and {landmarks}."
+        raise MmdBoundsError(msg)
+    if landmarks is not None:
+        return Nystrom(name, landmarks, bandwidth=bandwidth)
+    return RandomFeatures(name, features or 0, bandwidth=bandwidth)
 
 
 def _bandwidth(text: str) -> float | Literal["median"]:

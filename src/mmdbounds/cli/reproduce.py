@@ -11,8 +11,6 @@ from mmdbounds.cli import options
 from mmdbounds.cli.options import option
 from mmdbounds.errors import MmdBoundsError
 
-EXIT_INTERRUPTED = 130
-
 
 def reproduce_command(
     name: Annotated[
@@ -54,7 +52,7 @@ def reproduce_command(
         raise MmdBoundsError(msg)
     from mmdbounds.experiments.run import reproduce
 
-    try:
+    with options.interruptible(out):
         page = reproduce(
             name,
             preset=preset,
@@ -65,9 +63,6 @@ def reproduce_command(
             rng=rng,
             progress=progress,
         )
-    except KeyboardInterrupt:
-        typer.echo(f"mmdbounds: interrupted; the same command goes on from {out}.", err=True)
-        raise SystemExit(EXIT_INTERRUPTED) from None  # typer's own way would say that nothing was written
     typer.echo(f"The paper's numbers beside ours: {page}")
 
 

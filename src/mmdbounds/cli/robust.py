@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
+from mmdbounds.cli.output import Output
+from mmdbounds.cli.page import Page
 
 
 def robust_command(
@@ -36,6 +36,9 @@ def robust_command(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
+    missing: options.Missing = "refuse",
+    na: options.Na = None,
+    encoding: options.Encoding = None,
     kernel: options.KernelName = "rbf",
     bandwidth: options.Bandwidth = "median",
     estimator: options.Estimator = "unbiased",
@@ -43,8 +46,12 @@ def robust_command(
     dtype: options.DType = "float64",
     working_memory: options.WorkingMemory = 1024,
     rng: options.TestSeed = 0,
+    report: options.Report = None,
+    dry_run: options.DryRun = False,
     progress: options.Progress = None,
     json: options.Json = False,
+    csv: options.Csv = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Test whether two groups of a table differ, although rows may be misfiled.
 
@@ -56,8 +63,14 @@ def robust_command(
       mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.table import note_changes, note_repeated, read_split
+    from mmdbounds.cli.typed import recorded
     from mmdbounds.inference.robust import robust_test
+    from mmdbounds.inference.worst_case import expected_pairs
 
+    output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
+    page = Page.asked(report, file)
     amount = options.contamination(
         epsilon=epsilon, share_of_y=share_of_y, n_moved=n_moved, y_in_x=y_in_x, n_moved_of_x=n_moved_of_x
     )
@@ -69,22 +82,40 @@ def robust_command(
         dtype=dtype,
         working_memory=working_memory,
     )
-    units = options.read_units(file, unit, [group, *(columns or [])])
-    left_out = exclude if unit is None else [*(exclude or []), unit]
-    which = {"id_": id_, "columns": columns, "exclude": left_out, "scale": scale}
-    X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
-    options.note_repeated(X, Y, id_, unit)
-    result = robust_test(
-        X,
-        Y,
-        amount,
-        n_permutations=n_permutations,
-        at_most=at_most,
-        best_case=best_case,
-        beta=beta,
-        unit=options.units_of(units, X, Y),
-        rng=rng,
-        progress=progress,
-        **how,
+    split = read_split(
+        file,
+        group=group,
+        hidden=hidden,
+        among=among,
+        id_=id_,
+        columns=columns,
+        exclude=exclude,
+        scale=scale,
+        missing=missing,
+        na=na,
+        encoding=encoding,
+        unit=unit,
     )
-    typer.echo(result.to_json() if json else result.summary())
+    X, Y = recorded(split.X, split.Y, file)
+    note_repeated(X, Y, id_, unit, output)
+    if dry_run:
+        counts = amount.admissible(len(X), len(Y), at_most=at_most)
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, n_permutations))
+        return
+    note_changes(X, output)
+    with options.interruptible():
+        result = robust_test(
+            X,
+            Y,
+            amount,
+            n_permutations=n_permutations,
+            at_most=at_most,
+            best_case=best_case,
+            beta=beta,
+            unit=split.units,
+            rng=rng,
+            progress=output.progress,
+            **how,
+        )
+    output.show(result)
+    page.write(result, output)

@@ -7,6 +7,7 @@ import io
 import math
 import os
 import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,15 @@ def rows_csv(result: BoundsResult) -> str:
     named = [name for name in ("id", "file_row") if any(cell is not None for cell in table[name])]
     who = ["group", *(named or ["row"])]
     what = ["in_lower", "in_upper", "lower_change", "upper_change"]
+    return as_csv({name: table[name] for name in who + what})
+
+
+def as_csv(columns: Mapping[str, Iterable[Any]]) -> str:
+    """Return columns of equal length as CSV, in cells that no spreadsheet runs."""
     written = io.StringIO()
     writer = csv.writer(written, lineterminator="\n")
-    writer.writerow(who + what)
-    writer.writerows(map(_cell, row) for row in zip(*(table[name] for name in who + what), strict=True))
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
     return written.getvalue()
 
 

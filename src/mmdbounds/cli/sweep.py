@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
+from mmdbounds.cli.output import Output
+from mmdbounds.cli.page import Page
 
 
 def sweep_command(
@@ -28,6 +28,9 @@ def sweep_command(
     columns: options.Columns = None,
     exclude: options.Exclude = None,
     scale: options.Scale = "standard",
+    missing: options.Missing = "refuse",
+    na: options.Na = None,
+    encoding: options.Encoding = None,
     kernel: options.KernelName = "rbf",
     bandwidth: options.Bandwidth = "median",
     estimator: options.Estimator = "unbiased",
@@ -35,20 +38,33 @@ def sweep_command(
     dtype: options.DType = "float64",
     working_memory: options.WorkingMemory = 1024,
     rng: options.TestSeed = 0,
+    report: options.Report = None,
+    include_rows: options.IncludeRows = False,
+    dry_run: options.DryRun = False,
     progress: options.Progress = None,
     json: options.Json = False,
+    csv: options.Csv = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Say how many rows must be misfiled to explain the difference between two groups away.
 
-    Rows of A may be hidden among the rows of B. The result are bounds and p-values for a range of shares, and
-    the first share at which the difference is no longer significant.
+    Rows of A may be hidden among the rows of B. What comes out are bounds and p-values for a range of shares,
+    and the first share at which the difference is no longer significant.
 
     \b
     Example:
-      mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy --id patient
+      mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
+        --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.breakdown import sweep
+    from mmdbounds.breakdown import LARGEST_SHARE, sweep
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.table import note_changes, note_repeated, read_split
+    from mmdbounds.cli.typed import recorded
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.inference.worst_case import expected_pairs
 
+    output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
+    page = Page.asked(report, file, include_rows=include_rows)
     how = options.comparison(
         kernel=kernel,
         bandwidth=bandwidth,
@@ -57,21 +73,40 @@ def sweep_command(
         dtype=dtype,
         working_memory=working_memory,
     )
-    units = options.read_units(file, unit, [group, *(columns or [])])
-    left_out = exclude if unit is None else [*(exclude or []), unit]
-    which = {"id_": id_, "columns": columns, "exclude": left_out, "scale": scale}
-    X, Y = options.read_groups(file, group=group, hidden=hidden, among=among, **which)  # type: ignore[arg-type]
-    options.note_repeated(X, Y, id_, unit)
-    result = sweep(
-        X,
-        Y,
-        epsilons=epsilons or None,
-        level=level,
-        value=value,
-        n_permutations=n_permutations,
-        unit=options.units_of(units, X, Y),
-        rng=rng,
-        progress=progress,
-        **how,
+    split = read_split(
+        file,
+        group=group,
+        hidden=hidden,
+        among=among,
+        id_=id_,
+        columns=columns,
+        exclude=exclude,
+        scale=scale,
+        missing=missing,
+        na=na,
+        encoding=encoding,
+        unit=unit,
     )
-    typer.echo(result.to_json() if json else result.summary())
+    X, Y = recorded(split.X, split.Y, file)
+    note_repeated(X, Y, id_, unit, output)
+    if dry_run:
+        most = min(Contamination(max(epsilons or [LARGEST_SHARE])).n_moved_for(len(X)), len(Y) - 1)
+        counts = [Contamination(n_moved=moved).counts(len(X), len(Y)) for moved in (0, most)]
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, n_permutations))
+        return
+    note_changes(X, output)
+    with options.interruptible():
+        result = sweep(
+            X,
+            Y,
+            epsilons=epsilons or None,
+            level=level,
+            value=value,
+            n_permutations=n_permutations,
+            unit=split.units,
+            rng=rng,
+            progress=output.progress,
+            **how,
+        )
+    output.show(result)
+    page.write(result, output)

@@ -33,6 +33,7 @@ from mmdbounds.problem import BACKENDS, Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.saved import plain
 from mmdbounds.search import Method, as_method
+from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_group
@@ -133,6 +134,8 @@ class Asked:
         """Return the kernel if it is the same in every trial, `None` if its bandwidth follows the rows."""
         by_rows = isinstance(self.bandwidth, str) and self.bandwidth == "median"
         if by_rows and isinstance(self.kernel, str) and self.kernel in WITH_BANDWIDTH:
+            return None
+        if isinstance(self.kernel, ApproximateKernel) and self.kernel.follows_rows:
             return None
         return resolve_kernel(self.kernel, self.bandwidth, self.X.values[:1])
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.evaluation.records import Trial
 from mmdbounds.evaluation.sentences import evaluation_summary
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import plain, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples, plain
 from mmdbounds.search import Method
 
 
@@ -72,7 +69,7 @@ class MethodCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evaluation:
+class Evaluation(Result):
     """False coverage rate and width of methods on groups whose truth is known.
 
     ``evaluation["s-sd"]`` is the entry of `methods` with that label.
@@ -101,6 +98,8 @@ class Evaluation:
         How the result was made; `seconds` and `n_pairs` are sums over the trials.
     """
 
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"methods": MethodCoverage, "trials": Trial}
+
     methods: tuple[MethodCoverage, ...]
     trials: tuple[Trial, ...]
     mean_truth: float
@@ -120,8 +119,7 @@ class Evaluation:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        for name in ("methods", "trials"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("methods", "trials"))
 
     @property
     def n_trials(self) -> int:
@@ -156,31 +154,9 @@ class Evaluation:
         """Return the result in plain words: what was done, what was found, the table, the settings."""
         return evaluation_summary(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["methods"] = [
-            MethodCoverage(**saved_fields(MethodCoverage, each, "methods.")) for each in values["methods"]
-        ]
-        values["trials"] = [Trial.from_dict(each, "trials.") for each in values["trials"]]
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         found = ", ".join(f"{each.label} {each.false_coverage_rate:.3g}" for each in self.methods)
         return f"Evaluation({self.n_trials} trials, false coverage rate: {found})"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.inference.outcome import CountTest
 from mmdbounds.phrases import number, percent, rows, shown, wrapped
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import from_fields, plain, read_only, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples, read_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,10 +43,11 @@ class KernelPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AggregatedResult:
+class AggregatedResult(Result):
     """A two-sample test under misfiling over several kernels.
 
-    Statistics are maxima over the kernels of the squared MMD in standard deviations of its null.
+    Statistics are maxima over the kernels of the squared MMD in standard deviations of its null. It unpacks
+    as ``statistic, pvalue = result``.
 
     Attributes
     ----------
@@ -71,6 +69,8 @@ class AggregatedResult:
     n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
         As in `TestResult`; the options of `provenance` name the kernels.
     """
+
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest, "parts": KernelPart}
 
     statistic: float
     pvalue: float
@@ -99,11 +99,11 @@ class AggregatedResult:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "null", read_only(self.null, np.float64))
-        for name in ("counts", "parts", "conditions"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("counts", "parts", "conditions"))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
+    def __iter__(self) -> Iterator[float]:
+        # `statistic, pvalue = result`, as people know it from SciPy.
+        return iter((self.statistic, self.pvalue))
 
     @property
     def n_moved_range(self) -> tuple[int, int]:
@@ -126,32 +126,12 @@ class AggregatedResult:
         """Return the result in plain words: statement first, kernels second, conditions and settings last."""
         return _summary(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["counts"] = [CountTest(**saved_fields(CountTest, c, "counts.")) for c in values["counts"]]
-        values["parts"] = [KernelPart(**saved_fields(KernelPart, p, "parts.")) for p in values["parts"]]
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         valid = "valid" if self.is_valid else "validity not guaranteed"
         return (
             f"AggregatedResult(pvalue {self.pvalue:.4g} ({valid}), {len(self.parts)} kernels, "
             f"{_how_many(self)} misfiled, as filed pvalue {self.pvalue_as_filed:.4g})"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def _how_many(result: AggregatedResult) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from mmdbounds.phrases import rows
 from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search import Method, Sharp, Task, as_method
+from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.tables import Group, as_group
 
 ENOUGH = Sharp(gap=0.02)
@@ -40,7 +42,7 @@ ALIKE = 0.01
 
 ON_THESE_ROWS = "The bandwidth was chosen on these rows, so the coverage is not proved."
 NOT_SAID = "Nobody said that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
-SCALED_HERE = "The columns were scaled by these rows (`scale='standard'`), so the coverage is not proved."
+SCALED_HERE = "The columns were scaled by these rows, or filled in by them, so the coverage is not proved."
 NOT_CERTIFIED = "The bounds are values that labellings reach; that none lies beyond is not proved."
 
 
@@ -194,7 +196,9 @@ def _kept(X: Any, Y: Any, kernel: KernelLike, holdout: float | None, seed: int) 
 
 
 def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:
-    """Return whether these rows are to choose the bandwidth."""
+    """Return whether these rows are to choose the bandwidth, or the landmarks of an approximation."""
+    if isinstance(kernel, ApproximateKernel):
+        return kernel.follows_rows
     return isinstance(kernel, str) and kernel in WITH_BANDWIDTH and bandwidth == "median"
 
 
@@ -203,10 +207,15 @@ def _missing(X: Group, from_rows: bool, fixed: bool, is_certified: bool) -> tupl
     reasons = [
         (not fixed and from_rows, ON_THESE_ROWS),
         (not fixed and not from_rows, NOT_SAID),
-        (X.record.get("scale") == "standard", SCALED_HERE),
+        (_looked_at_here(X.record), SCALED_HERE),
         (not is_certified, NOT_CERTIFIED),
     ]
     return tuple(reason for holds, reason in reasons if holds)
+
+
+def _looked_at_here(record: Mapping[str, Any]) -> bool:
+    """Return whether scales or missing cells were taken from the very rows that are compared."""
+    return record.get("scale") in ("standard", "robust", "rank") or record.get("missing") == "impute"
 
 
 def _ground(kept: Kept) -> str:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from mmdbounds.inference.sentences import sweep_summary
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import plain, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -33,6 +30,9 @@ class SweepPoint:
         At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
     null_quantile
         The 95 % quantile of the statistic on random labellings of these sizes; as in `TestResult`.
+    rows
+        What single rows do to the two bounds: the columns of `BoundsResult.row_table` that are known, for
+        the 30 rows that matter most. Empty if nothing is misfiled.
     """
 
     epsilon: float
@@ -44,6 +44,7 @@ class SweepPoint:
     pvalue: float
     best_case: float | None = None
     null_quantile: float | None = None
+    rows: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def in_null_quantiles(self) -> tuple[float, float] | None:
@@ -56,7 +57,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SweepResult:
+class SweepResult(Result):
     """Bounds and p-values over shares of misfiled rows, and where the finding breaks down.
 
     Attributes
@@ -88,6 +89,8 @@ class SweepResult:
         As in `TestResult`.
     """
 
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
+
     points: tuple[SweepPoint, ...]
     observed: float
     level: float
@@ -109,8 +112,7 @@ class SweepResult:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        for name in ("points", "conditions"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("points", "conditions"))
 
     @property
     def breakdown_epsilon(self) -> float | None:
@@ -125,22 +127,6 @@ class SweepResult:
         """Return the result in plain words: the statement and its converse, the curve, the settings."""
         return sweep_summary(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["points"] = [SweepPoint(**saved_fields(SweepPoint, p, "points.")) for p in values["points"]]
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         where = (
             f"above {self.share(self.most_moved):.4g}"
@@ -152,6 +138,3 @@ class SweepResult:
             f"SweepResult(breakdown epsilon {where}{proved} at level {self.level:g}, {len(self.points)} "
             f"points up to {self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"

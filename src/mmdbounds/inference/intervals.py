@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal
 
 from mmdbounds._version import __version__
 from mmdbounds.contamination import Counts, check_sizes
@@ -15,8 +12,8 @@ from mmdbounds.objective import GroupSums
 from mmdbounds.phrases import number, percent, proved_number, rows, shown, wrapped
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import plain, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples
 from mmdbounds.search import Method
 
 Label = Literal["proved", "approximate", "heuristic"]
@@ -44,12 +41,11 @@ class CountedBounds:
     radius: float
 
     def __post_init__(self) -> None:
-        for name in ("n_moved", "n_moved_of_x"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("n_moved", "n_moved_of_x"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfidenceInterval:
+class ConfidenceInterval(Result):
     """Where the root MMD of the two populations lies, with a stated confidence.
 
     Attributes
@@ -86,6 +82,8 @@ class ConfidenceInterval:
         How the result was made.
     """
 
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"parts": CountedBounds}
+
     low: float
     high: float
     level: float
@@ -105,8 +103,7 @@ class ConfidenceInterval:
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        for name in ("why", "parts", "n_moved_range"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("why", "parts", "n_moved_range"))
 
     @property
     def n_moved(self) -> int:
@@ -128,32 +125,11 @@ class ConfidenceInterval:
         blocks = [_assumption(self), _statement(self), *self.why, _conditions(self), "", _settings(self)]
         return "\n".join(wrapped(block) for block in blocks)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["parts"] = tuple(
-            CountedBounds(**saved_fields(CountedBounds, part, "parts.")) for part in values.get("parts", ())
-        )
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         return (
             f"ConfidenceInterval(root MMD in [{self.low:.6g}, {self.high:.6g}] at level {self.level:g}, "
             f"{self.label}, {_how_many(self)} of {self.n_samples_Y} rows of Y misfiled)"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def _how_many(result: ConfidenceInterval) -> str:

@@ -15,13 +15,10 @@ the latter distance; theirs scatter around it, this one stays above.)
 from __future__ import annotations
 
 import dataclasses
-import html
-import json
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -41,8 +38,8 @@ from mmdbounds.inference.nearness import CLOSE, Chance, Nearness, Noise, most_al
 from mmdbounds.phrases import number, percent, rows, shown, wrapped
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import plain, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples
 from mmdbounds.tables import Group
 
 ASSUMPTIONS = (
@@ -55,7 +52,7 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MixtureCeiling:
+class MixtureCeiling(Result):
     """How much of Y could at most have been drawn from X's distribution: an estimate.
 
     Attributes
@@ -99,8 +96,7 @@ class MixtureCeiling:
     label: str = "estimate"
 
     def __post_init__(self) -> None:
-        for name in ("n_used", "assumptions"):  # lists, if they come from JSON
-            object.__setattr__(self, name, tuple(getattr(self, name)))
+        hold_tuples(self, ("n_used", "assumptions"))
 
     @property
     def contamination(self) -> Contamination:
@@ -118,29 +114,11 @@ class MixtureCeiling:
         lines = [wrapped(f"An estimate, not a bound: {said}; {share}."), "Assumed:"]
         return "\n".join([*lines, *(wrapped(each, "  ") for each in self.assumptions)])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         return (
             f"MixtureCeiling(estimate: at most {self.n_moved} of {self.n_samples_Y} rows of Y are like X, "
             f"epsilon {self.epsilon:.4g}, if misfiling is random)"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 def mixture_ceiling(

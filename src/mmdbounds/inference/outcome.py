@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-import html
-import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.inference.sentences import test_summary
-from mmdbounds.results import SCHEMA, Provenance
-from mmdbounds.saved import from_fields, plain, read_only, require_schema, saved_fields
+from mmdbounds.results import Provenance, Result
+from mmdbounds.saved import hold_tuples, read_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,8 +44,8 @@ class CountTest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TestResult:
-    """A two-sample test under misfiling.
+class TestResult(Result):
+    """A two-sample test under misfiling; unpacks as ``statistic, pvalue = result``.
 
     Attributes
     ----------
@@ -94,6 +91,7 @@ class TestResult:
     """
 
     __test__ = False  # pytest collects classes whose names begin like this one
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest}
 
     statistic: float
     pvalue: float
@@ -124,12 +122,11 @@ class TestResult:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "null", read_only(self.null, np.float64))
-        for name in ("counts", "conditions", "pvalue_range"):  # lists, if they come from JSON
-            if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, tuple(given))
+        hold_tuples(self, ("counts", "conditions", "pvalue_range"))
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
+    def __iter__(self) -> Iterator[float]:
+        # `statistic, pvalue = result`, as people know it from SciPy.
+        return iter((self.statistic, self.pvalue))
 
     @property
     def n_moved_range(self) -> tuple[int, int]:
@@ -157,22 +154,6 @@ class TestResult:
         """Return the result in plain words: statement first, conditions second, settings last."""
         return test_summary(self)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the result as plain Python data; `from_dict` is the way back."""
-        return {"schema": SCHEMA, "type": type(self).__name__, **plain(dataclasses.asdict(self))}
-
-    def to_json(self) -> str:
-        """Return `to_dict` as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        values["counts"] = [CountTest(**saved_fields(CountTest, c, "counts.")) for c in values["counts"]]
-        values["provenance"] = Provenance(**saved_fields(Provenance, values["provenance"], "provenance."))
-        return cls(**values)
-
     def __repr__(self) -> str:
         valid = "valid" if self.is_valid else "validity not guaranteed"
         (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
@@ -183,6 +164,3 @@ class TestResult:
             f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled, "
             f"as filed pvalue {self.pvalue_as_filed:.4g})"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"

@@ -47,9 +47,9 @@ def test_summary(result: TestResult) -> str:
     """Return a `TestResult` in plain words."""
     return "\n".join(
         [
-            wrapped(_assumption(result)),
+            wrapped(assumption(result)),
             *_units(result),
-            wrapped(_statement(result)),
+            wrapped(statement(result)),
             "",
             *_numbers(result),
             *_multiples(result),
@@ -69,7 +69,8 @@ def _units(result: TestResult | SweepResult) -> list[str]:
     return [wrapped(result.units_note)] if result.units_note else []
 
 
-def _assumption(result: TestResult) -> str:
+def assumption(result: TestResult) -> str:
+    """Say back what was understood."""
     x, y = shown(result.name_x), shown(result.name_y)
     (fewest, most), of_x = result.n_moved_range, result.most_moved_of_x
     share, count = percent(result.epsilon), f"{most:,}"
@@ -86,7 +87,8 @@ def _assumption(result: TestResult) -> str:
     return f"Assumed: {one_way}; {back}."
 
 
-def _statement(result: TestResult) -> str:
+def statement(result: TestResult) -> str:
+    """Say what follows, and its converse."""
     pvalue = number(result.pvalue)
     if result.n_admissible == 1 and not (result.n_moved or result.n_moved_of_x):
         return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
@@ -147,20 +149,24 @@ def _line(name: str, pvalue: float, text: str) -> str:
     return f"  {name:<12}{number(pvalue):>8}   {text}"
 
 
+def conditions_head(result: TestResult | SweepResult) -> str:
+    """Introduce what the validity rests on."""
+    return "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
+
+
 def _conditions(result: TestResult | SweepResult) -> list[str]:
-    head = "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
     listed = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
-    return [head, *listed, wrapped(ROUNDING)]
+    return [conditions_head(result), *listed, wrapped(ROUNDING)]
 
 
 def sweep_summary(result: SweepResult) -> str:
     """Return a `SweepResult` in plain words."""
     return "\n".join(
         [
-            wrapped(_tried(result)),
+            wrapped(tried(result)),
             *_units(result),
             wrapped(breakdown(result)),
-            wrapped(_breakdown_of_value(result)),
+            wrapped(breakdown_of_value(result)),
             "",
             *_curve(result),
             "",
@@ -171,7 +177,8 @@ def sweep_summary(result: SweepResult) -> str:
     )
 
 
-def _tried(result: SweepResult) -> str:
+def tried(result: SweepResult) -> str:
+    """Say how far the curve goes."""
     most = f"{result.most_moved:,} of the {result.n_samples_Y:,} filed under {shown(result.name_y)}"
     share = f"{percent(result.share(result.most_moved))} of the true {shown(result.name_x)} rows"
     return f"Tried: from nothing up to {share}, {most}, misfiled."
@@ -205,7 +212,8 @@ def _converse(result: SweepResult) -> str:
     return f"If {more}, the difference could be an artefact of the filing."
 
 
-def _breakdown_of_value(result: SweepResult) -> str:
+def breakdown_of_value(result: SweepResult) -> str:
+    """Say where the lower bound reaches the value asked about."""
     target, first = number(result.value), result.breakdown_of_value
     filed = f"As filed the squared MMD is {number(result.observed)}"
     if first == 0:
@@ -215,27 +223,58 @@ def _breakdown_of_value(result: SweepResult) -> str:
     return f"{filed}; its lower bound reaches {target} with {rows(first)} ({percent(result.share(first))})."
 
 
-def _curve(result: SweepResult) -> list[str]:
-    ends = ("at least", "at most", "null 95 %", "best p", "worst p")
-    head = f"  {'misfiled':>9} {'rows':>7}" + "".join(f"{name:>11} " for name in ends)
-    lines = [head.rstrip(), *map(_point, result.points)]
+def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
+    """Say what the p-values at one point of the curve are, and whether they show a difference."""
+    level, worst = percent(result.level), number(point.pvalue)
+    differ = "the groups differ" if point.pvalue <= result.level else "no difference is shown"
+    verdict = f"at the {level} level {differ}"
+    if not point.n_moved:
+        return f"The p-value of the ordinary permutation test is {worst}: {verdict}."
+    if point.lower_certified is None:
+        return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
+    best = None if point.best_case is None else number(point.best_case)
+    within = f"at most {worst}" if best is None else worst if best == worst else f"between {best} and {worst}"
+    return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
+
+
+CURVE_HEAD = ("misfiled", "rows", "at least", "at most", "null 95 %", "best p", "worst p")
+"""Columns of the curve as a table; see `curve_cells`."""
+
+
+def curve_notes(result: SweepResult) -> list[str]:
+    """Explain what stands in the curve as a table."""
+    notes = []
     if any(point.null_quantile is not None for point in result.points):
-        lines.append("  null 95 %: without a difference, the squared MMD exceeds it in 5 % of the cases")
+        notes.append("null 95 %: without a difference, the squared MMD exceeds it in 5 % of the cases")
     if any(point.lower_certified is None or point.upper_certified is None for point in result.points):
-        lines.append("  * reached by a labelling, not proved")
-    return lines
+        notes.append("* reached by a labelling, not proved")
+    return notes
 
 
-def _point(point: SweepPoint) -> str:
+def curve_cells(point: SweepPoint) -> tuple[str, ...]:
+    """Return one point of the curve in digits; a star marks what is not proved."""
     low, high = point.lower_certified, point.upper_certified
-    cells = (
-        f"{number(point.lower):>11}*" if low is None else f"{proved_number(low, 'lower'):>11} ",
-        f"{number(point.upper):>11}*" if high is None else f"{proved_number(high, 'upper'):>11} ",
-        f"{'' if point.null_quantile is None else number(point.null_quantile):>11} ",
-        f"{'' if point.best_case is None else number(point.best_case):>11} ",
-        f"{number(point.pvalue):>11}{'*' if low is None else ''}",
+    return (
+        percent(point.epsilon),
+        f"{point.n_moved:,}",
+        f"{number(point.lower)}*" if low is None else proved_number(low, "lower"),
+        f"{number(point.upper)}*" if high is None else proved_number(high, "upper"),
+        "" if point.null_quantile is None else number(point.null_quantile),
+        "" if point.best_case is None else number(point.best_case),
+        f"{number(point.pvalue)}{'*' if low is None else ''}",
     )
-    return f"  {percent(point.epsilon):>9} {point.n_moved:>7,}{''.join(cells)}"
+
+
+def _curve(result: SweepResult) -> list[str]:
+    lines = [CURVE_HEAD, *map(curve_cells, result.points)]
+    return [*map(_line_of_curve, lines), *(f"  {note}" for note in curve_notes(result))]
+
+
+def _line_of_curve(cells: tuple[str, ...]) -> str:
+    """Return a line in which digits stand below each other, and stars behind them."""
+    share, count, *ends = cells
+    padded = [f"{cell.rstrip('*'):>11}{'*' if cell.endswith('*') else ' '}" for cell in ends]
+    return f"  {share:>9} {count:>7}{''.join(padded)}".rstrip()
 
 
 def _settings(result: TestResult | SweepResult) -> str:

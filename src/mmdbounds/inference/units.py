@@ -26,7 +26,7 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.phrases import rows, shown
-from mmdbounds.saved import read_only
+from mmdbounds.saved import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.tables import Group, as_group
 
@@ -68,6 +68,9 @@ class OneRowEach:
     def __post_init__(self) -> None:
         for name in ("rows_of_x", "rows_of_y"):
             object.__setattr__(self, name, read_only(getattr(self, name), np.intp))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
     @property
     def n_left_out(self) -> int:

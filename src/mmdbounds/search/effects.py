@@ -16,6 +16,10 @@ SHARE_OF_MEMORY = 0.25
 """Share of the budget that the kernel values of one strip of rows may take."""
 
 
+EXCHANGES, FEWEST_PARTNERS = 1 << 25, 64
+"""Exchanges that are looked at, about: with more rows each has fewer partners than `CANDIDATES`."""
+
+
 def row_effects(labelling: Labelling, side: Side) -> Float64s:
     """Return the change of the squared MMD if a row were on the other side, for each active row.
 
@@ -47,7 +51,8 @@ def _best_exchanges(
     """
     f = labelling.quadratic
     everyone = np.ones(len(others), dtype=np.bool_)
-    chosen = largest(out * alone[others], min(len(others), CANDIDATES), everyone, f.tie_width)
+    count = min(len(others), CANDIDATES, max(FEWEST_PARTNERS, EXCHANGES // len(rows)))
+    chosen = largest(out * alone[others], count, everyone, f.tie_width)
     partners = others[chosen]
     best = np.empty(len(rows))
     room = SHARE_OF_MEMORY * f.totals.sums.working_memory * MIB

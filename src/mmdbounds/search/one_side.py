@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
-from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, group_sums
 from mmdbounds.results import Side
 from mmdbounds.search.branch import BranchAndBound, Relaxation
 from mmdbounds.search.ceiling import ceiling
@@ -19,8 +20,10 @@ from mmdbounds.search.found import Found, Task
 from mmdbounds.search.refine import labelled, leading, parts_of, refine
 from mmdbounds.search.shift import raised
 from mmdbounds.search.starts import starts
+from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.search.through_sums import RowMultipliers, SharedRows
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import precise_sums, price_of_pair
 
 FIRST_STARTS = {"lower": 2, "upper": 6}
 """Starts that are refined before the first proof is tried."""
@@ -39,6 +42,15 @@ EFFORT_THROUGH_SUMS = 1e9, 0.05
 
 ROUGHLY = 0.25
 """Share of the slack that the shares of a relaxation may be off."""
+
+SEVERAL_STARTS = 25_000
+"""Up to so many rows other starts of the lower side are tried where a proof leaves room for them."""
+
+SHARED = 1e-3
+"""Where rows are many, shares begin a search once their gap is so small a part of S-SD's..."""
+
+WORTH = 1e-6
+"""... and a round of exchanges must gain so large a part of what the labelling has gained."""
 
 
 class OneSide:
@@ -64,8 +76,10 @@ class OneSide:
     def __init__(self, task: Task, side: Side, n_starts: int, *, certify: bool) -> None:
         self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
         self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
+        self._shared: dict[int, SharedRows] = {}
         self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
-        now = FIRST_STARTS[side] if certify else n_starts
+        many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
+        now = (1 if many and side == "lower" else FIRST_STARTS[side]) if certify else n_starts
         self._best = [max(islice(some, now), key=self._gain) for some in self._waiting]
         self.best_gain = max(map(self._gain, self._best))
 
@@ -90,17 +104,37 @@ class OneSide:
         if not parts_of(filed):
             n_starts = 1
         elif self._side == "lower" and len(filed.sign) > DENSE_ROWS:
-            n_starts = min(
-                n_starts, FIRST_STARTS["lower"]
-            )  # costly here, and worth little where rows are many
+            n_starts = min(n_starts, FIRST_STARTS["lower"])  # costly here
+            if self._task.totals.sums.is_positive_definite:
+                yield self._rounded(i)
+                n_starts = n_starts if len(filed.sign) <= SEVERAL_STARTS else 0
         for labelling in islice(starts(f, self._side, rng), n_starts):
-            refine(labelling, self._side)
+            self._refine(labelling)
             yield labelling
+
+    def _rounded(self, i: int) -> Labelling:
+        """Return what becomes of the best shares when whole rows move; of many rows nearly the best."""
+        start = StepwiseDominance().from_quadratic(self._quadratics[i], "lower")
+        shared = self._shared[i] = SharedRows(start)
+        shared.improve(SHARED * shared.gap, self._effort_through_sums(1.0))
+        found = labelled(self._quadratics[i], leading(start, shared.share))
+        best = max(start, found, key=self._gain)
+        self._refine(best)
+        return best
+
+    def _refine(self, labelling: Labelling) -> None:
+        many = len(labelling.sign) > DENSE_ROWS
+        gained = labelling.value() - labelling.quadratic.value_as_filed
+        refine(labelling, self._side, WORTH * abs(gained) if many else 0.0)
+
+    def _effort_through_sums(self, patience: float) -> Effort:
+        sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
+        return Effort(patience * (fixed + each * sums.n_rows**2) / price_of_pair(sums), self._task.meter)
 
     def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
         """Refine what a proof suggests and, if there may be `more` to find, the starts that have waited."""
         suggested = labelled(self._quadratics[i], rows)
-        refine(suggested, self._side)
+        self._refine(suggested)
         others = self._waiting[i] if more else ()
         self._best[i] = max([self._best[i], suggested, *others], key=self._gain)
         self.best_gain = max(self.best_gain, self._gain(self._best[i]))
@@ -118,9 +152,7 @@ class OneSide:
             effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
             bound, fractional, status = self._branched(i, slack, effort, room / 2)
         else:
-            fixed, each = EFFORT_THROUGH_SUMS
-            effort = Effort(patience * (fixed + each * sums.n_rows**2), self._task.meter)
-            bound, status = self._through_sums(i, slack, effort)
+            bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
             fractional = bound
         best, f = self._best[i], self._quadratics[i]
         return Found(
@@ -174,10 +206,28 @@ class OneSide:
             return bound, "" if bound is not None else "too many rows"
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"
-        shared = SharedRows(labelling)
-        floor = shared.floor(max(ROUGHLY * slack, labelling.quadratic.totals.margin), effort)
-        self._improved(i, leading(labelling, shared.share), more=-floor > self.best_gain + slack)
+        shared = self._shared.get(i) or SharedRows(labelling)
+        shared.improve(max(ROUGHLY * slack, self._precise.margin), effort)
+        suggested = leading(labelling, shared.share)
+        self._take_float64(i)
+        floor = shared.floor(self._quadratics[i])
+        self._improved(i, suggested, more=-floor > self.best_gain + slack)
         return -floor, ""
+
+    def _take_float64(self, i: int) -> None:
+        """Make the proof and the value that stands beside it of sums in float64, whatever the search used."""
+        if self._precise is not self._task.totals:
+            f = Quadratic(self._precise, self._task.admissible[i], self._task.estimator)
+            self._quadratics[i], self._waiting[i] = f, iter(())
+            self._best[i] = labelled(f, np.flatnonzero(self._best[i].moved))
+            self.best_gain = max(map(self._gain, self._best))
+
+    @cached_property
+    def _precise(self) -> GroupSums:
+        """The pass over the pairs in float64."""
+        totals = self._task.totals
+        sums = precise_sums(totals.sums)
+        return totals if sums is totals.sums else group_sums(sums, totals.p, totals.q)
 
 
 def _branches(n_nodes: int) -> str:

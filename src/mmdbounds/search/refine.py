@@ -47,13 +47,17 @@ def leading(labelling: Labelling, scores: Float64s) -> Indices:
     return np.concatenate(rows) if rows else np.empty(0, dtype=np.intp)
 
 
-def refine(labelling: Labelling, side: Side) -> None:
-    """Bring a labelling to a local optimum, in place."""
+def refine(labelling: Labelling, side: Side, worth: float = 0.0) -> None:
+    """Bring a labelling to a local optimum, in place.
+
+    A round of exchanges that gains less than `worth` is the last one.
+    """
     if side == "upper":
         _ascend(labelling)
     for _ in range(MOST_ROUNDS):
+        before = labelling.value()
         improved = [_exchange(labelling, part, outwards(side)) for part, _ in parts_of(labelling)]
-        if not any(improved):
+        if not any(improved) or abs(labelling.value() - before) < worth:
             return
 
 

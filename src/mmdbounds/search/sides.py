@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import TypeVar
 
 from mmdbounds.contamination import Counts
@@ -63,8 +63,13 @@ def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
         lower = other.submit(guarded, "lower")
         try:
             upper = guarded("upper")
+            while not lower.done():
+                wait([lower], timeout=0.5)  # with an end: where polars is imported, Ctrl-C ends no other wait
         except Stopped:
             lower.result()  # raises what went wrong there
+            raise
+        except BaseException:
+            meter.stop()
             raise
     return lower.result(), upper
 

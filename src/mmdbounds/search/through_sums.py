@@ -1,7 +1,8 @@
 r"""The two proofs where no matrix of all pairs fits: through sums of kernel values alone.
 
 Below, the convex relaxation goes on among the few hundred rows that gain most, then brings the
-gradient of all rows up to date by their columns. Above, each row keeps one multiplier
+gradient of all rows up to date by their columns; on a GPU, where pairs are cheap and rounds are not, whole
+labellings are mixed first. Above, each row keeps one multiplier
 instead of one for each pair, :math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is
 made to agree with how often they may. A step is one pass over the active rows.
 """
@@ -10,18 +11,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmdbounds.objective import Indices, Labelling
+from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.search.choice import largest_places, largest_sums
 from mmdbounds.search.effort import Effort
+from mmdbounds.search.mixed import Mixture
 from mmdbounds.search.refine import parts_of
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.protocol import Float64s, KernelSums, rough_sums
 
-WORKING_ROWS = 512
-"""Rows of a group that share among themselves at a time."""
+WORKING_ROWS, WORKING_SHARE = (512, 2048), 64
+"""Rows of a group that share among themselves at a time: the fewest, the most, and one in so many."""
 
-MOST_ROUNDS = 400
+MIXED_ROWS = 512
+"""Labellings are mixed as long as the next one differs from all others in more rows."""
+
+MOST_ROUNDS = 1000
 MOST_STEPS = 100_000
+
+PAIR_ON_DEVICE = 0.002
+"""Work of one kernel value that a GPU only adds up."""
 
 PASSES = 60
 MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5
@@ -35,28 +43,66 @@ STRIP = 16
 
 
 class SharedRows:
-    """Shares of the active rows on their way to the smallest value (`floor` of the lower side)."""
+    """Shares of the active rows on their way to the smallest value (`floor` of the lower side).
+
+    Parameters
+    ----------
+    labelling
+        Where the shares begin.
+    """
 
     def __init__(self, labelling: Labelling) -> None:
         self._labelling = labelling
+        self._rough = rough_sums(labelling.quadratic.totals.sums)
         self._parts = parts_of(labelling)
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()
 
-    def floor(self, tolerance: float, effort: Effort) -> float:
-        """Return a value that no labelling undercuts, and leave the shares that prove it."""
-        per_row = tolerance / (2 * sum(quota for _, quota in self._parts))
-        for _ in range(MOST_ROUNDS):
-            if effort.is_spent or self._gap(self._gradient()) <= tolerance:
-                break
-            if not self._share_among(self._working_rows(), per_row, effort):
-                break
-        self._shift = self._columns(np.flatnonzero(self.share), self.share)  # afresh: it is a proof
-        f, labelling = self._labelling.quadratic, self._labelling
+    @property
+    def gap(self) -> float:
+        """How far below the value of the shares a labelling can lie, as far as the sums tell."""
+        return self._gap(self._gradient())
+
+    def floor(self, quadratic: Quadratic) -> float:
+        """Return a value that no labelling undercuts: what the shares prove, with fresh sums in float64.
+
+        `quadratic` is the labelling's own, or the same in float64.
+        """
+        f, labelling = quadratic, self._labelling
+        shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
         signed = labelling.sign * self.share
         linear = f.gradient_as_filed[labelling.active]
-        value = f.value_as_filed + signed @ linear + f.c * (signed @ self._shift)
-        return float(value - self._gap(self._gradient()))
+        value = f.value_as_filed + signed @ linear + f.c * (signed @ shift)
+        return float(value - self._gap(-labelling.sign * (linear + 2 * f.c * shift)))
+
+    def improve(self, tolerance: float, effort: Effort) -> None:
+        """Let rows share until the gap is small enough, as far as rough sums tell."""
+        if self._rough.device != "cpu":
+            self._mix(tolerance, effort)
+        per_row = tolerance / (2 * sum(quota for _, quota in self._parts))
+        for _ in range(MOST_ROUNDS):
+            gradient = self._gradient()
+            if effort.is_spent or self._gap(gradient) <= tolerance:
+                return
+            if not self._share_among(self._working_rows(gradient), per_row, effort):
+                return
+
+    def _mix(self, tolerance: float, effort: Effort) -> None:
+        """Mix labellings, as long as these differ in many rows: more pairs, but far fewer rounds."""
+        f, labelling = self._labelling.quadratic, self._labelling
+        slope = f.gradient_as_filed[labelling.active]
+        mixture = Mixture(f.c, slope, labelling.sign, self.share, self._shift)
+        for _ in range(MOST_ROUNDS):
+            gradient = self._gradient()
+            if effort.is_spent or self._gap(gradient) <= tolerance:
+                return
+            asked = self._asked_for(gradient)
+            k, rows = mixture.nearest(asked)
+            if len(rows) <= MIXED_ROWS:
+                return
+            shift = self._columns(self._rough, rows, mixture.change(k, asked))
+            self.share, self._shift = mixture.add(k, asked, shift)
+            effort.spend(PAIR_ON_DEVICE * len(rows) * len(gradient))
 
     def _gradient(self) -> Float64s:
         """Return the gradient of minus the value, by shares."""
@@ -67,19 +113,24 @@ class SharedRows:
         tops = (largest_sums(gradient[None, part], quota)[0] for part, quota in self._parts)
         return float(sum(tops) - gradient @ self.share)
 
-    def _columns(self, rows: Indices, share: Float64s) -> Float64s:
+    def _asked_for(self, gradient: Float64s) -> Float64s:
+        """Return the labelling that the gradient asks for."""
+        asked = np.zeros(len(gradient))
+        for part, quota in self._parts:
+            asked[part.start + largest_places(gradient[None, part], quota)[0]] = 1.0
+        return asked
+
+    def _columns(self, sums: KernelSums, rows: Indices, share: Float64s) -> Float64s:
         labelling = self._labelling
-        sums = labelling.quadratic.totals.sums
         return sums.apply(labelling.active, labelling.pooled(rows), labelling.sign[rows] * share[rows])
 
-    def _working_rows(self) -> list[Indices]:
+    def _working_rows(self, gradient: Float64s) -> list[Indices]:
         """Return of each group the rows that most want to give and those that most want to take."""
-        gradient = self._gradient()
-        working = []
+        working, most = [], int(np.clip(len(gradient) // WORKING_SHARE, *WORKING_ROWS))
         for part, _ in self._parts:
             giving = np.where(self.share[part] > 0, -gradient[part], -np.inf)
             taking = np.where(self.share[part] < 1, gradient[part], -np.inf)
-            count = min(WORKING_ROWS // 2, len(giving))
+            count = min(most // 2, len(giving))
             both = [largest_places(wish[None], count)[0] for wish in (giving, taking)]
             working.append(part.start + np.unique(np.concatenate(both)))
         return working
@@ -91,7 +142,7 @@ class SharedRows:
         labelling, f = self._labelling, self._labelling.quadratic
         rows = np.concatenate(groups)
         here, sign = labelling.pooled(rows), labelling.sign[rows]
-        pairs = -f.c * sign[:, None] * f.totals.sums.block(here, here) * sign
+        pairs = -f.c * sign[:, None] * self._rough.block(here, here) * sign
         np.fill_diagonal(pairs, 0.0)
         own = f.c * f.totals.diagonal[here]
         share = self.share.copy()
@@ -100,7 +151,7 @@ class SharedRows:
         steps = pairwise_steps(pairs, own, gradient, among, edges, tolerance, MOST_STEPS)
         share[rows] = among
         changed = rows[among != self.share[rows]]
-        self._shift += self._columns(changed, share - self.share)
+        self._shift += self._columns(self._rough, changed, share - self.share)
         self.share = share
         effort.spend(0.1 * (steps * len(rows) + (len(changed) + 1) * len(share) + len(rows) ** 2))
         return len(changed) > 0

@@ -15,9 +15,16 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
+from mmdbounds.sums._dask import DaskSums
+from mmdbounds.sums._dask_client import require_client
+from mmdbounds.sums._dask_features import DaskFeatureSums
+from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
+from mmdbounds.sums._torch_features import torch_feature_sums
+from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.features import feature_sums
 from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
 from mmdbounds.sums.points import prepare
@@ -39,10 +46,15 @@ def make_sums(
 
     Up to 4,096 rows the matrix is kept, in float64 whatever `dtype` is; beyond that blocks
     are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix. PyTorch is taken
-    where it is asked for, and by itself where it has a GPU and either is imported already or saves minutes.
+    where it is asked for, and by itself where it has a GPU and either is imported already or saves minutes; a
+    cluster where it is asked for and the matrix is not kept, and by itself where the rows lie there.
     """
+    if isinstance(Z, DaskRows) or (backend == "dask" and not plan.matrix_fits(len(Z), working_memory)):
+        return _dask_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
     if backend == "torch" or (backend == "auto" and torch_pays(len(Z), kernel)):
         return _torch_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+    if isinstance(kernel, ApproximateKernel):
+        return feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
     if isinstance(kernel, Precomputed):
         return MatrixSums(_checked_matrix(Z), working_memory=working_memory, meter=meter)
     if isinstance(kernel, FunctionKernel):
@@ -62,9 +74,13 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
     """Return whether the work is done on a GPU without being asked for."""
     if isinstance(kernel, Precomputed | FunctionKernel) or n_rows <= plan.SMALL_ROWS:
         return False
-    if "torch" not in sys.modules and (n_rows**2 < plan.TORCH_PAYS or not torch_is_there()):
+    n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
+    if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not torch_is_there()):
         return False
-    return best_device() != "cpu"
+    try:
+        return best_device() != "cpu"
+    except MmdBoundsError:  # it is there but cannot be imported; nobody asked for it
+        return False
 
 
 def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
@@ -72,7 +88,21 @@ def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
         what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel that is a function"
         msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
         raise MmdBoundsError(msg)
+    if isinstance(kernel, ApproximateKernel):
+        return torch_feature_sums(np.asarray(Z), kernel, **options)
     return TorchSums(Z, kernel, **options)
+
+
+def _dask_sums(
+    Z: Float64s | DaskRows, kernel: Kernel, *, working_memory: float, **options: Any
+) -> KernelSums:
+    if isinstance(kernel, Precomputed):
+        msg = "backend='dask' computes kernel values itself; it cannot take a matrix. Use backend='numpy'."
+        raise MmdBoundsError(msg)
+    rows = Z if isinstance(Z, DaskRows) else DaskRows.from_array(require_client(), Z, working_memory)
+    if isinstance(kernel, ApproximateKernel):
+        return DaskFeatureSums(rows, kernel, working_memory=working_memory, **options)
+    return DaskSums(rows, kernel, working_memory=working_memory, **options)
 
 
 def _checked_matrix(K: Float64s) -> Float64s:

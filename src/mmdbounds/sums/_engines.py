@@ -82,11 +82,11 @@ class Engine(Protocol):
 class FusedEngine:
     """Strips in compiled code, for every kernel that a matrix product serves."""
 
-    def __init__(self, Z: Float64s, kernel: Kernel, dtype: str) -> None:
+    def __init__(self, Z: Float64s | Points, kernel: Kernel, dtype: str) -> None:
         from mmdbounds.sums import _fused
 
         self._code = _fused
-        self._points: Points = prepare(Z, kernel, dtype)
+        self._points: Points = Z if isinstance(Z, Points) else prepare(Z, kernel, dtype)
         self._parameters = _fused.parameters(kernel, dtype, self._points.spread)
         self.dtype = dtype
         self.spread = self._points.spread
@@ -127,11 +127,14 @@ class FusedEngine:
 class PlainEngine:
     """Strips in NumPy: for kernels without a product, and where numba is missing."""
 
-    def __init__(self, Z: Float64s, kernel: Kernel, dtype: str) -> None:
+    def __init__(self, Z: Float64s | Points, kernel: Kernel, dtype: str) -> None:
+        by_product = kernel.geometry in BY_PRODUCT
         self._kernel = kernel
-        self.dtype = dtype if kernel.geometry in BY_PRODUCT else "float64"
-        self._points = prepare(Z, kernel, dtype) if kernel.geometry in BY_PRODUCT else None
-        self._rows = kernel_rows(Z, kernel) if self._points is None else self._points.right
+        self.dtype = dtype if by_product else "float64"
+        if not isinstance(Z, Points):
+            Z = prepare(Z, kernel, dtype) if by_product else Points(kernel_rows(Z, kernel), None, 0.0, 0.0)
+        self._points = Z if by_product else None
+        self._rows = Z.right
         self.spread = 0.0 if self._points is None else self._points.spread
         self.typical_spread = 0.0 if self._points is None else self._points.typical_spread
 
@@ -196,8 +199,8 @@ def numba_is_there() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def make_engine(Z: Float64s, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
-    """Return the fastest engine for a kernel, and its name."""
+def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
+    """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
     if kernel.geometry in BY_PRODUCT and numba_is_there():
         return FusedEngine(Z, kernel, dtype), "numba"
     return PlainEngine(Z, kernel, dtype), "numpy"

@@ -6,22 +6,30 @@ each row are wanted in float32, and Triton is there, not even blocks are written
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import Kernel, Laplacian, Polynomial
+from mmdbounds.kernels import Kernel, Laplacian, PairKernel, Polynomial
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import BY_PRODUCT
-from mmdbounds.sums.pairs import kernel_diagonal
-from mmdbounds.sums.points import check_float32, kernel_rows, prepare, rounding_error, squared_scale
-from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in, plain_rows
+from mmdbounds.sums._torch_rows import TorchRows, prepared
+from mmdbounds.sums.points import (
+    FLOAT32_LOSS,
+    check_float32,
+    rounding_error,
+    squared_scale,
+    tie_error,
+)
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, places_in, plain_rows
 
 Tensor = Any
 """A torch.Tensor; torch is an optional package."""
@@ -45,7 +53,7 @@ class TorchSums:
     Parameters
     ----------
     Z
-        Pooled rows, X first.
+        Pooled rows, X first; where they are on a device, they stay there.
     kernel
         Any kernel that is a formula on pairs of rows.
     dtype
@@ -62,7 +70,7 @@ class TorchSums:
 
     def __init__(
         self,
-        Z: Float64s,
+        Z: Float64s | TorchRows,
         kernel: Kernel,
         *,
         dtype: str = "float64",
@@ -71,27 +79,49 @@ class TorchSums:
         device: str | None = None,
     ) -> None:
         torch = import_torch()
-        where = torch.device(device or best_device())
+        given = Z.tensor if isinstance(Z, TorchRows) else torch.from_numpy(np.ascontiguousarray(Z))
+        where = torch.device(device or (given.device if isinstance(Z, TorchRows) else best_device()))
         self.device = str(where)
         self.n_rows = len(Z)
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
-        self._kernel, self._Z = kernel, Z
-        self.dtype = dtype if kernel.geometry in BY_PRODUCT else "float64"
-        points = prepare(Z, kernel, "float64") if kernel.geometry in BY_PRODUCT else None
-        rows = torch.from_numpy(
-            np.ascontiguousarray(kernel_rows(Z, kernel) if points is None else points.right)
-        )
-        spread, typical = (0.0, 0.0) if points is None else (points.spread, points.typical_spread)
-        check_float32(spread, self.dtype)
-        self._precise = Blocks(rows.to(where), kernel, working_memory, meter or Meter())
-        self._blocks, self._near = self._precise, None
-        if self.dtype == "float32":
-            self._blocks = Blocks(self._precise.rows.float(), kernel, working_memory, meter or Meter())
-            if triton_works(where):
-                self._near = NearRows(self._precise, kernel)
-        self.rounding = rounding_error(spread, self.dtype)
-        self.tie_width = rounding_error(typical, self.dtype)
+        self._kernel, self._meter = kernel, meter or Meter()
+        rows, *self._spreads = prepared(given.to(where), kernel)
+        self._precise = Blocks(rows, kernel, working_memory, self._meter)
+        self._compute_in(dtype if kernel.geometry in BY_PRODUCT else "float64")
+
+    def _compute_in(self, dtype: str) -> None:
+        """Get ready for products in `dtype`."""
+        spread, typical = self._spreads
+        check_float32(spread, dtype)
+        self.dtype, self._blocks, self._near = dtype, self._precise, None
+        if dtype == "float32":
+            rows = self._precise.rows
+            self._blocks = Blocks(rows.float(), self._kernel, self.working_memory, self._meter)
+            if triton_works(rows.device):
+                self._near = NearRows(self._precise, self._kernel)
+        self.rounding = rounding_error(spread, dtype)
+        self.tie_width = tie_error(typical, dtype)
+
+    @cached_property
+    def rough(self) -> KernelSums:
+        """The same in float32, where a GPU does that far faster and it is not too coarse."""
+        is_coarse = np.finfo(np.float32).eps * self._spreads[0] > FLOAT32_LOSS
+        if self.dtype == "float32" or self._kernel.geometry not in BY_PRODUCT or is_coarse:
+            return self
+        return self if self.device == "cpu" else self._in("float32")
+
+    @cached_property
+    def precise(self) -> KernelSums:
+        """The same in float64."""
+        return self if self.dtype == "float64" else self._in("float64")
+
+    def _in(self, dtype: str) -> KernelSums:
+        other = copy.copy(self)  # the rows on the device are shared
+        for name in ("rough", "precise"):
+            other.__dict__.pop(name, None)
+        other._compute_in(dtype)
+        return other
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -115,7 +145,11 @@ class TorchSums:
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
-        return kernel_diagonal(self._Z, self._kernel, A)
+        A = plain_rows(A, self.n_rows)
+        if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
+            return np.ones(n_selected(A))
+        z = self._precise.rows[self._precise.places(A)]
+        return np.asarray(self._kernel.value((z * z).sum(1).cpu().numpy()))
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
@@ -278,8 +312,14 @@ def import_torch() -> Any:
     if not torch_is_there():
         msg = "backend='torch' needs PyTorch: pip install 'mmdbounds[gpu]'."
         raise MmdBoundsError(msg)
-    import torch
-
+    try:
+        import torch
+    except Exception as error:
+        msg = (
+            f"PyTorch is installed but cannot be imported ({type(error).__name__}). Install it again, "
+            "pip install --force-reinstall 'mmdbounds[gpu]', or use backend='numpy'."
+        )
+        raise MmdBoundsError(msg) from error
     return torch
 
 

@@ -24,6 +24,10 @@ from mmdbounds.kernels import (
     Polynomial,
     check_kernel_name,
 )
+from mmdbounds.sums._dask_rows import DaskRows
+from mmdbounds.sums._torch_rows import TorchRows
+from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
+from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import differences_are_affordable, l1_distances, squared_distances
 from mmdbounds.sums.plan import SMALL_ROWS
 from mmdbounds.sums.points import centred
@@ -36,7 +40,9 @@ _SAMPLE_SEED = 20_230_807
 
 
 def resolve_kernel(
-    kernel: str | Kernel | Callable[[Any, Any], Any], bandwidth: float | str, Z: Float64s
+    kernel: str | Kernel | Callable[[Any, Any], Any],
+    bandwidth: float | str,
+    Z: Float64s | DaskRows | TorchRows,
 ) -> Kernel:
     """Return the kernel object that `kernel` and `bandwidth` ask for, on the pooled rows `Z`."""
     if isinstance(kernel, str):
@@ -67,22 +73,36 @@ def resolve_kernel(
         raise MmdBoundsError(msg)
     if isinstance(resolved, Polynomial) and resolved.gamma is None:
         return dataclasses.replace(resolved, gamma=1.0 / Z.shape[1])
-    return resolved
+    return resolved_features(resolved, Z) if isinstance(resolved, ApproximateKernel) else resolved
 
 
-def median_distance(Z: Float64s, *, l1: bool = False) -> float:
+def resolved_features(kernel: ApproximateKernel, Z: Float64s | DaskRows | TorchRows) -> ApproximateKernel:
+    """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
+    if kernel.is_ready:
+        return kernel
+    exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z)
+    if not isinstance(kernel, Nystrom):
+        return fixed_features(kernel, exact, Z[:: -(-len(Z) // SMALL_ROWS)])
+    if kernel.landmarks is not None:
+        return fixed_features(kernel, exact, kernel.landmarks, Z.shape[1])
+    rng = np.random.default_rng(kernel.seed)
+    places = rng.choice(len(Z), min(len(Z), kernel.pool_size), replace=False)
+    return chosen_landmarks(kernel, exact, Z[canonical_order(Z)[places]], rng)
+
+
+def median_distance(Z: Float64s | DaskRows | TorchRows, *, l1: bool = False) -> float:
     """Return the median distance over distinct pairs of rows, Euclidean or L1.
 
     All pairs up to 4,096 rows, else 200,000 pairs drawn with a fixed seed. If more than half
     of the distances are 0 (many duplicates), the median of the others, with a warning.
     """
-    if np.array_equal(Z, np.broadcast_to(Z[0], Z.shape)):
+    if all(_each_part(Z, _is_constant, Z[:1])):
         msg = "all rows are equal, so there is no bandwidth. Check the columns, or give a `bandwidth`."
         raise DataError(msg)
     # By a power of two, which is exact: then squares neither overflow nor vanish.
-    power = math.frexp(float(np.abs(Z).max()))[1]
-    rows = np.ldexp(Z, -power)
-    distances = _all_distances(rows, l1) if len(Z) <= SMALL_ROWS else _sampled_distances(rows, l1)
+    power = math.frexp(max(_each_part(Z, _largest)))[1]
+    rows = Z.scaled(-power) if isinstance(Z, DaskRows | TorchRows) else np.ldexp(Z, -power)
+    distances = _all_distances(rows[:], l1) if len(Z) <= SMALL_ROWS else _sampled_distances(rows, l1)
     median = float(np.median(distances))
     if median > 0:
         return math.ldexp(median, power)
@@ -99,19 +119,38 @@ def median_distance(Z: Float64s, *, l1: bool = False) -> float:
     return fallback
 
 
-def canonical_order(Z: Float64s) -> NDArray[np.intp]:
+def _each_part(
+    Z: Float64s | DaskRows | TorchRows, function: Callable[..., Any], *arguments: Any
+) -> list[Any]:
+    """Return what a function says of the rows: of all of them, or of each block where these lie apart."""
+    return Z.each(function, *arguments) if isinstance(Z, DaskRows | TorchRows) else [function(Z, *arguments)]
+
+
+def _is_constant(Z: Float64s, row: Float64s) -> bool:
+    return np.array_equal(Z, np.broadcast_to(row, Z.shape))
+
+
+def _largest(Z: Float64s) -> float:
+    return float(np.abs(Z).max())
+
+
+def canonical_order(Z: Float64s | DaskRows | TorchRows) -> NDArray[np.intp]:
     """Return an order of the rows that depends on their values only, not on where they stand.
 
     Rows are sorted by a 64-bit hash: equal rows are interchangeable, and different rows get
     different hashes but for a chance of about N^2 / 2^65. A lexicographic sort of half a
     million rows would take longer than the sums on a GPU.
     """
+    return np.argsort(np.concatenate(_each_part(Z, _hashes)), kind="stable")
+
+
+def _hashes(Z: Float64s) -> NDArray[np.uint64]:
     bits = np.ascontiguousarray(Z + 0.0).view(np.uint64)  # + 0.0: -0 and 0 are the same value
     keys = np.asarray(np.random.default_rng(_SAMPLE_SEED).integers(2**63, size=Z.shape[1]), dtype=np.uint64)
     total = np.zeros(len(Z), dtype=np.uint64)
     for column in range(Z.shape[1]):
         total += _mixed(bits[:, column] ^ keys[column])
-    return np.argsort(total, kind="stable")
+    return total
 
 
 def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -136,7 +175,7 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s:
     return np.asarray(pdist(Z))
 
 
-def _sampled_distances(Z: Float64s, l1: bool) -> Float64s:
+def _sampled_distances(Z: Float64s | DaskRows | TorchRows, l1: bool) -> Float64s:
     order = canonical_order(Z)
     rng = np.random.default_rng(_SAMPLE_SEED)
     first = rng.integers(len(Z), size=SAMPLED_PAIRS)

@@ -6,10 +6,10 @@ The strips and the order in which their sums are added follow from the sizes alo
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from contextlib import nullcontext
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -17,11 +17,15 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import Engine, Factors, Strip, make_engine
-from mmdbounds.sums._threads import one_blas_thread, thread_count
+from mmdbounds.sums._ordered import in_order
+from mmdbounds.sums._threads import thread_count
+from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.kept import Kept
 from mmdbounds.sums.pairs import kernel_diagonal
-from mmdbounds.sums.points import rounding_error
+from mmdbounds.sums.points import rounding_error, tie_error
 from mmdbounds.sums.protocol import (
     Float64s,
+    KernelSums,
     Rows,
     n_selected,
     part_of,
@@ -33,6 +37,13 @@ from mmdbounds.sums.protocol import (
 S = TypeVar("S")
 T = TypeVar("T")
 Span = tuple[int, int]
+Adding = tuple[Callable[[Span], tuple[Float64s, Float64s]], Callable[[Span, tuple[Float64s, Float64s]], None]]
+
+LONGEST = 1 << 34
+"""Products of two numbers in a strip: a second or two on one core, which Ctrl-C has to wait for..."""
+
+LEAST_ROWS = 64
+"""... but no fewer rows than this, and a multiple of it."""
 
 
 class BlockedSums:
@@ -54,6 +65,11 @@ class BlockedSums:
         `None` takes all cores.
     block
         Rows and columns of a block; `None` takes what fits the cache.
+
+    Attributes
+    ----------
+    checkpoint
+        Where long sums are kept while they grow; set by whoever wants that.
     """
 
     device = "cpu"
@@ -79,8 +95,18 @@ class BlockedSums:
         self._height, self._width = block or plan.block_shape(self.dtype)
         self._meter = meter or Meter()
         self._n_threads = n_threads or thread_count()
+        self.checkpoint: Checkpoint | None = None
         self.rounding = rounding_error(self._engine.spread, self.dtype)
-        self.tie_width = rounding_error(self._engine.typical_spread, self.dtype)
+        self.tie_width = tie_error(self._engine.typical_spread, self.dtype)
+
+    @cached_property
+    def precise(self) -> KernelSums:
+        """The same in float64."""
+        if self.dtype == "float64":
+            return self
+        sums = BlockedSums(self._Z, self._kernel, working_memory=self.working_memory, meter=self._meter)
+        sums.checkpoint = self.checkpoint
+        return sums
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -92,14 +118,27 @@ class BlockedSums:
         n_columns = weights.shape[1] if cuts is None else 1
         symmetric = same_rows(A, B) and plan.symmetric_pays(self.n_rows, n_columns, self.working_memory)
         strips = _Strips(self._engine, A, B, self.n_rows, self._width, symmetric=symmetric)
-        result = np.zeros((strips.n_rows, weights.shape[1]))
-        if result.size == 0 or len(weights) == 0:
-            return result
+        if strips.n_rows == 0 or weights.size == 0:
+            return np.zeros((strips.n_rows, weights.shape[1]))
+        height = self._strip_height(strips.n_columns)
+        spans = plan.strips(cuts if cuts is not None and symmetric else [0, strips.n_rows], height)
+        order = (self.backend, self.dtype, height, self._width, symmetric)
+        kept = self._kept(strips, weights, spans, order)
+        result = np.zeros((strips.n_rows, weights.shape[1])) if kept is None else kept.values
         if cuts is None:
-            self._add_products(result, strips, np.ascontiguousarray(weights, dtype=self.dtype))
+            work, add = self._products(result, strips, np.ascontiguousarray(weights, dtype=self.dtype))
         else:
-            self._add_sums(result, strips, weights, cuts)
-        return result
+            work, add = self._sums(result, strips, weights, cuts)
+        done = 0 if kept is None else kept.done
+        self._meter.skip(sum(strips.n_pairs(*span) for span in spans[:done]))
+
+        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+            with nullcontext() if kept is None or self.checkpoint is None else self.checkpoint.adding(kept):
+                add(span, found)
+            self._meter.add(strips.n_pairs(*span))  # here a thread may be stopped, not in the middle of a sum
+
+        self._run(spans[done:], work, consume, strips.n_rows * strips.n_columns)
+        return result if kept is None else result.copy()  # whoever asked may change it
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """See `KernelSums`."""
@@ -135,24 +174,39 @@ class BlockedSums:
 
         self._run(self._patches(strips, self._height), work, consume, strips.n_rows * strips.n_columns)
 
-    def _add_sums(self, result: Float64s, strips: _Strips, weights: Float64s, cuts: list[int]) -> None:
+    def _strip_height(self, n_columns: int) -> int:
+        """Return the rows of a strip, fewer than those of a block where it would take too long."""
+        most = LONGEST // (n_columns * int(self._Z.shape[1]))
+        return min(self._height, max(LEAST_ROWS, most // LEAST_ROWS * LEAST_ROWS))
+
+    def _kept(
+        self, strips: _Strips, weights: Float64s, spans: list[Span], order: tuple[Any, ...]
+    ) -> Kept | None:
+        """Return the sum as far as it came in an earlier run, `None` if it is not to be kept."""
+        if self.checkpoint is None:
+            return None
+        n_pairs = sum(strips.n_pairs(*span) for span in spans)
+        return self.checkpoint.sums(strips.rows, strips.columns, weights, order, len(spans), n_pairs)
+
+    def _sums(self, result: Float64s, strips: _Strips, weights: Float64s, cuts: list[int]) -> Adding:
+        """Return how a strip is computed, and added to `result`, where runs of weights are equal."""
         values = weights[cuts[:-1]]  # the weights of each segment
 
         def work(span: Span) -> tuple[Float64s, Float64s]:
             return self._engine.sums(strips.strip(*span, cuts), len(values))
 
-        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+        def add(span: Span, found: tuple[Float64s, Float64s]) -> None:
             i0, i1 = span
             result[i0:i1] += found[0] @ values
             if strips.symmetric:
                 mine = values[int(np.searchsorted(cuts, i0, side="right")) - 1]
-                result[i0:] += found[1][:, None] * mine
-            self._meter.add(strips.n_pairs(i0, i1))
+                for column in np.flatnonzero(mine):  # one of two, for the sums of the groups
+                    result[i0:, column] += mine[column] * found[1]
 
-        spans = plan.strips(cuts if strips.symmetric else [0, len(result)], self._height)
-        self._run(spans, work, consume, strips.n_rows * strips.n_columns)
+        return work, add
 
-    def _add_products(self, result: Float64s, strips: _Strips, weights: Factors) -> None:
+    def _products(self, result: Float64s, strips: _Strips, weights: Factors) -> Adding:
+        """Return how a strip is computed, and added to `result`, for any weights."""
         whole = [0, strips.n_columns]
 
         def work(span: Span) -> tuple[Float64s, Float64s]:
@@ -160,15 +214,13 @@ class BlockedSums:
             mine = weights[i0:i1] if strips.symmetric else weights[:0]
             return self._engine.products(strips.strip(i0, i1, whole), mine, weights[strips.first(i0) :])
 
-        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+        def add(span: Span, found: tuple[Float64s, Float64s]) -> None:
             i0, i1 = span
             result[i0:i1] += found[0]
             if strips.symmetric:
                 result[i0:] += found[1]
-            self._meter.add(strips.n_pairs(i0, i1))
 
-        spans = plan.strips([0, len(result)], self._height)
-        self._run(spans, work, consume, strips.n_rows * strips.n_columns)
+        return work, add
 
     def _patches(self, strips: _Strips, width: int) -> list[tuple[Span, Span]]:
         rows, columns = (
@@ -180,25 +232,9 @@ class BlockedSums:
     def _run(
         self, tasks: list[S], work: Callable[[S], T], consume: Callable[[S, T], None], n_pairs: int
     ) -> None:
-        """Do the work in threads, a little ahead, and hand over the results in the order of the tasks."""
-        n_threads = self._n_threads if n_pairs >= plan.THREADS_PAY else 1
-        with one_blas_thread():
-            if n_threads == 1 or len(tasks) == 1:
-                for task in tasks:
-                    consume(task, work(task))
-                return
-            executor = ThreadPoolExecutor(n_threads)
-            ahead: deque[tuple[S, Future[T]]] = deque()
-            try:
-                for task in tasks:
-                    ahead.append((task, executor.submit(work, task)))
-                    if len(ahead) >= max(plan.IN_FLIGHT, n_threads + 1):  # results wait in memory
-                        done, future = ahead.popleft()
-                        consume(done, future.result())
-                for done, future in ahead:
-                    consume(done, future.result())
-            finally:
-                executor.shutdown(wait=True, cancel_futures=True)
+        """Do the work, in threads where it pays, and hand over the results in the order of the tasks."""
+        threads_pay = n_pairs >= plan.THREADS_PAY and len(tasks) > 1
+        in_order(tasks, work, consume, self._n_threads if threads_pay else 1)
 
 
 class _Strips:
@@ -212,12 +248,12 @@ class _Strips:
     ) -> None:
         self._engine = engine
         self._width = width
-        self._A, self._B = plain_rows(A, n_pooled), plain_rows(B, n_pooled)
-        self.n_rows, self.n_columns = n_selected(self._A), n_selected(self._B)
+        self.rows, self.columns = plain_rows(A, n_pooled), plain_rows(B, n_pooled)
+        self.n_rows, self.n_columns = n_selected(self.rows), n_selected(self.columns)
         self.symmetric = symmetric
-        self._right = engine.right(self._B)
+        self._right = engine.right(self.columns)
         self._column = np.full(n_pooled, -1, dtype=np.intp)  # of each pooled row
-        self._column[self._B] = np.arange(self.n_columns)
+        self._column[self.columns] = np.arange(self.n_columns)
 
     def first(self, i0: int) -> int:
         """Return the first column of the strip that begins at row `i0`."""
@@ -238,6 +274,6 @@ class _Strips:
         return self._cut(i0, i1, j0, j1, plan.columns([0, j1 - j0], 0, self._width))
 
     def _cut(self, i0: int, i1: int, j0: int, j1: int, columns: plan.Columns) -> Strip:
-        rows = part_of(self._A, i0, i1)
+        rows = part_of(self.rows, i0, i1)
         same = self._column[places_in(rows)] - j0
         return Strip(self._engine.left(rows), self._right[j0:j1], same, columns, self.symmetric)

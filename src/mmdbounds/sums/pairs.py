@@ -74,14 +74,14 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
         return _finite(kernel.value(rows @ rows.T)), PRODUCT_IS_EXACT
 
 
-def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows) -> Float64s:
-    """Return k(a, a) for the rows `A` of `Z`."""
+def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows, at: Float64s | None = None) -> Float64s:
+    """Return k(a, a) for the rows `A` of `Z`, centred at `at` or at their mean if the kernel centres."""
     rows = Z[A]
     if isinstance(kernel, FunctionKernel):
         pieces = [function_block(kernel, rows[i:j], rows[i:j]) for i, j in strips([0, len(rows)], 64)]
         return np.concatenate([piece.diagonal() for piece in pieces]) if pieces else np.empty(0)
     if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
-        z = kernel_rows(Z, kernel)[A]
+        z = kernel_rows(Z, kernel, at)[A]
         return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
     return np.ones(len(rows))
 

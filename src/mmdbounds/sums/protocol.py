@@ -65,6 +65,23 @@ class KernelSums(Protocol):
         ...
 
 
+def rough_sums(sums: KernelSums) -> KernelSums:
+    """Return the same sums as fast as the backend can, where only the way is to be found."""
+    found: KernelSums = getattr(sums, "rough", sums)
+    return found
+
+
+def precise_sums(sums: KernelSums) -> KernelSums:
+    """Return the same sums in float64, of which proofs are made."""
+    found: KernelSums = getattr(sums, "precise", sums)
+    return found
+
+
+def price_of_pair(sums: KernelSums) -> float:
+    """Return what a kernel value costs, in units of one that is computed from its two rows."""
+    return float(getattr(sums, "pair_price", 1.0))
+
+
 def plain_rows(rows: Rows, n_rows: int) -> Rows:
     """Return a selection as a slice with start, stop and step 1, or as an array of places."""
     if not isinstance(rows, slice):

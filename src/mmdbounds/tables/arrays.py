@@ -20,7 +20,7 @@ def as_group(data: Any, argument: str) -> Group:
     ----------
     data
         A `Group` (returned as it is), a NumPy array or nested list, a torch tensor, or a pandas,
-        polars or pyarrow DataFrame whose columns are all numbers or booleans.
+        polars or pyarrow DataFrame whose columns are all numbers or booleans. Dask collections are computed.
     argument
         Name of the argument, ``"X"`` or ``"Y"``, for the messages and the group's name.
 
@@ -36,6 +36,8 @@ def as_group(data: Any, argument: str) -> Group:
     """
     if isinstance(data, Group):
         return data
+    if hasattr(type(data), "__dask_graph__"):
+        data = data.compute()
     if is_frame(data):
         return frame_group(data, argument)
     array = _as_array(data, argument)

@@ -1,25 +1,51 @@
-"""What a CSV file says about itself: separator, header, and where its rows go wrong."""
+"""What a text file says about itself: encoding, separator, header, and where its rows go wrong."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
-import re
+import itertools
+import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from mmdbounds.errors import DataError
-from mmdbounds.tables.phrases import counted, listed, shown
+from mmdbounds.tables.phrases import counted, listed, option, shown
 
 if TYPE_CHECKING:
     from _csv import Reader
 
-SEPARATORS = (",", ";", "\t")
-"""Separators that are told apart by the header; the first wins a tie."""
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+"""Separators that are told apart, and what they are called; the first wins a tie."""
+
+HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16
+"""Of a file, as much as is looked at to tell the separator."""
+
+CHUNK = 1 << 22
+"""Bytes that are decoded at a time: the text of a large file is never there as a whole."""
 
 
-def clean_text(data: bytes, label: str) -> bytes:
-    """Return the text of a CSV file without byte-order mark and blank lines around it.
+def check_encoding(encoding: object) -> str | None:
+    """Return the name of an encoding as Python calls it, `None` for the default."""
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(str(encoding)).name
+        io.TextIOWrapper(io.BytesIO(), encoding=name)  # some codecs are no encodings of text
+    except (LookupError, ValueError):
+        msg = (
+            f"{option('encoding')} must be the name of a text encoding, such as 'cp1252', 'latin-1' or "
+            f"'utf-16'; got {shown(encoding)}."
+        )
+        raise DataError(msg) from None
+    return None if name in ("utf-8", "utf-8-sig") else name
+
+
+def clean_text(data: bytes, label: str, encoding: str | None = None) -> bytes:
+    """Return the text of a file in UTF-8, without byte-order mark and blank lines around it.
 
     Parameters
     ----------
@@ -27,40 +53,77 @@ def clean_text(data: bytes, label: str) -> bytes:
         The bytes of the file.
     label
         The file, as messages call it.
+    encoding
+        Its encoding, UTF-8 if `None`.
 
     Raises
     ------
     DataError
-        If this is not text in UTF-8.
+        If this is not text in this encoding.
     """
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        msg = f"{label} is not UTF-8 text but UTF-16. Save it as 'CSV UTF-8'."
+    if encoding is not None:
+        data = _recoded(data, label, encoding)
+    elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        msg = (
+            f"{label} is not UTF-8 text but UTF-16. Pass {option('encoding')} 'utf-16', or save it as UTF-8."
+        )
         raise DataError(msg)
-    if not data.isascii():
-        try:
-            data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            msg = f"{label} is not UTF-8 text (line {line}). Save it as 'CSV UTF-8'."
-            raise DataError(msg) from None
+    elif not data.isascii():
+        _require_utf8(data, label)
+    data = data.removeprefix(codecs.BOM_UTF8)
     if b"\n" not in data:  # the line ends of old Macs
         data = data.replace(b"\r", b"\n")
-    # Blank lines at the end would count as rows without a group.
-    return data.removeprefix(b"\xef\xbb\xbf").strip(b"\r\n")
+    # Blank lines at the end would count as rows without a group; one line end is no blank line, and
+    # cutting it off would copy the file.
+    blank = data.startswith((b"\n", b"\r")) or data.endswith((b"\n\n", b"\n\r\n", b"\r\r\n"))
+    return data.strip(b"\r\n") if blank else data
+
+
+def _recoded(data: bytes, label: str, encoding: str) -> bytes:
+    """Return text of another encoding in UTF-8."""
+    try:
+        return data.decode(encoding).encode("utf-8")
+    except UnicodeError as error:
+        line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        msg = f"{label} is not {encoding} text (line {line}). Give its encoding with {option('encoding')}."
+        raise DataError(msg) from None
+
+
+def _require_utf8(data: bytes, label: str) -> None:
+    """Refuse what is not UTF-8, and say in which line."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), CHUNK):
+        try:
+            decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, start) + error.object.count(b"\n", 0, error.start) + 1
+            msg = (
+                f"{label} is not UTF-8 text (line {line}). Give its encoding with {option('encoding')}, "
+                "often cp1252, or save it as 'CSV UTF-8'."
+            )
+            raise DataError(msg) from None
 
 
 def sniff_separator(data: bytes) -> str:
-    """Return the separator that the header has most of, quoted text aside."""
-    end = data.find(b"\n")
-    line = (data if end < 0 else data[:end]).decode("utf-8", errors="replace")
-    bare = re.sub(r'"[^"]*("|$)', "", line)
-    return max(SEPARATORS, key=bare.count)
+    """Return the separator that cuts the first records into the same number of fields, most of them."""
+    head = data[:HEAD_BYTES]
+    if len(data) > HEAD_BYTES:
+        head = head[: head.rfind(b"\n") + 1] or head
+
+    def evenness(separator: str) -> tuple[bool, int]:
+        records = itertools.islice(_records(head, separator, strict=False), HEAD_RECORDS)
+        sizes = [len(record) for record in records if record]
+        return len(set(sizes)) == 1 and sizes[0] > 1, sizes[0] if sizes else 0
+
+    with _long_fields():
+        return max(SEPARATORS, key=evenness)
 
 
 def read_header(data: bytes, separator: str, label: str) -> list[str]:
     """Return the column names, blanks around them removed, each only once or an error."""
     try:
-        names = [name.strip() for name in next(_records(data, separator))]
+        with _long_fields():
+            names = [name.strip() for name in next(_records(data, separator))]
     except (csv.Error, StopIteration):
         msg = f"{label} has a header that cannot be read. Check its quotation marks."
         raise DataError(msg) from None
@@ -71,29 +134,49 @@ def read_header(data: bytes, separator: str, label: str) -> list[str]:
     return names
 
 
-def require_even_rows(data: bytes, separator: str, n_columns: int, label: str) -> int | None:
-    """Refuse a file in which some row has more or fewer fields than the header; blank lines pass.
+def may_mislead(data: bytes) -> bool:
+    """Tell whether quotation marks or lone carriage returns could be read in two ways."""
+    return b'"' in data or data.count(b"\r") != data.count(b"\r\n")
 
-    Returns
-    -------
-    int or None
-        The line at which the quotation marks stopped making sense, if they did.
+
+def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int | None, label: str) -> None:
+    """Refuse a file in which a row has more or fewer fields than the header; blank lines pass.
+
+    The file is read a second time, by the csv module: where it finds another number of rows than `n_rows`
+    (unless `None`), quotation marks or line ends can be taken in two ways.
     """
-    records = _records(data, separator)
+    records, number = _records(data, separator), 0
     try:
-        next(records)
-        for number, record in enumerate(records, start=1):
-            if record and len(record) != n_columns:
-                msg = (
-                    f"{label} is ragged: row {number} below the header has "
-                    f"{counted(len(record), 'field')} where the header has {n_columns}."
-                )
-                raise DataError(msg)
+        with _long_fields():
+            next(records)
+            for number, record in enumerate(records, start=1):  # the last one counts them
+                if record and len(record) != n_columns:
+                    msg = (
+                        f"{label} is ragged: row {number} below the header has "
+                        f"{counted(len(record), 'field')} where the header has {n_columns}."
+                    )
+                    raise DataError(msg)
     except csv.Error:
-        return records.line_num
-    return None
+        msg = f"{label} cannot be read as CSV from line {records.line_num} on. Check its quotation marks."
+        raise DataError(msg) from None
+    if n_rows is not None and n_rows != number:
+        msg = (
+            f"{label} can be read as {counted(n_rows, 'row')} or as {counted(number, 'row')}. Check its "
+            "quotation marks and line ends."
+        )
+        raise DataError(msg)
 
 
-def _records(data: bytes, separator: str) -> Reader:
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="")
-    return csv.reader(text, delimiter=separator, strict=True)
+def _records(data: bytes, separator: str, *, strict: bool = True) -> Reader:
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
+    return csv.reader(text, delimiter=separator, strict=strict)
+
+
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Let cells be as long as they are; the csv module stops at 131,072 characters."""
+    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

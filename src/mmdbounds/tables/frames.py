@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,23 +16,20 @@ from mmdbounds.tables.phrases import counted, listed, require_finite, shown
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-# Groups that are not captured: pandas warns of others.
-_DATE = r"^\s*(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})(?:[ T].*)?$"
-_DECIMAL_COMMA = r"^\s*[+-]?\d+(?:,\d+)?\s*$"
-
-
 NOT_NUMBERS = ("text", "date", "other")
-"""Kinds of columns that cannot be features."""
+"""Kinds of columns that are no numbers."""
 
 
-def read_table(source: str | os.PathLike[str]) -> nw.DataFrame[Any]:
-    """Read a CSV or Parquet file.
+def read_table(source: Any, *, encoding: str | None = None) -> nw.DataFrame[Any]:
+    """Read a CSV, Parquet, Arrow or JSON lines file.
 
     Parameters
     ----------
     source
-        Name of a local file, always taken literally: no patterns, no ``~``, no addresses.
-        CSV is separated by commas, semicolons or tabs, in UTF-8, gzipped or not.
+        Name of a local file, always taken literally: no patterns, no ``~``, no addresses. Or a file
+        that is open for reading bytes. CSV is separated by commas, semicolons or tabs. All may be gzipped.
+    encoding
+        Encoding of a text file, by default UTF-8.
 
     Returns
     -------
@@ -43,14 +39,14 @@ def read_table(source: str | os.PathLike[str]) -> nw.DataFrame[Any]:
     Raises
     ------
     DataError
-        If the file is missing, empty, damaged or neither CSV nor Parquet.
+        If the file is missing, empty, damaged or of another format.
     """
-    from mmdbounds.tables.files import load_file
+    from mmdbounds.tables.files import is_file, load_file
 
-    if not isinstance(source, str | os.PathLike):
+    if not is_file(source):
         msg = f"`source` must be a file name; got {type(source).__name__}."
         raise DataError(msg)
-    return as_frame(load_file(source).frame, "source")
+    return as_frame(load_file(source, encoding=encoding).frame, "source")
 
 
 def is_frame(data: Any) -> bool:
@@ -71,10 +67,9 @@ def as_frame(data: Any, argument: str) -> nw.DataFrame[Any]:
     argument
         Name of the argument, for the messages.
     """
-    import narwhals.stable.v1 as nw
-
+    narwhals = _narwhals()
     try:
-        frame = nw.from_native(data, eager_only=True)
+        frame = narwhals.from_native(data, eager_only=True)
     except (TypeError, ValueError) as error:
         if "Duplicate" in type(error).__name__:
             names = Counter(str(name) for name in getattr(data, "columns", ()) if isinstance(name, str))
@@ -99,8 +94,10 @@ def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
     argument
         Name of the argument, for the messages.
     """
-    import narwhals.stable.v1 as nw
+    from mmdbounds.tables.readers import import_polars
 
+    narwhals = _narwhals()
+    import_polars()
     columns = {str(name): _column(str(name), cells, argument) for name, cells in data.items()}
     lengths = [f"{shown(name)} has {len(column)}" for name, column in columns.items()]
     if len(columns) < len(data):
@@ -109,7 +106,7 @@ def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
     if len({len(column) for column in columns.values()}) > 1:
         msg = f"the columns of `{argument}` must have the same number of rows; {listed(lengths)}."
         raise DataError(msg)
-    return nw.from_dict(columns, backend="polars")
+    return cast("nw.DataFrame[Any]", narwhals.from_dict(columns, backend="polars"))
 
 
 def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
@@ -128,6 +125,16 @@ def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
         # polars quotes cells in its messages.
         msg = f"column {shown(name)} of `{argument}` mixes values of different types. Give it one type."
         raise DataError(msg) from None
+
+
+def _narwhals() -> Any:
+    """Return narwhals, or say how to get it."""
+    try:
+        import narwhals.stable.v1 as nw
+    except ImportError:
+        msg = "DataFrames and files need narwhals: pip install narwhals. Arrays go without it."
+        raise DataError(msg) from None
+    return nw
 
 
 def _with_text_names(frame: nw.DataFrame[Any], argument: str) -> nw.DataFrame[Any]:
@@ -194,27 +201,17 @@ def _kind(dtype: Any) -> str:
     return "other"
 
 
+def is_category(series: nw.Series[Any]) -> bool:
+    """Tell whether a column's type, not only its cells, says that it is a category."""
+    import narwhals.stable.v1 as nw
+
+    return series.dtype in (nw.Categorical, nw.Enum)
+
+
 def type_name(series: nw.Series[Any]) -> str:
     """Return the name of a column's type, as its own library calls it where narwhals has none."""
     name = str(series.dtype).split("(")[0]
     return str(getattr(series.to_native(), "dtype", name))[:40] if name == "Unknown" else name
-
-
-def text_kind(series: nw.Series[Any]) -> str:
-    """Say in words what a text column holds.
-
-    ``"different in every row"``, ``"dates"``, ``"decimal commas"`` or an empty string.
-    """
-    import narwhals.stable.v1 as nw
-
-    cells = series.drop_nulls().cast(nw.String)
-    if len(cells) and bool(cells.str.contains(_DATE).all()):
-        return "dates"
-    if bool(cells.str.contains(",").any()) and bool(cells.str.contains(_DECIMAL_COMMA).all()):
-        return "decimal commas"
-    if len(cells) > 1 and cells.n_unique() == len(cells):
-        return "different in every row"
-    return ""
 
 
 def numbers(frame: nw.DataFrame[Any], names: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.saved import read_only
+from mmdbounds.saved import from_fields, read_only
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,6 +54,9 @@ class Group:
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(np.asarray(given, dtype=dtype)))
         self._check_lengths()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
     def _check_lengths(self) -> None:
         n, d = self.values.shape

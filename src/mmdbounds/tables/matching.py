@@ -68,16 +68,20 @@ class GroupColumn:
         self.column = column
         self.labels: dict[Key, str] = {}
         self._codes = np.full(len(cells), -1, dtype=np.intp)
-        code_of: dict[Key, int] = {}
+        self._code_of: dict[Key, int] = {}
         # Few values are repeated many times; True and 1 are one key of a dict, hence the type.
-        seen: dict[tuple[type, Any], Key | None] = {}
+        seen: dict[tuple[type, Any], int] = {}
         for i, cell in enumerate(cells):
             given = (type(cell), cell if isinstance(cell, Hashable) else str(cell))
-            key = seen[given] if given in seen else seen.setdefault(given, match_key(cell))
-            if key is not None:
-                self.labels.setdefault(key, as_text(cell))
-                self._codes[i] = code_of.setdefault(key, len(code_of))
-        self._code_of = code_of
+            self._codes[i] = seen[given] if given in seen else seen.setdefault(given, self._code(cell))
+
+    def _code(self, cell: Any) -> int:
+        """Return the number of a cell's group, a new one if need be; -1 for none."""
+        key = match_key(cell)
+        if key is None:
+            return -1
+        self.labels.setdefault(key, as_text(cell))
+        return self._code_of.setdefault(key, len(self._code_of))
 
     @property
     def n_missing(self) -> int:

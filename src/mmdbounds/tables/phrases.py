@@ -52,7 +52,11 @@ def option(name: str) -> str:
 
 
 def require_finite(
-    values: NDArray[np.float64], names: Sequence[str] | None, subject: str, advice: str = ""
+    values: NDArray[np.float64],
+    names: Sequence[str] | None,
+    subject: str,
+    advice: str = "Drop or fill them first.",
+    what: str = "missing or infinite",
 ) -> None:
     """Refuse missing and infinite values, saying in which columns and in how many rows.
 
@@ -65,7 +69,9 @@ def require_finite(
     subject
         What holds the values, as the message calls it.
     advice
-        What else can be done about it, put behind "Drop or fill them first".
+        What can be done about it, a sentence.
+    what
+        What they are, where that is known.
     """
     # A sum is finite almost always, and costs no array of the size of the data.
     with np.errstate(over="ignore", invalid="ignore"):
@@ -77,8 +83,8 @@ def require_finite(
     label = {j: shown(names[j]) if names is not None else f"column {j}" for j in bad}
     parts = [f"{label[j]} ({counted(n, 'row')})" for j, n in bad.items()]
     msg = (
-        f"{subject} has missing or infinite values in {len(bad)} of "
-        f"{counted(values.shape[1], 'column')}: {listed(parts)}. Drop or fill them first{advice}."
+        f"{subject} has {what} values in {len(bad)} of {counted(values.shape[1], 'column')}: "
+        f"{listed(parts)}. {advice}"
     )
     raise DataError(msg)
 

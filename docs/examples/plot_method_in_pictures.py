@@ -1,0 +1,126 @@
+"""
+The method in pictures
+======================
+
+One measurement, two groups, a few rows filed under the wrong one. Small enough to see every step.
+"""
+
+# %%
+# The true groups
+# ---------------
+# X is a group of 40, Y a group of 60, and X lies a little higher. Then eight rows of X, the lowest ones,
+# are filed under Y. What is left to see are the groups as filed.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import mmdbounds as mb
+
+rng = np.random.default_rng(5)
+X_clean, Y_clean = rng.normal(1.0, 1.0, size=(40, 1)), rng.normal(0.0, 1.0, size=(60, 1))
+lowest = np.argsort(X_clean[:, 0])[:8]
+X = mb.Group(np.delete(X_clean, lowest, axis=0), name="X", columns=("measurement",))
+Y = mb.Group(np.concatenate([Y_clean, X_clean[lowest]]), name="Y", columns=("measurement",))
+
+black, grey, blue, vermilion = "black", "0.55", "#0072B2", "#D55E00"
+
+
+def strip(ax, level, values, marker, colour, **style):
+    ax.plot(np.ravel(values), np.full(np.size(values), level), marker, color=colour, markersize=6, **style)
+
+
+figure, ax = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
+strip(ax, 3, X_clean, "|", black)
+strip(ax, 3, X_clean[lowest], "v", vermilion)
+strip(ax, 2, Y_clean, "|", grey)
+strip(ax, 1, X.values, "|", black)
+strip(ax, 0, Y.values, "|", grey)
+strip(ax, 0, X_clean[lowest], "v", vermilion)
+ax.set(yticks=range(4), yticklabels=["Y as filed", "X as filed", "true Y", "true X"], xlabel="measurement")
+ax.set_ylim(-0.6, 3.6)
+ax.spines[["top", "right", "left"]].set_visible(False)
+ax.tick_params(axis="y", length=0)
+plt.show()
+
+# %%
+# How different? The witness
+# --------------------------
+# The squared MMD is built from one curve. Its value at a point is how near the point is, on average, to the
+# rows of X, less how near it is to the rows of Y. Above 0 a row looks like X, below 0 like Y. The mean of
+# the curve over X less that over Y is the squared MMD.
+#
+# A misfiled row has to be a row of Y. To make the groups as *different* as possible, move rows of Y that
+# look like X (triangles pointing up); to make them as *alike* as possible, move rows that look least like
+# it (pointing down).
+
+misfiled = mb.Contamination(n_moved=8)
+result = mb.mmd_bounds(X, Y, misfiled, rng=0)
+mb.plot_witness(result, X, Y)
+plt.show()
+
+# %%
+# Why step by step
+# ----------------
+# Moving a row changes the witness, so after the first rows others may matter more. S-SD moves a few, looks
+# again, and moves the next. Here is the curve for the lower side after 0, 2, 4 and all 8 rows: it gets
+# flatter with each step, and the squared MMD with it.
+
+order = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m), method="s-sd") for m in (0, 2, 4, 8)]
+grid = np.linspace(-3, 4, 200)
+bandwidth = result.provenance.bandwidth
+
+
+def witness(x, y):
+    near_x, near_y = (np.exp(-((grid[:, None] - z.T) ** 2) / (2 * bandwidth**2)).mean(axis=1) for z in (x, y))
+    return near_x - near_y
+
+
+figure, ax = plt.subplots(figsize=(6.8, 3.4), layout="constrained")
+for step, shade in zip(order, (0.0, 0.35, 0.55, 0.75), strict=True):
+    moved = step.lower.rows
+    x = np.concatenate([X.values, Y.values[moved]])
+    y = np.delete(Y.values, moved, axis=0)
+    ax.plot(grid, witness(x, y), color=str(shade), label=f"{len(moved)} moved: {step.lower.value:.3f}")
+ax.axhline(0, color=black, linewidth=0.8)
+ax.set(xlabel="measurement", ylabel="witness")
+ax.legend(title="rows, squared MMD", frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+
+# %%
+# All labellings at once
+# ----------------------
+# There are more than seven billion ways to choose 8 of these 68 rows, each with its own squared MMD. Ten
+# thousand of them at random, and the proved ends: chance does not come near the extremes, and a person who
+# misfiles with intent can. The truth (vermilion) is the value of *one* of these labellings. It was made on
+# purpose, so it is not where most of them are.
+
+Z = np.concatenate([X.values, Y.values])
+K = np.exp(-((Z - Z.T) ** 2) / (2 * bandwidth**2))
+p, values = len(X), []
+for _ in range(10_000):
+    rows = p + rng.choice(len(Y), 8, replace=False)
+    u = np.zeros(len(Z))
+    u[:p] = u[rows] = 1
+    n_x, n_y = u.sum(), (1 - u).sum()
+    within = (u @ K @ u - n_x) / (n_x * (n_x - 1)) + ((1 - u) @ K @ (1 - u) - n_y) / (n_y * (n_y - 1))
+    values.append(within - 2 * u @ K @ (1 - u) / (n_x * n_y))
+truth = mb.mmd2(X_clean, Y_clean, bandwidth=bandwidth)
+
+figure, ax = plt.subplots(figsize=(6.8, 3.0), layout="constrained")
+ax.hist(values, 60, color=grey)
+low, high = result.interval
+marks = (
+    (low, blue, "-", "none below (proved)"),
+    (truth, vermilion, (0, (5, 3)), "truth"),
+    (result.observed, black, (0, (1, 2)), "as filed"),
+    (high, blue, "-", "none above (proved)"),
+)
+for value, colour, line, text in marks:
+    ax.axvline(value, color=colour, linestyle=line)
+    at = {"xycoords": ax.get_xaxis_transform(), "textcoords": "offset points"}
+    ax.annotate(text, (value, 1), (-3, 0), rotation=90, ha="right", va="top", color=colour, **at)
+ax.set(xlabel="squared MMD of a labelling", ylabel="of 10,000 at random", xlim=(low - 0.04, high + 0.02))
+ax.spines[["top", "right"]].set_visible(False)
+plt.show()
+print(f"as filed {result.observed:.3f}, truth {truth:.3f}, proved to be in [{low:.3f}, {high:.3f}]")

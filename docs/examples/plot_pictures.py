@@ -1,0 +1,90 @@
+"""
+Pictures of results
+===================
+
+Every result draws the picture that goes with it: ``result.plot()``. Each picture is also a function that
+takes the result and, if wanted, the axes to draw on, and returns the axes. They need the extra ``plot``.
+"""
+
+# %%
+# Two made-up groups: 60 patients with an infarction, and 80 filed as healthy.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import mmdbounds as mb
+
+rng = np.random.default_rng(1)
+X = mb.Group(rng.normal(size=(60, 2)), name="infarction", columns=("marker A", "marker B"))
+Y = mb.Group(rng.normal(0.8, 1.0, size=(80, 2)), name="healthy", columns=("marker A", "marker B"))
+
+# %%
+# Bounds against the share of misfiled rows
+# -----------------------------------------
+# The smallest and the largest possible value, the value as filed, what chance alone makes, and the
+# breakdown: the first share with which the difference could be an artefact of the filing. Hollow markers,
+# if there are any, are values that a labelling reaches and nothing proves.
+
+curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.05), n_permutations=199, rng=0)
+curve.plot()
+plt.show()
+
+# %%
+# p-values against the share
+# --------------------------
+# Only the worst case is a p-value. There is no line from share to share, because a p-value can leap.
+
+mb.plot_pvalues(curve)
+plt.show()
+
+# %%
+# A test and its null distribution
+# --------------------------------
+# The smallest possible squared MMD beside the values of random labellings; ``bounds`` shades where the
+# value of the true groups can be.
+
+test = mb.robust_test(X, Y, epsilon=0.1, at_most=False, n_permutations=199, rng=0)
+bounds = mb.mmd_bounds(X, Y, epsilon=0.1, rng=0)
+mb.plot_null(test, bounds=bounds)
+plt.show()
+
+# %%
+# One interval
+# ------------
+
+bounds.plot()
+plt.show()
+
+# %%
+# The witness, and the rows that move
+# -----------------------------------
+# Where the witness is above 0 a row looks like X, below 0 like Y. With two columns its contours are drawn;
+# with more, choose one or two by ``features``, or see the first two principal components. Triangles are the
+# rows that the bounds move.
+
+mb.plot_witness(bounds, X, Y)
+plt.show()
+
+# %%
+# Of one column the witness is drawn against it.
+
+mb.plot_witness(bounds, X, Y, features="marker A", side="lower")
+plt.show()
+
+# %%
+# The rows that matter most
+# -------------------------
+# How far a bound moves once it is known that a row is not where the labelling of that bound puts it.
+
+mb.plot_rows(bounds, n_rows=10)
+plt.show()
+
+# %%
+# Several pictures in one figure
+# ------------------------------
+# Axes in, axes out.
+
+figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
+mb.plot_bounds(curve, axes[0]).set_title("bounds")
+mb.plot_pvalues(curve, axes[1]).set_title("p-values")
+plt.show()

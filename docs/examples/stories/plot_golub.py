@@ -1,0 +1,62 @@
+"""
+A suspicious sample
+===================
+
+72 patients with leukaemia, 47 filed as ALL and 25 as AML, and the activity of 7,128 genes in each (Golub et
+al., 1999). Diagnoses are made under the microscope. Suppose a few of those filed as AML are ALL: does the
+difference between the two kinds survive, and which patients should be looked at again?
+"""
+
+# %%
+# The data are normal scores within each array, so nothing is scaled here.
+
+import os
+import sys
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import mmdbounds as mb
+
+if not os.environ.get("MMDBOUNDS_DATA"):
+    print("This example needs the leukaemia data: name their folder in MMDBOUNDS_DATA.")
+    sys.exit()
+X, Y = mb.load_bio().groups()
+print(X, Y, sep="\n")
+
+# %%
+# Does the difference survive?
+# ----------------------------
+# :func:`~mmdbounds.sweep` asks it for one misfiled patient, for two, and so on.
+
+curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.02), n_permutations=199, rng=0)
+print(f"holds with {curve.holds_n_moved} misfiled patients of {len(Y)}")
+print(f"breaks down at {curve.breakdown_epsilon:.1%} of the true ALL")
+curve.plot()
+plt.show()
+
+# %%
+# More than half of those filed as AML would have to be ALL before the difference could be an artefact of
+# the filing. Nobody would defend a diagnosis as bad as that, so the finding stands.
+#
+# Which patients matter?
+# ----------------------
+# Say three are misfiled. The bounds name the three that make the difference smallest and the three that
+# make it largest, and for every patient how far a bound gives way once the diagnosis is certain.
+
+bounds = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3), rng=0)
+print(bounds)
+print("smallest with", ", ".join(bounds.lower.ids), "- largest with", ", ".join(bounds.upper.ids))
+mb.plot_rows(bounds, n_rows=8)
+plt.show()
+
+# %%
+# Patient 66 comes first. Of all these samples it is the one most often reported as misclassified or suspect.
+# Nothing here was told so: among those filed as AML it is the one that looks most like ALL, so with 66 put
+# back the groups are further apart.
+#
+# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the interval
+# printed. If patient 66 is examined again, that moves the bounds most.
+#
+# **What it does not say.** That patient 66 is misfiled. A row that matters is a row worth checking, and no
+# more: it may be a rare kind of AML. Nor does it say which genes differ.

@@ -1,0 +1,63 @@
+"""The page that a command writes beside what it prints."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+from mmdbounds.cli.table import STDIN
+from mmdbounds.errors import MmdBoundsError
+
+if TYPE_CHECKING:
+    from mmdbounds.cli.output import Output
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was asked for; known before the work, so that what cannot be written is refused there.
+
+    Attributes
+    ----------
+    path
+        Where the page goes, `None` if none was asked for.
+    include_rows
+        Whether it may hold names and cells of rows.
+    file
+        The table.
+    """
+
+    path: Path | None
+    include_rows: bool
+    file: str
+
+    @classmethod
+    def asked(cls, path: Path | None, file: str, *others: Path | None, include_rows: bool = False) -> Self:
+        """Return what the flags ask for; `others` are files that are written, too."""
+        if path is None and include_rows:
+            msg = "`--include-rows` is about the page of `--report`; add --report FILE."
+            raise MmdBoundsError(msg)
+        if path is not None:
+            from mmdbounds.cli.rows import check_rows
+            from mmdbounds.report.page import check_report
+
+            check_report(path)
+            check_rows(path, file)
+            if path.resolve() in [other.resolve() for other in others if other is not None]:
+                msg = f"`--report` must be a file of its own; got {path} twice."
+                raise MmdBoundsError(msg)
+        return cls(path, include_rows, file)
+
+    def write(self, result: Any, output: Output) -> None:
+        """Write the page, if one was asked for, and say where it is."""
+        if self.path is None:
+            return
+        from mmdbounds.report import write_report
+
+        # What came through standard input cannot be read again: rows have their names, not their cells.
+        data = self.file if self.include_rows and self.file != STDIN else None
+        write_report(result, self.path, include_rows=self.include_rows, data=data)
+        if output.in_words:
+            typer.echo(f"\nThe report is in {self.path}.")

@@ -1,0 +1,183 @@
+"""What the picture of the witness shows: where the rows are, and the witness there."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.checks import check_same_columns
+from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
+from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH, FunctionKernel, Kernel, Precomputed
+from mmdbounds.phrases import percent
+from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
+from mmdbounds.results import Bound, BoundsResult, Provenance
+from mmdbounds.sums import make_sums
+from mmdbounds.sums.protocol import Float64s
+from mmdbounds.tables import Group, as_group
+
+Feature = int | str
+THINNING_SEED = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """The rows that are shown.
+
+    Attributes
+    ----------
+    pooled
+        All rows, X first.
+    rows
+        Which of them are shown.
+    places, names
+        Where these stand on one or two axes, and what the axes are called.
+    columns
+        The columns that the axes are, `None` for principal components.
+    witness
+        The witness of the rows shown.
+    """
+
+    pooled: Float64s
+    rows: NDArray[np.intp]
+    places: Float64s
+    names: list[str]
+    columns: list[int] | None
+    witness: Float64s
+    kernel: Kernel
+    weights: Float64s
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the axes are all columns there are, so that the witness is a function on them."""
+        return self.columns is not None and sorted(self.columns) == list(range(self.pooled.shape[1]))
+
+    def function(self, places: Float64s) -> Float64s:
+        """Return the witness anywhere, if the axes are all columns."""
+        points = np.empty_like(places)
+        points[:, self.columns] = places
+        return witness_at(points, self.pooled, self.kernel, self.weights)
+
+
+def seen(
+    result: BoundsResult,
+    X: Any,
+    Y: Any,
+    *,
+    features: Feature | Sequence[Feature] | None,
+    side: str | None,
+    kernel: Any,
+    max_rows: int,
+) -> Seen:
+    """Return the rows to show, and the witness of all rows there."""
+    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
+    check_same_columns(group_x.shape[1], group_y.shape[1])
+    p, q = result.n_samples_X, result.n_samples_Y
+    if (len(group_x), len(group_y)) != (p, q):
+        came = f"{len(group_x)} and {len(group_y)}"
+        msg = f"`X` and `Y` must be the groups of the result, {p} and {q} rows; got {came}."
+        raise DataError(msg)
+    columns, chosen = columns_of(group_x, features), kernel_of(result.provenance, kernel)
+    pooled = np.concatenate([group_x.values, group_y.values])
+    rows, weights = thinned(len(pooled), max_rows), weights_of(result, side)
+    if columns is None:
+        places, names = principal(pooled[rows])
+    else:
+        places = pooled[rows][:, columns]
+        names = [column_name(group_x, column) for column in columns]
+    witness = witness_at(pooled[rows], pooled, chosen, weights)
+    return Seen(pooled, rows, places, names, columns, witness, chosen, weights)
+
+
+def kernel_of(made: Provenance, given: Any) -> Kernel:
+    """Return the kernel that a result was made with; a user's function has to be given again."""
+    if given is not None:
+        if isinstance(given, Kernel):
+            return given
+        if callable(given):
+            return FunctionKernel(given)
+        msg = f"`kernel` must be a kernel object or a function k(A, B); got {type(given).__name__}."
+        raise MmdBoundsError(msg)
+    name = made.kernel_options.get("kernel", made.kernel)  # of an approximate kernel, the exact one
+    if name in WITH_BANDWIDTH and made.bandwidth is not None:
+        return WITH_BANDWIDTH[name](made.bandwidth)
+    if name in WITHOUT_BANDWIDTH and name != Precomputed.name:
+        known = {field.name for field in dataclasses.fields(WITHOUT_BANDWIDTH[name])}
+        return WITHOUT_BANDWIDTH[name](**{k: v for k, v in made.kernel_options.items() if k in known})
+    why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not kept"
+    msg = f"the kernel of this result ({made.kernel!r}) {why}. Give rows as `X`, `Y`, and `kernel=...`."
+    raise MmdBoundsError(msg)
+
+
+def weights_of(result: BoundsResult, side: str | None) -> Float64s:
+    """Return the weights of the pooled rows whose kernel sums are the witness: of the means, X less Y."""
+    belongs = np.arange(result.n_samples_X + result.n_samples_Y) < result.n_samples_X
+    if side is not None:
+        bound: Bound = getattr(result, side)
+        belongs[bound.rows + result.n_samples_X] = True
+        belongs[bound.rows_of_x] = False
+    return np.asarray(np.where(belongs, 1 / max(belongs.sum(), 1), -1 / max((~belongs).sum(), 1)))
+
+
+def witness_at(points: Float64s, pooled: Float64s, kernel: Kernel, weights: Float64s) -> Float64s:
+    """Return the witness at any points: their kernel values to the pooled rows; weighted and summed."""
+    n = len(pooled)
+    # Points and rows stand in one list, because the sums know rows by their places only.
+    sums = make_sums(np.concatenate([pooled, points]), kernel)
+    return sums.apply(slice(n, n + len(points)), slice(0, n), weights)
+
+
+def thinned(n_rows: int, most: int) -> NDArray[np.intp]:
+    """Return which of the pooled rows are shown: all, or a random part, always the same."""
+    if n_rows <= most:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(THINNING_SEED).choice(n_rows, most, replace=False))
+
+
+def columns_of(group: Group, features: Feature | Sequence[Feature] | None) -> list[int] | None:
+    """Return the columns to draw, one or two; `None` stands for principal components."""
+    n_columns = group.shape[1]
+    if features is None:
+        return list(range(n_columns)) if n_columns <= 2 else None
+    one = isinstance(features, str) or not isinstance(features, Sequence | np.ndarray)
+    asked: list[Any] = [features] if one else list(features)  # type: ignore[arg-type]
+    if len(asked) not in (1, 2):
+        msg = f"`features` must be one or two columns; got {len(asked)}."
+        raise MmdBoundsError(msg)
+    return [_column(group, each) for each in asked]
+
+
+def _column(group: Group, feature: Feature) -> int:
+    n_columns = group.shape[1]
+    if isinstance(feature, str):
+        known = group.columns or ()
+        if feature not in known:
+            there = f"there is no such column.{did_you_mean(feature, known)}" if known else "X has no names."
+            msg = f"`features` must name columns of `X`; got {feature!r}: {there}"
+            raise MmdBoundsError(msg)
+        return known.index(feature)
+    if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < n_columns:
+        msg = f"`features` must be names, or whole numbers from 0 to {n_columns - 1}; got {feature!r}."
+        raise MmdBoundsError(msg)
+    return int(feature)
+
+
+def column_name(group: Group, column: int) -> str:
+    """Return what a column is called."""
+    return f"column {column}" if group.columns is None else name_text(group.columns[column], LABEL_WIDTH)
+
+
+def principal(points: Float64s) -> tuple[Float64s, list[str]]:
+    """Return points on their first two principal components, and what the axes are called."""
+    centred = points - points.mean(axis=0)
+    _, sizes, directions = np.linalg.svd(centred, full_matrices=False)
+    # A component has no direction of its own: the largest weight is made positive.
+    largest = np.take_along_axis(directions, np.abs(directions).argmax(axis=1)[:, None], axis=1)
+    directions = directions[:2] * np.where(largest[:2] < 0, -1.0, 1.0)
+    shares = sizes**2 / max(float((sizes**2).sum()), 1e-300)
+    names = [f"principal component {i + 1} ({percent(shares[i])} of variance)" for i in range(2)]
+    return centred @ directions.T, names

@@ -1,0 +1,305 @@
+"""The pictures of a page as Vega-Lite specifications.
+
+Fields are called f0, f1, ... and every title, label of a series and expression is written here: names and
+cells of a user's file come as values of fields, or not at all. Colours are dark enough for white paper
+and light enough for a dark screen, and series also differ by dashes or shapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Spec = dict[str, Any]
+Values = list[dict[str, Any]]
+
+CHOSEN = "chosen"
+"""The parameter that holds the place of the share that the slider is at."""
+
+BLUE, ORANGE, GREY = "#2f7fc1", "#c8651b", "#808080"
+FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+UPRIGHT = "M0,-1V1"
+"""A short upright line, as a path."""
+
+HERE = f"datum.f0 == {CHOSEN}"
+X_TITLE = "share of the true X rows that is misfiled"
+
+LARGEST, SMALLEST, FILED, CHANCE = "largest possible", "smallest possible", "as filed", "95 % of chance"
+WORST, BEST = "largest p-value", "smallest p-value"
+STYLES: dict[str, tuple[str, list[int]]] = {
+    LARGEST: (ORANGE, [1, 0]),
+    SMALLEST: (BLUE, [1, 0]),
+    FILED: (GREY, [2, 3]),
+    CHANCE: (GREY, [8, 4]),
+    WORST: (ORANGE, [1, 0]),
+    BEST: (BLUE, [6, 3]),
+}
+"""Colour and dashes of each series."""
+
+
+def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: str) -> Spec:
+    """Return a chart as wide as the page.
+
+    Parameters
+    ----------
+    height
+        In pixels.
+    layers, datasets
+        What is drawn, and from what.
+    words
+        What the chart shows, for those who do not see it.
+    """
+    return {
+        "description": words,
+        "width": "container",
+        "height": height,
+        "autosize": {"type": "fit-x", "contains": "padding"},
+        "background": "white",
+        "params": [{"name": CHOSEN, "value": 0}],
+        "datasets": datasets,
+        "layer": layers,
+        "config": {
+            "aria": False,
+            "font": FONT,
+            "view": {"stroke": None},
+            "axis": {
+                **{f"{part}FontSize": 12 for part in ("label", "title")},
+                **{f"{part}Color": "#333333" for part in ("label", "title")},
+                "titleFontWeight": "normal",
+                "titlePadding": 8,
+                "gridColor": "#e4e4e4",
+                "domainColor": "#999999",
+                "tickColor": "#999999",
+            },
+            "legend": {
+                "orient": "top",
+                "direction": "horizontal",
+                "columns": 2,
+                "title": None,
+                "labelFontSize": 12,
+                "labelColor": "#333333",
+                "labelLimit": 300,
+                "symbolSize": 90,
+            },
+        },
+    }
+
+
+def layer(data: str, mark: Spec, encoding: Spec, where: str | None = None, name: str | None = None) -> Spec:
+    """Return a layer of a chart, of all values or of those where an expression holds."""
+    drawn: Spec = {"data": {"name": data}, "mark": mark, "encoding": encoding}
+    if where is not None:
+        drawn["transform"] = [{"filter": where}]
+    return drawn if name is None else {"name": name, **drawn}
+
+
+def series(names: Sequence[str], field: str) -> Spec:
+    """Return colour and dashes by series, with one legend for both."""
+    colours, dashes = zip(*(STYLES[name] for name in names), strict=True)
+    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    by = {"field": field, "type": "nominal", "legend": legend}
+    return {
+        "color": {**by, "scale": {"domain": names, "range": colours}},
+        "strokeDash": {**by, "scale": {"domain": names, "range": dashes}},
+    }
+
+
+def tooltip(titles: Mapping[str, str]) -> list[Spec]:
+    """Return what is shown on hovering: fields that hold text, and what they are called."""
+    return [{"field": field, "type": "nominal", "title": title} for field, title in titles.items()]
+
+
+def quantitative(field: str, title: str, **more: Any) -> Spec:
+    """Return a position on an axis."""
+    return {"field": field, "type": "quantitative", "title": title, **more}
+
+
+def over_shares(
+    points: Values,
+    lines: Values,
+    names: Sequence[str],
+    y: Spec,
+    hover: Sequence[str],
+    marks: Values,
+    words: str,
+) -> Spec:
+    """Return curves over the share of misfiled rows, with a band between two of them.
+
+    Parameters
+    ----------
+    points
+        f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering.
+    lines
+        f0: place, f1: share, f2: value, f3: which of `names`.
+    names
+        The series.
+    y
+        The position on the vertical axis, of field f2.
+    hover
+        Titles of the texts for hovering.
+    marks
+        f0: a share that is marked by a vertical line, f1: what it is.
+    words
+        As in `spec`.
+    """
+    x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
+    band = {"x": x, "y": y, "y2": {"field": "f3"}}
+    known = "isValid(datum.f2) && isValid(datum.f3)"
+    here = f"{HERE} && isValid(datum.f2)"
+    layers = [
+        layer("points", {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}, band, known),
+        layer(
+            "lines",
+            {"type": "line", "strokeWidth": 2, "clip": True},
+            {"x": x, "y": y, **series(names, "f3")},
+        ),
+        *_marked(marks),
+        layer(
+            "points",
+            {"type": "rule", "strokeWidth": 1.5, "color": "#333333"},
+            {"x": x},
+            HERE,
+            "here",
+        ),
+        layer(
+            "lines",
+            {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True},
+            {"x": x, "y": y, "color": series(names, "f3")["color"]},
+            f"{here} && datum.f4",
+        ),
+        layer(
+            "points",
+            {"type": "rule", "strokeWidth": 22, "opacity": 0},
+            {"x": x, "tooltip": tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})},
+        ),
+    ]
+    return spec(280, layers, {"points": points, "lines": lines, "marks": marks}, words)
+
+
+def _marked(marks: Values) -> list[Spec]:
+    """Return vertical lines with their names at the top."""
+    if not marks:
+        return []
+    x = {"field": "f0", "type": "quantitative"}
+    text = {
+        "type": "text",
+        "align": "left",
+        "baseline": "top",
+        "dx": 5,
+        "dy": 2,
+        "fontSize": 12,
+        "color": "#333333",
+    }
+    return [
+        layer("marks", {"type": "rule", "strokeDash": [2, 3], "color": GREY, "strokeWidth": 1.5}, {"x": x}),
+        layer("marks", text, {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}),
+    ]
+
+
+ROW_SIDES = ("smallest value", "largest value")
+"""The two ends that a row can change."""
+
+
+def row_changes(values: Values, words: str) -> Spec:
+    """Return what single rows do to the two ends.
+
+    Parameters
+    ----------
+    values
+        f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of `ROW_SIDES`, f5:
+        whether the row moves there; f6 and f7: the change, and whether it moves, as text.
+    words
+        As in `spec`.
+    """
+    colours = {"domain": ROW_SIDES, "range": [BLUE, ORANGE]}
+    shapes = {"domain": ROW_SIDES, "range": ["circle", "square"]}
+    of_side = {"field": "f4", "type": "nominal"}
+    encoding = {
+        "y": {
+            "field": "f2",
+            "type": "nominal",
+            "title": None,
+            "sort": {"field": "f1", "op": "min"},
+            "axis": {"labelLimit": 150, "grid": True},
+        },
+        "x": quantitative("f3", "change of that value", axis={"format": "~g", "tickCount": 5}),
+        "color": {**of_side, "scale": colours},
+        "shape": {**of_side, "scale": shapes},
+        "tooltip": tooltip({"f2": "row", "f4": "of the", "f6": "change", "f7": "moves"}),
+    }
+    mark = {"type": "point", "size": 70, "strokeWidth": 1.6}
+    # Hidden, not left out: where none of these rows moves, a scale of no values would be a warning.
+    filled = {"condition": {"test": "datum.f5", "value": 1}, "value": 0}
+    known = f"{HERE} && isValid(datum.f3)"
+    zero = layer("zero", {"type": "rule", "color": GREY}, {"x": {"field": "f0", "type": "quantitative"}})
+    layers = [
+        zero,
+        layer("rows", {**mark, "opacity": 1}, encoding, known),
+        layer("rows", {**mark, "filled": True}, {**encoding, "opacity": filled}, known),
+    ]
+    n_rows = 1 + max((value["f1"] for value in values), default=0)
+    return spec(20 * n_rows, layers, {"rows": values, "zero": [{"f0": 0}]}, words)
+
+
+def interval(low: float, high: float, values: Values, names: Sequence[str], words: str) -> Spec:
+    """Return a range on one line.
+
+    Parameters
+    ----------
+    low, high
+        Its ends.
+    values
+        f0: a value on it, f1: which of `names`, f2: the value in digits.
+    names
+        What is marked: up to three kinds.
+    words
+        As in `spec`.
+    """
+    x = quantitative("f0", "squared MMD", scale={"zero": False}, axis={"tickCount": 6})
+    kinds = {"field": "f1", "type": "nominal"}
+    colours = {"domain": names, "range": [ORANGE, BLUE, GREY][: len(names)]}
+    shapes = {"domain": names, "range": [UPRIGHT, "circle", "diamond"][: len(names)]}
+    marked = {
+        "x": x,
+        "color": {**kinds, "scale": colours},
+        "shape": {**kinds, "scale": shapes},
+        "tooltip": tooltip({"f1": "what", "f2": "squared MMD"}),
+    }
+    band = {"type": "rule", "strokeWidth": 8, "color": GREY, "opacity": 0.35}
+    layers = [
+        layer("range", band, {"x": x, "x2": {"field": "f1"}}),
+        layer("values", {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}, marked),
+    ]
+    return spec(60, layers, {"range": [{"f0": low, "f1": high}], "values": values}, words)
+
+
+def histogram(bars: Values, marks: Values, names: Sequence[str], words: str) -> Spec:
+    """Return how often random labellings have which value, and where the values found are.
+
+    Parameters
+    ----------
+    bars
+        f0 and f1: ends of a bar, f2: how many.
+    marks
+        f0: a value, f1: which of `names`, f2: the value in digits.
+    names
+        Of the values.
+    words
+        As in `spec`.
+    """
+    x = quantitative("f0", "squared MMD", bin={"binned": True}, axis={"tickCount": 6, "grid": False})
+    place = quantitative("f0", "squared MMD")
+    hover = tooltip({"f1": "what", "f2": "squared MMD"})
+    layers = [
+        layer(
+            "bars",
+            {"type": "bar", "color": GREY, "opacity": 0.5},
+            {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")},
+        ),
+        layer(
+            "marks",
+            {"type": "rule", "strokeWidth": 2.5},
+            {"x": place, **series(names, "f1"), "tooltip": hover},
+        ),
+    ]
+    return spec(240, layers, {"bars": bars, "marks": marks}, words)

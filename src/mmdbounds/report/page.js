@@ -1,0 +1,79 @@
+// What a reader can do: move the slider. Everything was computed before; charts are drawn by Vega-Lite.
+const told = JSON.parse(document.getElementById("told").textContent);
+const views = [];
+const byId = (name) => document.getElementById(name);
+
+function fill(list, make, values) {
+  list.replaceChildren(...values.map(make));
+}
+
+function paragraph(text) {
+  const made = document.createElement("p");
+  made.textContent = text; // never as markup: names and cells are users' text
+  return made;
+}
+
+function tableRow(cells) {
+  const row = document.createElement("tr");
+  cells.forEach((text, i) => {
+    const cell = document.createElement(i ? "td" : "th");
+    if (!i) cell.scope = "row";
+    cell.textContent = text;
+    row.append(cell);
+  });
+  return row;
+}
+
+function show(place) {
+  const moment = told.moments[place];
+  const slider = byId("share");
+  if (slider) {
+    slider.setAttribute("aria-valuetext", moment.label);
+    byId("label").textContent = moment.label;
+    fill(byId("said"), paragraph, moment.said);
+    document.querySelectorAll("#curve tbody tr").forEach((row, i) => {
+      if (i === place) row.setAttribute("aria-current", "true");
+      else row.removeAttribute("aria-current");
+    });
+  }
+  const body = document.querySelector("#single tbody");
+  if (body && slider) fill(body, tableRow, moment.rows);
+  for (const each of document.querySelectorAll(".of-rows")) each.hidden = moment.rows.length === 0;
+  for (const { view, ofRows } of views) {
+    if (!ofRows || moment.rows.length) view.signal("chosen", place).runAsync(); // else it is hidden
+  }
+}
+
+async function draw({ name, spec, of_rows: ofRows }) {
+  const rows = told.moments.findIndex((moment) => moment.rows.length);
+  spec.params[0].value = ofRows && !told.moments[told.start].rows.length ? rows : told.start;
+  const made = await window.vegaEmbed(byId(`chart-${name}`), spec, {
+    mode: "vega-lite",
+    renderer: "svg",
+    ast: true, // expressions are interpreted: the page's policy forbids to compile any
+    actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
+    defaultStyle: false, // the page has its own, the policy forbids others
+    forceActionsMenu: true,
+    tooltip: { disableDefaultStyle: true },
+    downloadFileName: `mmdbounds-${name}`,
+    i18n: { CLICK_TO_VIEW_ACTIONS: "Save the picture" },
+  });
+  const drawn = byId(`chart-${name}`).querySelector(".chart-wrapper");
+  drawn.setAttribute("role", "img");
+  const menu = byId(`chart-${name}`).querySelector("summary");
+  if (menu) menu.setAttribute("aria-label", "Save the picture");
+  views.push({ view: made.view, ofRows });
+}
+
+async function start() {
+  const slider = byId("share");
+  if (slider) {
+    slider.value = String(told.start);
+    slider.addEventListener("input", () => show(Number(slider.value)));
+  }
+  for (const figure of told.figures) await draw(figure);
+  show(slider ? Number(slider.value) : told.start); // it may have been moved meanwhile
+  document.documentElement.dataset.ready = "yes";
+}
+
+start();

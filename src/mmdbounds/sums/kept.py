@@ -1,0 +1,145 @@
+"""The file behind a checkpoint: sums over pairs, finished or under way, and whose they are.
+
+It is an ``.npz`` file of one text and some arrays, each with a checksum; nothing in it is unpickled. It holds
+sums and digests, no row's values.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds._version import __version__
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import FunctionKernel, Kernel
+from mmdbounds.sums.pairs import function_block
+from mmdbounds.sums.protocol import Float64s, Rows
+
+TYPE, SCHEMA = "mmdbounds checkpoint", 1
+
+HASHED_ROWS = 1 << 14
+"""Rows that are hashed at a time, so that they need not be copied whole."""
+
+PROBED_ROWS = 16
+"""Rows whose kernel values tell one function from another."""
+
+
+@dataclass(eq=False)
+class Kept:
+    """One sum, K[A, B] @ W, finished or under way.
+
+    Attributes
+    ----------
+    values
+        What has been added up.
+    done, n_strips
+        Strips added so far, in their order, and in all.
+    n_pairs
+        Kernel values that the whole sum takes.
+    is_torn
+        Whether a strip has been added in part.
+    """
+
+    values: Float64s
+    done: int
+    n_strips: int
+    n_pairs: int
+    is_torn: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all strips have been added."""
+        return self.done == self.n_strips
+
+
+def fingerprint(Z: Float64s, kernel: Kernel, dtype: str) -> dict[str, Any]:
+    """Return what decides the kernel values of the pooled rows `Z`, as plain data."""
+    options: dict[str, Any] = {"name": kernel.name, **kernel.options()}
+    if isinstance(kernel, FunctionKernel):  # its name says little, what it returns for a few rows nearly all
+        some = Z[:: max(1, len(Z) // PROBED_ROWS)]
+        options["values"] = digest_of_rows(function_block(kernel, some, some))
+    return {
+        "rows": digest_of_rows(Z),
+        "kernel": options,
+        "bandwidth": kernel.length,
+        "dtype": dtype,
+        "version": __version__,
+    }
+
+
+def digest_of_rows(Z: Float64s) -> str:
+    """Return the SHA-256 of rows; -0 and 0 are the same value."""
+    digest = hashlib.sha256(repr(Z.shape).encode())
+    for start in range(0, len(Z), HASHED_ROWS):
+        digest.update(np.ascontiguousarray(Z[start : start + HASHED_ROWS] + 0.0).data)
+    return digest.hexdigest()
+
+
+def key_of(A: Rows, B: Rows, W: Float64s, order: tuple[Any, ...]) -> str:
+    """Return the digest of a sum K[A, B] @ W and of the order in which it is added up."""
+    digest = hashlib.sha256(repr((order, W.shape)).encode())
+    for rows in (A, B):
+        digest.update(repr(rows).encode() if isinstance(rows, slice) else np.ascontiguousarray(rows).data)
+    digest.update(np.ascontiguousarray(W).data)
+    return digest.hexdigest()
+
+
+def file_content(of: dict[str, Any], sums: dict[str, Kept]) -> bytes:
+    """Return the content of a file with these sums."""
+    about = {
+        key: {"done": kept.done, "n_strips": kept.n_strips, "n_pairs": kept.n_pairs}
+        for key, kept in sums.items()
+    }
+    header = json.dumps({"type": TYPE, "schema": SCHEMA, "of": of, "sums": about})
+    arrays: dict[str, Any] = {key: kept.values for key, kept in sums.items()}
+    content = io.BytesIO()
+    np.savez(content, header=np.array(header), **arrays)
+    return content.getvalue()
+
+
+def read_kept(path: Path) -> tuple[dict[str, Any] | None, dict[str, Kept]]:
+    """Return whose sums a file has, and the sums; `None` and none if it is not there, or empty."""
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        return None, {}
+    except OSError as error:
+        msg = f"cannot read {path}: {error.strerror or error}."
+        raise MmdBoundsError(msg) from error
+    with file:
+        try:
+            return _parsed(file) if os.fstat(file.fileno()).st_size else (None, {})
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError):
+            msg = (
+                f"{path} is damaged, or no checkpoint of this version. "
+                "Name another file for `checkpoint`, or remove this one."
+            )
+            raise MmdBoundsError(msg) from None
+
+
+def _parsed(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Kept]]:
+    with np.load(file, allow_pickle=False) as arrays:
+        header = json.loads(str(arrays["header"]))
+        if (header["type"], header["schema"]) != (TYPE, SCHEMA):
+            msg = "something else"
+            raise ValueError(msg)
+        sums = {key: _one_sum(arrays[key], about) for key, about in header["sums"].items()}
+        return dict(header["of"]), sums
+
+
+def _one_sum(values: NDArray[Any], about: dict[str, int]) -> Kept:
+    done, n_strips, n_pairs = (int(about[name]) for name in ("done", "n_strips", "n_pairs"))
+    if values.dtype != np.float64 or values.ndim != 2 or not 0 <= done <= n_strips:
+        msg = "no sum"
+        raise ValueError(msg)
+    return Kept(values, done, n_strips, n_pairs)

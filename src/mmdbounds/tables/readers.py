@@ -1,0 +1,220 @@
+"""CSV, Parquet, Arrow and JSON lines into polars DataFrames; the only file that imports polars.
+
+polars gets bytes, never a name: given one, it expands patterns and ``~`` and fetches addresses, so that
+``data[1].csv`` would read ``data1.csv``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mmdbounds.errors import DataError
+from mmdbounds.tables.csvtext import (
+    SEPARATORS,
+    may_mislead,
+    read_header,
+    require_even_rows,
+    sniff_separator,
+)
+from mmdbounds.tables.formats import BinaryFormat
+from mmdbounds.tables.numerals import numbers_from_text
+from mmdbounds.tables.phrases import listed, shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+READERS: dict[BinaryFormat, str] = {
+    "Parquet": "read_parquet",
+    "Arrow": "read_ipc",
+    "Arrow stream": "read_ipc_stream",
+}
+"""Functions of polars that read each format."""
+
+FIRST_ROWS = 10_000
+"""Rows that suggest the types of the columns of a CSV file; all rows decide."""
+
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+_TRIAL = """\
+import io, sys, polars
+try:
+    getattr(polars, sys.argv[1])(io.BytesIO(sys.stdin.buffer.read()))
+except BaseException as error:
+    print(type(error).__name__)
+    sys.exit(3)
+"""
+_REFUSED = 3
+
+
+def import_polars() -> Any:
+    """Return polars, or say how to get it."""
+    try:
+        import polars
+    except ImportError:
+        msg = "files and columns by name need polars: pip install polars. Other DataFrames go without it."
+        raise DataError(msg) from None
+    return polars
+
+
+def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
+    """Read CSV; the whole file decides on the types of its columns.
+
+    Parameters
+    ----------
+    data
+        The file in UTF-8.
+    text
+        Columns to be kept as they are printed (``007`` stays ``007``).
+    na
+        Words for missing cells, beside the usual ones.
+    label
+        The file, as messages call it.
+
+    Returns
+    -------
+    frame, how
+        The table, and in words how it was read.
+    """
+    separator = sniff_separator(data)
+    names = read_header(data, separator, label)
+    frame = _parsed(data, separator, names, text)
+    if frame is None:
+        require_even_rows(data, separator, len(names), None, label)
+        msg = f"{label} cannot be read as CSV. Check its quotation marks."
+        raise DataError(msg)
+    # polars fills short rows up with missing cells: only then is one of the last column missing.
+    if may_mislead(data) or frame.get_column(names[-1]).null_count():
+        require_even_rows(data, separator, len(names), frame.height, label)
+    points = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    frame, commas = numbers_from_text(frame, [name for name in names if name not in text], na)
+    if commas and points:
+        _require_no_points(data, separator, names, points, commas[0], label)
+    decimals = ", decimal comma" if commas else ""
+    return frame, f"CSV ({SEPARATORS[separator]}{decimals})"
+
+
+def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[str]) -> pl.DataFrame | None:
+    """Return the table as polars reads it, `None` if it cannot."""
+    polars = import_polars()
+    # Types that the first rows suggest and a later one contradicts are an error, and inferred from all rows,
+    # which takes many times as long. Numbers that no integer type holds are left to us, as text.
+    for how in ({"infer_schema_length": FIRST_ROWS}, {"infer_schema_length": None}, {"infer_schema": False}):
+        try:
+            # The columns by their places: names may have blanks around them, or be repeated but for these.
+            found = polars.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
+            kept = {raw: polars.String for raw, name in zip(found, names, strict=True) if name in text}
+            frame: pl.DataFrame = polars.read_csv(
+                io.BytesIO(data), separator=separator, schema_overrides=kept, **how
+            )
+            frame.columns = list(names)
+        except (Exception, polars.exceptions.PanicException):
+            continue  # its messages quote cells: whoever asked looks for the reason
+        return frame
+    return None
+
+
+def _require_no_points(
+    data: bytes, separator: str, names: Sequence[str], points: Sequence[str], comma: str, label: str
+) -> None:
+    """Refuse points beside decimal commas: ``1.234`` could be a thousand there."""
+    text = _parsed(data, separator, names, names)
+    for name in points:
+        if text is not None and text.get_column(name).str.contains(".", literal=True).any():
+            msg = (
+                f"{label} writes decimals with a comma in {shown(comma)} and with a point in {shown(name)}. "
+                "Write all of them with a point."
+            )
+            raise DataError(msg)
+
+
+def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
+    """Read a Parquet or Arrow file."""
+    polars = import_polars()
+    if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
+        msg = f"{label} is an incomplete Arrow stream: its end is missing."
+        raise DataError(msg)
+    trouble = _trouble(data, READERS[which])
+    if trouble is None:
+        try:
+            frame: pl.DataFrame = getattr(polars, READERS[which])(io.BytesIO(data))
+        except (Exception, polars.exceptions.PanicException) as error:
+            trouble = type(error).__name__
+        else:
+            return frame
+    if "Duplicate" in trouble:
+        msg = f"{label} has more than one column of the same name. Give each its own name."
+    else:
+        file = which.removesuffix(" stream")
+        msg = f"{label} is a damaged {file} file, or one that polars cannot read ({trouble})."
+    raise DataError(msg)
+
+
+def _trouble(data: bytes, reader: str) -> str | None:
+    """Return what goes wrong when another process reads the file, `None` if nothing does.
+
+    One damaged file in a thousand makes polars ask for more memory than there is, which ends the process;
+    others make its threads write their stacks to standard error. Neither shall happen in this process.
+    """
+    command = [sys.executable, "-P", "-c", _TRIAL, reader]  # -P: no module of the working directory
+    try:
+        tried = subprocess.run(
+            command, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+        )
+    except OSError:  # no Python to start, as in a frozen application
+        return None
+    if tried.returncode == _REFUSED:
+        return tried.stdout.decode("utf-8", errors="replace").strip()
+    # A negative code is a signal's; Windows has large ones. 1 and 2 mean that Python itself did not start.
+    return "the process ended" if tried.returncode < 0 or tried.returncode > _REFUSED else None
+
+
+def read_json_lines(data: bytes, label: str) -> pl.DataFrame:
+    """Read a file with one JSON object a line; keys that a line lacks are missing cells."""
+    polars = import_polars()
+    _require_objects(data, label)
+    try:
+        frame: pl.DataFrame = polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+    except (Exception, polars.exceptions.PanicException):
+        msg = f"{label} has a key with values of different types. Give each column one type."
+        raise DataError(msg) from None
+    if not frame.width:
+        msg = f"{label} has no columns: its objects are empty."
+        raise DataError(msg)
+    return frame
+
+
+def _require_objects(data: bytes, label: str) -> None:
+    """Refuse lines that are no JSON object, and objects that have a key twice, of which one would win."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            twice = [shown(key) for key, n in Counter(key for key, _ in pairs).items() if n > 1]
+            msg = f"{label} has an object with more than one {listed(twice)}{where}. Give each its own name."
+            raise DataError(msg)
+        return made
+
+    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse).decode
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        where = f" in line {number}"
+        if not line.strip():
+            continue
+        try:
+            found = decode(line.decode("utf-8"))
+        except DataError:
+            raise
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            msg = f"{label} is not JSON lines: line {number} is no JSON object. Write one object a line."
+            raise DataError(msg)
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and infinities, which JSON does not have."""
+    raise ValueError(constant)

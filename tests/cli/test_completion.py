@@ -1,0 +1,136 @@
+"""Shell completion: the script for bash, what it offers, and that it loads nothing heavy."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmdbounds.cli.main import COMMANDS, run
+
+HEAVY = "numpy scipy sklearn polars narwhals numba threadpoolctl pandas mmdbounds.bounds mmdbounds.tables"
+KERNELS = ["rbf", "laplacian", "imq", "matern32", "matern52", "polynomial", "linear", "cosine"]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """Return what is offered for the last word of a line, in this process."""
+
+    def complete(line: str) -> list[str]:
+        monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        assert run([]) == 0
+        out, err = capsys.readouterr()
+        assert err == ""
+        return out.split()
+
+    return complete
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("mmdbounds ", list(COMMANDS)),
+        ("mmdbounds s", ["sweep"]),
+        ("mmdbounds sweep t.csv --le", ["--level"]),
+        ("mmdbounds bounds t.csv --kernel ", KERNELS),
+        ("mmdbounds bounds t.csv --kernel matern", ["matern32", "matern52"]),
+        ("mmdbounds bounds t.csv --method s-", ["s-sd", "s-qno"]),
+        ("mmdbounds test t.csv --group ", []),  # names of columns are in the file
+        ("mmdbounds bounds ", []),  # bash offers the files
+        ("mmdbounds reproduce main --preset ", ["paper", "ours", "both"]),
+    ],
+)
+def test_what_is_offered(line: str, expected: list[str], offered):
+    assert offered(line) == expected
+
+
+def test_every_flag_of_a_command_is_offered(offered):
+    flags = offered("mmdbounds bounds --")
+    assert {"--group", "--hidden", "--among", "--epsilon", "--json", "--csv", "--quiet", "--help"} <= set(
+        flags
+    )
+
+
+def test_completing_loads_nothing_heavy():
+    code = (
+        "import sys\nfrom mmdbounds.cli.main import run\ncode = run([])\n"
+        f"print(code, [name for name in {HEAVY.split()!r} if name in sys.modules], file=sys.stderr)"
+    )
+    line = {"_MMDBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": "mmdbounds bounds --g", "COMP_CWORD": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **line},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.split() == ["--group", "--gap"]
+    assert done.stderr == "0 []\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_scripts(shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", f"source_{shell}")
+    assert run([]) == 0
+    script = capsys.readouterr().out
+    assert f"_MMDBOUNDS_COMPLETE=complete_{shell}" in script
+    assert "mmdbounds" in script.replace("_mmdbounds", "")
+
+
+def test_a_shell_that_is_not_known(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "source_tcsh")
+    assert run([]) == 1
+    assert capsys.readouterr().err == "Shell tcsh not supported.\n"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no bash")
+def test_in_bash(tmp_path: Path):
+    """The script that is shown, in a real bash, with our command on its path."""
+    bash = shutil.which("bash")
+    assert bash is not None
+    command = tmp_path / "mmdbounds"
+    command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mmdbounds "$@"\n')
+    command.chmod(0o755)
+    lines = [
+        'eval "$(_MMDBOUNDS_COMPLETE=source_bash mmdbounds)"',
+        "COMP_WORDS=(mmdbounds bounds t.csv --scale r) COMP_CWORD=4",
+        "_mmdbounds_completion mmdbounds",
+        'printf "%s\\n" "${COMPREPLY[@]}"',
+        "complete -p mmdbounds",
+    ]
+    done = subprocess.run(
+        [bash, "--norc", "-c", "\n".join(lines)],
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert done.stdout.splitlines()[:2] == ["robust", "rank"]
+    assert (
+        "complete -o default -F _mmdbounds_completion mmdbounds" in done.stdout
+    )  # files, where we know none
+    assert done.stderr == ""
+
+
+def test_installed_into_the_home_folder(tmp_path: Path):
+    bash = shutil.which("bash")
+    assert bash is not None
+    done = subprocess.run(
+        [bash, "--norc", "-c", f"{sys.executable} -m mmdbounds --install-completion; exit $?"],
+        env={**os.environ, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "completion installed in" in done.stdout
+    (script,) = (tmp_path / ".bash_completions").iterdir()
+    assert "_MMDBOUNDS_COMPLETE=complete_bash" in script.read_text()

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import mmdbounds as mb
+from report.made import NAMES, table_text
+
+Groups = tuple[mb.Group, mb.Group]
+
+
+@pytest.fixture(scope="session")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("secret-folder") / "patients.csv"
+    path.write_text(table_text(), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def groups(table: Path) -> Groups:
+    return mb.groups(table, **NAMES)
+
+
+@pytest.fixture(scope="session")
+def swept(groups: Groups) -> mb.SweepResult:
+    return mb.sweep(*groups, epsilons=[0, 0.1, 0.2, 0.3, 0.45], n_permutations=39, rng=0)
+
+
+@pytest.fixture(scope="session")
+def bounded(groups: Groups) -> mb.BoundsResult:
+    return mb.mmd_bounds(*groups, 0.2, rng=0)
+
+
+@pytest.fixture(scope="session")
+def tested(groups: Groups) -> mb.TestResult:
+    return mb.robust_test(*groups, 0.1, n_permutations=39, best_case=True, rng=0)
+
+
+@pytest.fixture
+def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages without the programs that draw: all the rest can be looked at without the extra."""
+    monkeypatch.setattr("mmdbounds.report.page.check_runtime", lambda: None)
+    monkeypatch.setattr("mmdbounds.report.page.javascript", lambda: "window.vegaEmbed = null;")
+    monkeypatch.setattr("mmdbounds.report.record.runtime_version", lambda: "vl-convert-python 0")

@@ -1,0 +1,289 @@
+"""The page in a real browser: it draws, moves and prints, asks nobody, and runs nothing of the data."""
+
+from __future__ import annotations
+
+import shutil
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.inference import sentences
+from report.made import CELL, COLUMN, GROUP, HIDDEN, many_rows
+from report.pdftext import pdf_text
+
+pytestmark = pytest.mark.full
+
+KINDS = ["swept", "bounded", "tested"]
+WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.fail("there is no chromium to open the report in: apt-get install chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def pages(
+    tmp_path_factory: pytest.TempPathFactory,
+    table: Path,
+    swept: mb.SweepResult,
+    bounded: mb.BoundsResult,
+    tested: mb.TestResult,
+) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    paths = {kind: folder / f"{kind}.html" for kind in (*KINDS, "open", "many")}
+    for kind, result in zip(KINDS, (swept, bounded, tested), strict=True):
+        result.report(paths[kind])
+    swept.report(paths["open"], include_rows=True, data=table)
+    many_rows(60_000).report(paths["many"])
+    return paths
+
+
+class Opened:
+    """A page in the browser, and all that went wrong or out."""
+
+    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
+        self.wrong: list[str] = []
+        self.requests: list[str] = []
+        self.failed: list[tuple[str, str | None]] = []
+        self.context = browser.new_context(**context)
+        self.page = self.context.new_page()
+        self.page.on("console", lambda message: self.wrong.append(message.text))
+        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
+        self.page.on("dialog", self._dialog)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("requestfailed", lambda request: self.failed.append((request.url, request.failure)))
+        self.address = path.as_uri()
+        self.page.goto(self.address)
+        self.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def text(self, selector: str) -> str:
+        return str(self.page.inner_text(selector))
+
+
+@pytest.fixture
+def opened(browser: Any, pages: dict[str, Path]) -> Iterator[Any]:
+    made: list[Opened] = []
+
+    def open_page(kind: str, **context: Any) -> Opened:
+        made.append(Opened(browser, pages[kind], **context))
+        return made[-1]
+
+    yield open_page
+    for each in made:
+        each.context.close()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "open", "many"])
+def test_it_draws_without_an_error_or_a_request(kind: str, opened: Any):
+    view = opened(kind)
+    charts = view.page.query_selector_all(".chart svg.marks")
+    assert (
+        len(charts)
+        == len(view.page.query_selector_all("figure"))
+        == {"tested": 1, "bounded": 2, "many": 2}.get(kind, 3)
+    )
+    assert all(chart.query_selector("path, line") for chart in charts)
+    assert view.wrong == []
+    assert view.requests == [view.address]
+
+
+def test_names_of_the_file_stay_text(opened: Any):
+    view = opened("open")
+    words = view.text("body")
+    for text in (COLUMN, GROUP, HIDDEN, CELL):
+        assert text in words
+    assert view.page.query_selector_all("img, b, iframe, object") == []
+    assert len(view.page.query_selector_all("script")) == 3
+    for place in range(5):
+        move(view, place)
+    row = view.page.query_selector("#single tbody th")
+    assert row is not None
+    assert view.page.query_selector_all("#single tbody script") == []
+    assert view.wrong == []
+
+
+def move(view: Any, place: int) -> None:
+    """Move the slider by the keyboard."""
+    view.page.focus("#share")
+    view.page.keyboard.press("Home")
+    for _ in range(place):
+        view.page.keyboard.press("ArrowRight")
+    assert view.page.input_value("#share") == str(place)
+
+
+def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.SweepResult, opened: Any):
+    view = opened("swept")
+    seen = []
+    for place, point in enumerate(swept.points):
+        move(view, place)
+        said = view.text("#said")
+        assert f"{point.n_moved} of the 18 filed under" in said
+        assert sentences.pvalues_at(point, swept) in said
+        assert view.text("#label") in view.page.get_attribute("#share", "aria-valuetext")
+        assert view.text("tr[aria-current] th") == f"{100 * point.epsilon:.3g} %"
+        rows = view.page.query_selector_all("#single tbody tr")
+        assert len(rows) == (18 if point.n_moved else 0)
+        assert view.page.is_visible("#single") == bool(point.n_moved)
+        view.page.wait_for_timeout(50)  # until the charts are drawn anew
+        drawn = "#chart-bounds .here_marks line"
+        seen.append((said, view.page.get_attribute(drawn, "transform")))
+    assert len({said for said, _ in seen}) == len({line for _, line in seen}) == 5
+    assert view.page.get_attribute("#said", "aria-live") == "polite"
+    assert view.wrong == []
+
+
+def test_hovering_shows_the_numbers(swept: mb.SweepResult, opened: Any):
+    view = opened("swept", viewport={"width": 1280, "height": 900})
+    line = view.page.query_selector("#chart-bounds .here_marks line")
+    line.scroll_into_view_if_needed()
+    box = line.bounding_box()
+    view.page.mouse.move(box["x"] + 1, box["y"] + box["height"] / 2)
+    view.page.wait_for_selector("#vg-tooltip-element.visible")
+    shown = view.text("#vg-tooltip-element")
+    start = int(view.page.input_value("#share"))
+    for cell in sentences.curve_cells(swept.points[start]):
+        assert cell in shown
+    assert view.wrong == []
+
+
+def test_the_menu_saves_pictures_and_nothing_else(opened: Any):
+    view = opened("swept")
+    view.page.click("#chart-bounds summary")
+    links = view.page.query_selector_all("#chart-bounds .vega-actions a")
+    assert [link.inner_text() for link in links] == ["Save as SVG", "Save as PNG"]
+    for link, start in zip(links, (b"<svg", b"\x89PNG"), strict=True):
+        with view.page.expect_download() as download:
+            link.click()
+        assert Path(download.value.path()).read_bytes().startswith(start)
+    assert view.requests == [view.address]
+    assert view.wrong == []
+
+
+def test_the_policy_stops_what_the_page_did_not_bring(opened: Any):
+    view = opened("swept")
+    view.page.evaluate(
+        """() => {
+            const script = document.createElement("script");
+            script.textContent = "window.ran = true";
+            document.body.append(script);
+            const image = document.createElement("img");
+            image.src = "https://example.org/leak.png";
+            document.body.append(image);
+            const mark = document.createElement("p");
+            mark.setAttribute("onclick", "window.ran = true");
+            document.body.append(mark);
+            mark.click();
+        }"""
+    )
+    answer = view.page.evaluate("fetch('https://example.org/').then(() => 'sent', () => 'stopped')")
+    compiled = view.page.evaluate(
+        "() => new Promise(done => { addEventListener('securitypolicyviolation', e => done(e.blockedURI));"
+        " setTimeout('window.ran = true', 0); setTimeout(() => done('no'), 500); })"
+    )
+    assert (answer, compiled) == ("stopped", "eval")
+    assert view.page.evaluate("window.ran") is None
+    assert any("Content Security Policy" in text for text in view.wrong)
+    stopped = [url for url, reason in view.failed if reason == "csp"]
+    assert view.requests == [view.address, *stopped]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("kind", [*KINDS, "open"])
+def test_it_fits_and_can_be_read_in_both_schemes(kind: str, width: str, scheme: str, opened: Any):
+    across, down = WIDTHS[width]
+    view = opened(kind, viewport={"width": across, "height": down}, color_scheme=scheme)
+    assert view.page.evaluate("document.documentElement.scrollWidth") <= across
+    for selector in ("#answer", ".note", "h2", "dt", ".chart .role-axis-label text", "figcaption"):
+        assert contrast(view.page, selector) >= 4.5, selector  # what WCAG asks of text
+    ground = view.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
+    assert view.wrong == []
+
+
+def contrast(page: Any, selector: str) -> float:
+    """The contrast of a text with what is behind it."""
+    colours = page.evaluate(
+        """selector => {
+            const style = getComputedStyle(document.querySelector(selector));
+            const text = selector.endsWith("text") ? style.fill : style.color;
+            return [text, getComputedStyle(document.body).backgroundColor];
+        }""",
+        selector,
+    )
+    light, dark = sorted((luminance(colour) for colour in colours), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(part) / 255 for part in colour.removeprefix("rgb(").removesuffix(")").split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_prints_with_the_answer_on_white(scheme: str, swept: mb.SweepResult, opened: Any):
+    view = opened("swept", color_scheme=scheme)
+    printed = unicodedata.normalize("NFKC", pdf_text(view.page.pdf(format="A4")))
+    assert "".join(sentences.breakdown(swept).split()) in printed
+    assert "".join(view.text("#said").split()) in printed
+    view.page.emulate_media(media="print")
+    assert view.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert contrast(view.page, ".chart .role-axis-label text") >= 4.5
+    assert not view.page.is_visible("#share")
+    assert view.wrong == []
+
+
+def test_what_the_keyboard_reaches_can_be_seen(opened: Any):
+    view = opened("swept", viewport={"width": 1280, "height": 900})
+    reached = []
+    for _ in range(12):
+        view.page.keyboard.press("Tab")
+        name, width = view.page.evaluate(
+            "() => { const e = document.activeElement; const s = getComputedStyle(e); "
+            "return [e.id || e.tagName, parseFloat(s.outlineWidth)]; }"
+        )
+        if name == "BODY":
+            break
+        assert width >= 2
+        reached.append(name)
+    assert reached[0] == "share"
+    assert reached.count("SUMMARY") == 3
+
+
+def test_charts_and_tables_have_names(opened: Any):
+    view = opened("swept")
+    for chart in view.page.query_selector_all(".chart-wrapper"):
+        assert chart.get_attribute("role") == "img"
+        assert "The same numbers are in the table" in chart.get_attribute("aria-label")
+    for table in view.page.query_selector_all("table"):
+        assert view.page.query_selector(f"#{table.get_attribute('aria-labelledby')}").inner_text()
+        assert table.query_selector_all("th[scope=col]")
+        assert table.query_selector_all("th[scope=row]")
+
+
+def test_without_javascript_the_answer_is_there(swept: mb.SweepResult, browser: Any, pages: dict[str, Path]):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pages["swept"].as_uri())
+    words = page.inner_text("main")
+    assert sentences.breakdown(swept) in words
+    assert "The pictures and the slider need JavaScript" in words
+    context.close()

@@ -1,0 +1,181 @@
+"""`--report` and `mmdbounds report`: refused before the work, written whole, with the command as typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmdbounds as mb
+import mmdbounds.bounds
+import mmdbounds.breakdown
+from mmdbounds.cli import typed
+from mmdbounds.cli.main import run
+from report.made import CELL, GROUP, HIDDEN, NAMES, Parsed
+
+GROUPS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
+SWEEP = ["--epsilons", "0", "--epsilons", "0.2", "--n-permutations", "19"]
+
+
+@pytest.fixture
+def refused(capsys: pytest.CaptureFixture[str]) -> Any:
+    def run_it(*arguments: str) -> str:
+        assert run(list(arguments)) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+        return err.removeprefix("mmdbounds: ").rstrip("\n")
+
+    return run_it
+
+
+@pytest.fixture
+def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(mmdbounds.breakdown, "sweep", never)
+    monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", never)
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize(
+    ("command", "flags"),
+    [
+        ("sweep", SWEEP),
+        ("bounds", ["--epsilon", "0.2"]),
+        ("test", ["--epsilon", "0.2", "--n-permutations", "19"]),
+    ],
+)
+def test_a_page_beside_the_words(
+    command: str, flags: list[str], table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    out = tmp_path / "a page.html"
+    arguments = [command, str(table), *GROUPS, *flags, "--report", str(out)]
+    assert run(arguments) == 0
+    printed, err = capsys.readouterr()
+    assert printed.endswith(f"\nThe report is in {out}.\n")
+    assert err == ""
+    page = out.read_text(encoding="utf-8")
+    [again] = Parsed(page).under("code")
+    assert shlex.split(again) == ["mmdbounds", command, "patients.csv", *arguments[2:-1], "a page.html"]
+    assert "secret-folder" not in page
+
+
+@pytest.mark.usefixtures("without_vega")
+def test_only_machines_read_json(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    out = tmp_path / "a.html"
+    assert run(["sweep", str(table), *GROUPS, *SWEEP, "--report", str(out), "--json"]) == 0
+    printed = capsys.readouterr().out
+    saved = tmp_path / "saved.json"
+    saved.write_text(printed, encoding="utf-8")
+    assert mb.SweepResult.from_dict(json.loads(printed)).n_samples_Y == 18
+    again = tmp_path / "b.html"
+    assert run(["report", str(saved), "--out", str(again)]) == 0
+    assert capsys.readouterr().out == f"The report is in {again}.\n"
+    assert again.read_bytes() == out.read_bytes()
+
+
+@pytest.mark.usefixtures("without_vega")
+def test_rows_are_included_on_request(table: Path, tmp_path: Path):
+    out = tmp_path / "a.html"
+    assert (
+        run(["bounds", str(table), *GROUPS, "--epsilon", "0.2", "--report", str(out), "--include-rows"]) == 0
+    )
+    words = Parsed(out.read_text(encoding="utf-8")).words
+    assert CELL in words
+    assert table.read_text().splitlines()[2].rsplit(",", 3)[1] in words
+    saved = tmp_path / "saved.json"
+    saved.write_text(mb.mmd_bounds(*mb.groups(table, **NAMES), 0.2).to_json())
+    arguments = ["report", str(saved), "--out", str(out), "--include-rows", "--data", str(table)]
+    assert run(arguments) == 0
+    assert table.read_text().splitlines()[2].rsplit(",", 3)[1] in out.read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("no_work")
+def test_what_cannot_be_written_is_refused_before_the_work(
+    table: Path, tmp_path: Path, refused: Any, monkeypatch: pytest.MonkeyPatch
+):
+    sweep = ["sweep", str(table), *GROUPS]
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    expected = "a report needs vl-convert-python, which is not installed. Install mmdbounds[report]."
+    assert refused(*sweep, "--report", str(tmp_path / "a.html")) == expected
+    monkeypatch.undo()
+    monkeypatch.setattr("mmdbounds.report.page.check_runtime", lambda: None)
+    assert refused(*sweep, "--report", str(tmp_path)).endswith("it is a folder.")
+    assert refused(*sweep, "--report", str(table)).endswith("the table is read from it.")
+    assert refused(*sweep, "--include-rows").startswith("`--include-rows` is about the page of `--report`")
+    both = ["--report", str(tmp_path / "a"), "--rows", str(tmp_path / "a")]
+    assert refused("bounds", str(table), *GROUPS, "--epsilon", "0.1", *both).startswith(
+        "`--report` must be a file"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("no json", "the saved result is not JSON. Make it with --json or `to_json`."),
+        ("[" * 100_000, "the saved result is not JSON. Make it with --json or `to_json`."),
+        ("[]", "a report is written of a saved BoundsResult, TestResult, SweepResult; got None."),
+        ('{"type": "Evaluation"}', "a report is written of a saved BoundsResult, .*; got 'Evaluation'."),
+        ('{"type": ["a"]}', "a report is written of a saved BoundsResult, .*"),
+        ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
+    ],
+)
+def test_other_files_are_refused(text: str, expected: str, tmp_path: Path, refused: Any):
+    path = tmp_path / "saved.json"
+    path.write_text(text)
+    line = refused("report", str(path), "--out", str(tmp_path / "a.html"))
+    assert re.fullmatch(expected, line)
+    assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (("points", 1, "pvalue"), "<script>"),
+        (("points", 1, "rows", "in_lower"), None),
+        (("n_samples_X",), "many"),
+        (("provenance", "data"), {"columns": 3}),
+        (("provenance", "kernel_options"), [1]),
+        (("points",), []),
+        (("level",), None),
+    ],
+)
+def test_damaged_results_end_in_one_line(
+    place: tuple[Any, ...], value: Any, swept: mb.SweepResult, tmp_path: Path, refused: Any
+):
+    saved: Any = swept.to_dict()
+    part = saved
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    path = tmp_path / "saved.json"
+    path.write_text(json.dumps(saved))
+    assert "Traceback" not in refused("report", str(path), "--out", str(tmp_path / "a.html"))
+    assert not (tmp_path / "a.html").exists()
+
+
+@pytest.mark.usefixtures("without_vega")
+def test_the_page_does_not_replace_what_it_is_made_from(swept: mb.SweepResult, tmp_path: Path, refused: Any):
+    path = tmp_path / "saved.json"
+    path.write_text(swept.to_json())
+    assert refused("report", str(path), "--out", str(path)).startswith("cannot write")
+    assert refused("report", str(tmp_path / "none.json"), "--out", str(tmp_path / "a.html")) == (
+        f"there is no file {str(tmp_path / 'none.json')!r}."
+    )
+    assert path.read_text() == swept.to_json()
+
+
+def test_folders_are_no_part_of_the_command():
+    typed.remember(["bounds", "/home/me/a b.csv", "--rows=/tmp/r.csv", "--report", "x/y.html", "--na", "n/a"])
+    assert typed.command("/home/me/a b.csv") == (
+        "mmdbounds bounds 'a b.csv' --rows=r.csv --report y.html --na n/a"
+    )

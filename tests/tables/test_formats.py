@@ -1,0 +1,248 @@
+"""Every way in which a table comes in gives the same rows."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from mmdbounds.errors import DataError
+from mmdbounds.tables import groups, read_table, readers
+from mmdbounds.tables.files import load_file
+
+Write = Callable[[str, str | bytes], Path]
+
+ROWS = [
+    ("MI", 1, 2.5, "Köln"),
+    ("healthy", 3, -4.0, "Bonn"),
+    ("MI", 5, 0.125, "Bonn"),
+    ("healthy", 7, 8.0, "Köln"),
+]
+NAMES = ["dx", "a", "b", "town"]
+
+
+def split(data: object, **options: object):
+    return groups(data, "dx", **{"hidden": "MI", "among": "healthy", "scale": "none", **options})
+
+
+def csv(separator: str = ",", point: str = ".") -> str:
+    lines = [NAMES, *([dx, str(a), str(b).replace(".", point), town] for dx, a, b, town in ROWS)]
+    return "\n".join(separator.join(line) for line in lines) + "\n"
+
+
+def as_bytes(how: str) -> bytes:
+    file = io.BytesIO()
+    getattr(pl.DataFrame(ROWS, schema=NAMES, orient="row"), f"write_{how}")(file)
+    return file.getvalue()
+
+
+JSON_LINES = "\n".join(json.dumps(dict(zip(NAMES, row, strict=True))) for row in ROWS)
+
+
+@pytest.mark.parametrize(
+    ("name", "contents", "options", "read_as"),
+    [
+        ("t.csv", csv().encode(), {}, "CSV (comma)"),
+        ("t.csv", csv(";", ",").encode("utf-8-sig"), {}, "CSV (semicolon, decimal comma)"),
+        ("t.tsv", csv("\t", ",").encode(), {}, "CSV (tab, decimal comma)"),
+        ("t.csv", csv(";").encode("cp1252"), {"encoding": "cp1252"}, "CSV (semicolon), cp1252"),
+        ("t.csv", csv().encode("latin-1"), {"encoding": "Latin1"}, "CSV (comma), iso8859-1"),
+        ("t.csv", csv().encode("utf-16"), {"encoding": "utf-16"}, "CSV (comma), utf-16"),
+        ("t.csv", csv().encode(), {"encoding": "UTF-8"}, "CSV (comma)"),
+        ("t.csv.gz", gzip.compress(csv().encode(), mtime=0), {}, "CSV (comma), gzip"),
+        ("t.jsonl", JSON_LINES.encode(), {}, "JSON lines"),
+        ("t.json", JSON_LINES.encode("utf-8-sig"), {}, "JSON lines"),
+        ("t", JSON_LINES.encode(), {}, "JSON lines"),
+        ("t.ndjson.gz", gzip.compress(JSON_LINES.encode(), mtime=0), {}, "JSON lines, gzip"),
+        ("t.parquet", as_bytes("parquet"), {}, "Parquet"),
+        ("t.arrow", as_bytes("ipc"), {}, "Arrow"),
+        ("t.feather", as_bytes("ipc"), {}, "Arrow"),
+        ("t.arrows", as_bytes("ipc_stream"), {}, "Arrow"),
+        ("t.parquet.gz", gzip.compress(as_bytes("parquet"), mtime=0), {}, "Parquet, gzip"),
+    ],
+)
+def test_the_same_rows(write: Write, name: str, contents: bytes, options: dict, read_as: str):
+    file = write(name, contents)
+    for source in (file, str(file), io.BytesIO(contents)):
+        if isinstance(source, io.BytesIO):
+            source.name = name
+        X, Y = split(source, **options)
+        assert X.columns == ("a", "b", "town=Bonn", "town=Köln")
+        assert X.values.tolist() == [[1.0, 2.5, 0.0, 1.0], [5.0, 0.125, 1.0, 0.0]]
+        assert Y.values.tolist() == [[3.0, -4.0, 1.0, 0.0], [7.0, 8.0, 0.0, 1.0]]
+        assert (X.file_rows.tolist(), Y.file_rows.tolist()) == ([1, 3], [2, 4])
+        assert X.record["read_as"] == read_as
+        assert X.record["source"] == name
+
+
+@pytest.mark.full
+def test_files_of_pyarrow(tmp_path: Path):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({name: [row[j] for row in ROWS] for j, name in enumerate(NAMES)})
+    with pa.ipc.new_file(tmp_path / "t.feather", table.schema) as file:
+        file.write_table(table)
+    parquet.write_table(table, tmp_path / "t.parquet")
+    with pa.ipc.new_stream(tmp_path / "t.arrows", table.schema) as stream:
+        stream.write_table(table)
+    for name in ("t.feather", "t.parquet", "t.arrows"):
+        assert split(tmp_path / name)[0].values[:, 1].tolist() == [2.5, 0.125]
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["1,5", "2", "-3,25"], [1.5, 2.0, -3.25]),
+        (["1,5e3", "NA", ",5"], [1500.0, None, 0.5]),
+        (["0,125", "1,234", "12,345"], [0.125, 1.234, 12.345]),
+        (["1,2345", "5"], [1.2345, 5.0]),
+        (["1234,500", "5"], [1234.5, 5.0]),
+    ],
+)
+def test_decimal_commas(write: Write, cells: list, wanted: list):
+    assert (
+        read_table(write("t.csv", "a;b\n" + "".join(f"{cell};x\n" for cell in cells)))["a"].to_list()
+        == wanted
+    )
+
+
+def test_commas_that_may_be_thousands_stay_text(write: Write):
+    doubtful = "a;b\n1,234;x\n12,345;x\n7;x\n"
+    assert read_table(write("t.csv", doubtful))["a"].to_list() == ["1,234", "12,345", "7"]
+    table = read_table(write("t.csv", "a;b\n1,234;0,5\n12,345;1\n7;2\n"))  # b leaves no doubt
+    assert table["a"].to_list() == [1.234, 12.345, 7.0]
+    with pytest.raises(DataError, match=r"'a' \(numbers with commas\)\. .*write decimals with a point"):
+        split(write("t.csv", 'dx,a\nMI,"1,234"\nhealthy,"2,345"\nMI,"2,345"\n'))
+
+
+def test_commas_beside_whole_numbers_are_no_contradiction(write: Write):
+    assert read_table(write("t.csv", "a;b;c\n1,5;1;NaN\n2;2;3\n")).columns == ["a", "b", "c"]
+
+
+def test_the_separator_is_that_of_all_rows(write: Write):
+    table = read_table(write("t.csv", "dx;weight, kg;height, cm, bare\nMI;70,5;1,8\nhealthy;60;1,7\n"))
+    assert table.columns == ["dx", "weight, kg", "height, cm, bare"]
+    assert table["weight, kg"].to_list() == [70.5, 60.0]
+
+
+def test_numbers_too_large_for_integers(write: Write):
+    table = read_table(write("t.csv", f"a,b\n{'9' * 45},1\n-1,2\n"))
+    assert table["a"].to_list() == [1e45, -1.0]
+
+
+def test_names_of_encodings(write: Write):
+    file = write("t.csv", csv())
+    for name in ("nonsense", "base64", "rot13", "a\0b", 3):
+        with pytest.raises(
+            DataError, match=r"`encoding=` \(`--encoding`\) must be the name of a text encoding, "
+        ):
+            split(file, encoding=name)
+    with pytest.raises(DataError, match=r"^'t\.csv' is not ascii text \(line 2\)\. Give its encoding"):
+        split(file, encoding="ascii")
+    with pytest.raises(DataError, match=r"holds NUL bytes, which no table has\. Is its encoding right\?$"):
+        split(write("t.csv", csv().encode("utf-16-le")), encoding="latin-1")
+    with pytest.raises(DataError, match=r"goes with text; 't\.parquet' is a Parquet file\. Leave it out\.$"):
+        split(write("t.parquet", as_bytes("parquet")), encoding="latin-1")
+    with pytest.raises(DataError, match=r"goes with files; got 'latin-1' with a DataFrame\. Leave it out\.$"):
+        split(pl.DataFrame(ROWS, schema=NAMES, orient="row"), encoding="latin-1")
+
+
+def test_text_files_and_closed_files_are_refused(write: Write):
+    with pytest.raises(
+        DataError, match=r"^a file must be open for bytes; got str\. Open it with mode 'rb'\.$"
+    ):
+        split(io.StringIO(csv()))
+    file = write("t.csv", csv()).open("rb")
+    file.close()
+    with pytest.raises(DataError, match=r"^'t\.csv' cannot be read: ValueError\.$"):
+        split(file)
+
+
+def test_json_lines_fill_missing_keys_with_nothing(write: Write):
+    file = write(
+        "t.jsonl", '{"dx": "MI", "a": 1}\n\n{"a": 2, "dx": "healthy", "b": 5}\n{"dx": "MI", "b": 7}\n'
+    )
+    X, Y = split(file, missing="impute")
+    assert X.columns == ("a", "b")
+    assert X.values.tolist() == [[1.0, 6.0], [1.5, 7.0]]
+    assert Y.values.tolist() == [[2.0, 5.0]]
+
+
+def test_an_incomplete_stream_is_refused(write: Write):
+    # Cut between two batches it would read well, with rows missing.
+    with pytest.raises(DataError, match=r"^'t' is an incomplete Arrow stream: its end is missing\.$"):
+        read_table(write("t", as_bytes("ipc_stream")[:-8]))
+
+
+def test_two_columns_of_one_name_in_a_binary_file(write: Write, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(readers, "_trouble", lambda *_: "DuplicateError")
+    with pytest.raises(DataError, match=r"has more than one column of the same name"):
+        read_table(write("t", as_bytes("parquet")))
+
+
+@pytest.mark.usefixtures("another_process")
+class TestAnotherProcess:
+    """Damaged binary files meet another process first."""
+
+    def test_what_is_wrong_is_told_without_a_word_of_polars(self, capfd: pytest.CaptureFixture[str]):
+        data = as_bytes("parquet")
+        assert readers._trouble(data, "read_parquet") is None
+        torn = readers._trouble(data[:40] + b"PAR1", "read_parquet")
+        assert torn is not None
+        assert torn.endswith(("Error", "Exception"))
+        assert capfd.readouterr() == ("", "")
+
+    def test_a_process_that_is_killed_is_a_damaged_file(self, write: Write, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(readers, "_TRIAL", "import os; os.abort()")
+        with pytest.raises(
+            DataError, match=r"damaged Parquet file, or one that polars cannot read \(the process ended\)\.$"
+        ):
+            read_table(write("t.parquet", as_bytes("parquet")))
+
+    def test_where_no_process_can_be_started_the_file_is_read_here(self, monkeypatch: pytest.MonkeyPatch):
+        monkeypatch.setattr(sys, "executable", "/nowhere/python")
+        assert load_file(io.BytesIO(as_bytes("parquet"))).frame.height == len(ROWS)
+
+
+BLOCKED = """
+import sys
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == sys.argv[1]:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocker())
+import mmdbounds as mb
+for data in (sys.argv[2], {"dx": ["MI", "healthy"], "a": [1, 2]}):
+    try:
+        mb.groups(data, "dx", hidden="MI", among="healthy")
+    except mb.MmdBoundsError as error:
+        print(error)
+"""
+
+
+def test_without_the_packages_that_read(write: Write):
+    file = write("t.csv", csv())
+    for package in ("polars", "narwhals"):
+        said = subprocess.run(
+            [sys.executable, "-c", BLOCKED, package, str(file)], capture_output=True, text=True, check=True
+        ).stdout
+        assert said.count(f"need {package}: pip install {package}") == 2
+        assert said.count("\n") == 2
+
+
+def test_numbers_in_text_columns_are_read_as_polars_reads_them(write: Write):
+    # " 1" is text to polars, and must come out as the same number as "1".
+    numbers = ["1", "-2.5", "1e-7", "123456789.123456789", "0.1", "+3"]
+    bare = read_table(write("a.csv", "a\n" + "\n".join(numbers)))["a"].to_numpy()
+    blank = read_table(write("b.csv", "a\n" + "\n".join(f" {number} " for number in numbers)))["a"].to_numpy()
+    np.testing.assert_array_equal(blank, [float(number) for number in numbers])
+    np.testing.assert_array_equal(np.asarray(bare, dtype=float), blank)
