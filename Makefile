@@ -16,8 +16,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ifneq ($(wildcard $(DATA)/.),)
 FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow"
+DOCS_DATA := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)"
 else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow and not data"
+DOCS_DATA :=
 endif
 
 .PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
@@ -57,7 +59,7 @@ full: $(FULL)/.stamp-full
 	$(FULL_TESTS)
 
 docs: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(DOCS_DATA) $(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(FULL_BIN)/python docs/_tools/no_requests.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 

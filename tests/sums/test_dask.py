@@ -186,6 +186,15 @@ def test_the_same_rows_and_values_as_without_a_cluster(kind, estimator):
     assert abs(mb.mmd2(X, Y, backend="dask") - mb.mmd2(X, Y, backend="numpy")) < 1e-12
 
 
+@pytest.mark.data
+@pytest.mark.usefixtures("client", "forced")
+def test_logits_with_exact_ties_move_the_same_rows():
+    compas = mb.load_standin("compas", os.environ["MMDBOUNDS_DATA"])
+    one, other = (mb.mmd_bounds(compas.X, compas.Y, 0.2, method="s-sd", backend=b) for b in ("numpy", "dask"))
+    assert len(np.unique(np.concatenate([compas.X, compas.Y]), axis=0)) < len(compas.X)  # many duplicates
+    assert_same_bounds(one, other)
+
+
 @pytest.mark.usefixtures("client", "forced")
 def test_sharp_bounds_are_the_same(monkeypatch):
     monkeypatch.setattr(_dask, "NEAR_PAIRS", 150_000)  # columns and passes on the workers, small blocks here
