@@ -113,6 +113,7 @@ def test_gallery_examples_run(example: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.data
+@pytest.mark.slow  # `make docs` runs them all; an example that fails ends it
 @pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
 def test_stories_run(story: Path) -> None:
     draw(story)

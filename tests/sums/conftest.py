@@ -14,10 +14,12 @@ def client():
     import dask
     from distributed import Client, LocalCluster
 
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
+    # Any port on this machine: another process may test at the same time.
+    quiet = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "10s"}),  # how long a dead worker is called
-        LocalCluster(host="127.0.0.1", **options) as cluster,
+        LocalCluster(host="127.0.0.1", **options, **quiet) as cluster,
         Client(cluster) as client,
     ):
         yield client

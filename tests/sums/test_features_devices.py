@@ -35,16 +35,6 @@ def test_tensors_have_the_same_features(kernel):
     assert str(coarse.of(slice(0, 3)).dtype) == "torch.float32"
 
 
-@pytest.fixture(scope="module")
-def client():
-    from distributed import Client, LocalCluster
-
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True}
-    free = {"dashboard_address": "127.0.0.1:0"}  # any port: others may have a cluster, too
-    with LocalCluster(host="127.0.0.1", **options, **free) as cluster, Client(cluster) as client:
-        yield client
-
-
 def on_cluster(client, Z, kernel, **options):
     rows = _dask_rows.DaskRows.from_array(client, Z, 1024)
     rows.at_hand = None  # on the workers alone
