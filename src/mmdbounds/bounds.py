@@ -150,7 +150,7 @@ def mmd_bounds(
         result records it.
     checkpoint : path, optional
         A file for sums that take longer than a second, written every 20 seconds and at the end: after a
-        stop the same call (with the same `rng`) goes on from there, and ends with the same bits. Another
+        stop the same call (with the same `rng`) goes on from there, and ends with the same result. Another
         `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
         kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, sample_weight, backend, dtype, working_memory, progress
