@@ -467,8 +467,8 @@ def test_killed_in_the_middle_and_continued(path):
     assert process.returncode == -signal.SIGKILL
     whole = bounds()
     last = bounds(path)
-    # Not to the last bit: that process may have compiled its loops, which this one finds in numba's cache, and
-    # the two can differ there. Inside one process the tests above compare all bits.
+    # Not to the last bit: that process may have compiled its loops, which this one finds in numba's cache,
+    # and the two can differ there. Inside one process the tests above compare all bits.
     for side in ("lower", "upper"):
         one, other = getattr(whole, side), getattr(last, side)
         np.testing.assert_array_equal(other.rows, one.rows)
