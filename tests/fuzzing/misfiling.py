@@ -1,0 +1,128 @@
+"""Amounts of misfiling as users state them, and the counts that these mean, by definition."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+import mmdbounds as mb
+
+SLACK = Fraction(1, 10**9)
+"""The definition rounds down after adding this."""
+
+
+@dataclass(frozen=True)
+class Misfiling:
+    """One way to say how much is misfiled.
+
+    Attributes
+    ----------
+    form
+        ``"n_moved"``, ``"share"``, ``"range"``, ``"share_of_y"``, ``"counts"`` or ``"shares"`` (two-way).
+    numbers
+        One or two of them.
+    at_most
+        Whether fewer rows may be misfiled as well.
+    """
+
+    form: str
+    numbers: tuple
+    at_most: bool = False
+
+    def argument(self):
+        """Return what `epsilon` takes."""
+        match self.form:
+            case "share":
+                return self.numbers[0]
+            case "range":
+                return self.numbers
+            case "share_of_y":
+                return mb.Contamination(share_of_y=self.numbers[0])
+            case "n_moved":
+                return mb.Contamination(n_moved=self.numbers[0])
+            case "counts":
+                return mb.Contamination(n_moved=self.numbers[0], n_moved_of_x=self.numbers[1])
+        return mb.Contamination(self.numbers[0], y_in_x=self.numbers[1])
+
+    def in_code(self):
+        """Return the same as Python code."""
+        argument = self.argument()
+        return f"mb.{argument!r}" if isinstance(argument, mb.Contamination) else repr(argument)
+
+    def counts(self, p, q):
+        """Return all pairs (rows of Y, rows of X) that may be misfiled."""
+        first, *rest = self.numbers
+        match self.form:
+            case "n_moved":
+                most = first
+            case "share":
+                most = of_share(first, p)
+            case "share_of_y":
+                most = math.floor(exact(first) * q + SLACK)
+            case "range":
+                most = of_share(rest[0], p)
+                least = 0 if self.at_most else math.ceil(exact(first) * p / (1 - exact(first)) - SLACK)
+                return [(m, 0) for m in range(least, most + 1)]
+            case "counts":
+                if not self.at_most:
+                    return [(first, rest[0])]
+                return [(m, m_d) for m in range(first + 1) for m_d in range(rest[0] + 1)]
+            case "shares":
+                return self._of_shares(p, q)
+        return [(m, 0) for m in range(0 if self.at_most else most, most + 1)]
+
+    def _of_shares(self, p, q):
+        x, y = map(exact, self.numbers)
+        if self.at_most:
+            return [
+                (m, m_d)
+                for m in range(q + 1)
+                for m_d in range(p + 1)
+                if m <= x * (p + m - m_d) + SLACK and m_d <= y * (q - m + m_d) + SLACK
+            ]
+        n_x = ((1 - y) * p - y * q) / (1 - x - y)
+        n_y = ((1 - x) * q - x * p) / (1 - x - y)
+        if n_x <= 0 or n_y <= 0:  # there are no such groups
+            return []
+        return [(math.floor(x * n_x + SLACK), math.floor(y * n_y + SLACK))]
+
+
+def exact(share):
+    """0.2 is meant as one fifth."""
+    return Fraction(repr(share))
+
+
+def of_share(share, p):
+    return math.floor(exact(share) * p / (1 - exact(share)) + SLACK)
+
+
+@st.composite
+def misfilings(draw, p, q, estimator, *, two_way=True):
+    """Draw an amount that leaves both groups large enough."""
+    fewest = 2 if estimator == "unbiased" else 1
+    most, most_of_x = max(q - fewest, 0), max(p - fewest, 0)
+    m = draw(st.integers(0, most))
+    forms = ["n_moved", "share", "share_of_y", "range"] + (["counts", "shares"] if two_way else [])
+    form, at_most = draw(st.sampled_from(forms)), draw(st.booleans())
+    match form:
+        case "n_moved":
+            numbers = (m,)
+        case "share":
+            numbers = (round(m / (p + m), 6),)
+        case "share_of_y":
+            numbers = (round(m / q, 6),)
+        case "range":
+            high = round(m / (p + m) + 1e-6, 6)
+            low = round(high * draw(st.sampled_from((0.0, 0.5, 0.9))), 6)
+            numbers = (low, high)
+        case "counts":
+            numbers = (m, draw(st.integers(0, most_of_x)))
+        case "shares":
+            numbers = (
+                draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
+                draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
+            )
+    return Misfiling(form, numbers, at_most)
