@@ -2,6 +2,8 @@
 PYTHON ?= python3
 # Folder with the larger real data sets; tests that need it run only where it exists.
 DATA ?= ../shared/data
+# How long `make fuzz` goes on.
+MINUTES ?= 20
 
 VENV := .venv
 FULL := .venv-full
@@ -22,7 +24,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
+.PHONY: help demo test check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -34,6 +36,7 @@ help:
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
 	@echo "make bench-peers  seconds and memory beside other packages, half an hour; goes on where it was"
+	@echo "make fuzz     draw whole calls and compare with long double, MINUTES=20; in .venv-full, torch and pandas included"
 	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; goes on where it was"
 	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
 	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; goes on where it was"
@@ -77,6 +80,9 @@ bench: $(VENV)/.stamp-test
 bench-peers: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
 	$(FULL_BIN)/python -m benchmarks.peers.run $(if $(wildcard $(DATA)/.),--data "$(DATA)")
+
+fuzz: $(FULL)/.stamp-full
+	PYTHONPATH=tests $(FULL_BIN)/python -m fuzzing --minutes $(MINUTES)
 
 study-coverage: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.coverage --data "$(DATA)"

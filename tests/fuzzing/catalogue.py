@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fuzzing import calls, properties
-
-PLAIN_KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "linear", "polynomial", "cosine")
+from fuzzing.calls import FORMULAS
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,11 @@ CATALOGUE = {
     each.name: each
     for each in (
         Property("bounds", calls.small_calls(), properties.check_bounds),
+        Property(
+            "far-rows",
+            calls.small_calls(methods=("sharp", "exhaustive", "sd"), kernels=FORMULAS, always_far=True),
+            properties.check_bounds,
+        ),
         Property("many-rows", calls.large_calls(), properties.check_bounds),
         Property("tables", calls.framed_calls(), properties.check_bounds),
         Property("statistic", calls.small_calls(most=20), properties.check_statistic),

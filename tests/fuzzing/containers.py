@@ -9,10 +9,10 @@ import numpy as np
 import mmdbounds as mb
 
 FORMS = (
+    "polars swapped",
+    "polars",
     "array",
     "list",
-    "polars",
-    "polars swapped",
     "polars other names",
     "groups",
     "groups swapped",

@@ -96,7 +96,7 @@ def holds(what, side, proved, truth, error):
         return
     beyond = proved - truth if side == "lower" else truth - proved
     if not beyond <= error + UNDERFLOW:  # also if it is not a number
-        exact = np.format_float_positional(truth, unique=True)
+        exact = np.format_float_scientific(truth, unique=True)
         raise Violation(
             f"the {what} {side} bound {proved!r} is false by {float(beyond):.3g}: "
             f"some labelling has {exact} (+-{float(error):.1g})"

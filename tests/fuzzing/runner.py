@@ -14,7 +14,9 @@ from hypothesis.database import DirectoryBasedExampleDatabase
 from fuzzing.properties import Refused, Violation
 from fuzzing.reproducer import reproducer
 
-ROUND_SECONDS = 20.0
+FIRST_SECONDS, ROUND_SECONDS = 6.0, 20.0
+"""Of a property's first round, so that each has its turn soon, and of a later one at the most."""
+
 ROUND_EXAMPLES = 400
 SHRINK_SECONDS = 30.0
 
@@ -95,9 +97,9 @@ def fuzz(properties, *, seconds, first_seed, database, keep_going=False):
     for number in itertools.count(first_seed):
         left = [prop for prop in properties if keep_going or prop.name not in violated]
         for prop in left:
-            now = time.monotonic()
+            allowed = min(FIRST_SECONDS * (1 + number - first_seed), ROUND_SECONDS)
             kept = DirectoryBasedExampleDatabase(database / prop.name)
-            found = Round(prop, tally, min(until, now + ROUND_SECONDS)).run(number, kept)
+            found = Round(prop, tally, min(until, time.monotonic() + allowed)).run(number, kept)
             if found is not None:
                 violated[prop.name] += 1
                 show(prop, *found, number, time.monotonic() - started)

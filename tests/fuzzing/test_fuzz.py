@@ -11,7 +11,15 @@ from fuzzing.reproducer import reproducer
 needs_long_double = pytest.mark.skipif(
     not naive.IS_LONG, reason="long double has no more digits than float64 here"
 )
-EXAMPLES = {"bounds": 120, "many-rows": 12, "tables": 50, "statistic": 80, "test": 30, "sweep": 20}
+EXAMPLES = {
+    "bounds": 100,
+    "far-rows": 60,
+    "many-rows": 10,
+    "tables": 40,
+    "statistic": 60,
+    "test": 25,
+    "sweep": 15,
+}
 
 
 @needs_long_double
