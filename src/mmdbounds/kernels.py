@@ -38,13 +38,14 @@ class Kernel:
     shift_invariant
         Whether subtracting the same vector from all rows leaves every MMD unchanged, so that
         rows may be centred before a matrix product (which loses digits far from the origin).
+        A kernel that does not say so is never centred.
     is_positive_definite
         Whether every kernel matrix is positive semidefinite; `None` if nobody knows.
     """
 
     name: ClassVar[str]
     geometry: ClassVar[Geometry]
-    shift_invariant: ClassVar[bool] = True
+    shift_invariant: ClassVar[bool] = False
     is_positive_definite: ClassVar[bool | None] = True
 
     @property
@@ -83,12 +84,16 @@ class PairKernel(Kernel, ABC):
 SMALLEST_BANDWIDTH = 1e-100
 """Squares of bandwidths from here to its inverse are ordinary numbers."""
 
+NOTHING_BEYOND = 1e4
+"""Exponentials of minus this are 0; an infinite distance, times an exponential, would be no number."""
+
 
 @dataclass(frozen=True)
 class _WithBandwidth(PairKernel):
     """A kernel of the distance divided by `bandwidth`."""
 
     bandwidth: float
+    shift_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not is_number(self.bandwidth) or not 0 < self.bandwidth < math.inf:
@@ -153,7 +158,7 @@ class Matern32(_WithBandwidth):
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""
-        s = np.sqrt(t * (3.0 * self.bandwidth**-2))
+        s = np.minimum(np.sqrt(t * (3.0 * self.bandwidth**-2)), NOTHING_BEYOND)
         return np.asarray((1.0 + s) * np.exp(-s))
 
     def slope(self, t: Floats) -> Floats:
@@ -174,14 +179,13 @@ class Matern52(_WithBandwidth):
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""
-        s2 = t * (5.0 * self.bandwidth**-2)
-        s = np.sqrt(s2)
-        return np.asarray((1.0 + s + s2 / 3.0) * np.exp(-s))
+        s = np.minimum(np.sqrt(t * (5.0 * self.bandwidth**-2)), NOTHING_BEYOND)
+        return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
 
     def slope(self, t: Floats) -> Floats:
         """Return the derivative of k by the squared distance."""
         rate = 5.0 * self.bandwidth**-2
-        s = np.sqrt(t * rate)
+        s = np.minimum(np.sqrt(t * rate), NOTHING_BEYOND)
         return np.asarray((-rate / 6.0) * (1.0 + s) * np.exp(-s))
 
 
@@ -207,6 +211,7 @@ class Linear(PairKernel):
 
     name: ClassVar[str] = "linear"
     geometry: ClassVar[Geometry] = "inner"
+    shift_invariant: ClassVar[bool] = True
 
     @property
     def upper_bound(self) -> float:
@@ -234,7 +239,6 @@ class Polynomial(PairKernel):
     coef0: float = 1.0
     name: ClassVar[str] = "polynomial"
     geometry: ClassVar[Geometry] = "inner"
-    shift_invariant: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):
@@ -271,7 +275,6 @@ class Cosine(PairKernel):
 
     name: ClassVar[str] = "cosine"
     geometry: ClassVar[Geometry] = "cosine"
-    shift_invariant: ClassVar[bool] = False
 
     def value(self, t: Floats) -> Floats:
         """Return k for inner products `t` of rows of length 1."""
@@ -285,7 +288,6 @@ class FunctionKernel(Kernel):
     function: Callable[[Floats, Floats], Any]
     name: ClassVar[str] = "function"
     geometry: ClassVar[Geometry] = "function"
-    shift_invariant: ClassVar[bool] = False
     is_positive_definite: ClassVar[bool | None] = None
 
     @property
@@ -304,7 +306,6 @@ class Precomputed(Kernel):
 
     name: ClassVar[str] = "precomputed"
     geometry: ClassVar[Geometry] = "matrix"
-    shift_invariant: ClassVar[bool] = False
     is_positive_definite: ClassVar[bool | None] = None
 
     @property
@@ -326,6 +327,14 @@ SLOPED_NAMES = tuple(
     if cls.slope is not Kernel.slope  # they say themselves whether they have one
 )
 """Kernels that have a slope."""
+
+
+_BUILT_IN: tuple[type[Kernel], ...] = (*WITH_BANDWIDTH.values(), *WITHOUT_BANDWIDTH.values())
+
+
+def is_built_in(kernel: Kernel) -> bool:
+    """Return whether a kernel is one of these: a subclass that somebody else has defined may be anything."""
+    return type(kernel) in _BUILT_IN
 
 
 def check_kernel_name(name: str) -> str:

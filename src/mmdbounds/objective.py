@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
-from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, precise_sums
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -71,9 +71,20 @@ class GroupSums:
         return self.sums.tie_width * self.scale
 
     @property
+    def value_margin(self) -> float:
+        """How far rounding can move a kernel value, or a mean of them."""
+        return self.sums.rounding * self.scale
+
+    @property
     def margin(self) -> float:
         """How far rounding can move a squared MMD, which is three means with weights 1, 1 and 2."""
-        return 4 * self.sums.rounding * self.scale
+        return 4 * self.value_margin
+
+    @cached_property
+    def precise(self) -> GroupSums:
+        """The same pass in float64, of which proofs are made."""
+        sums = precise_sums(self.sums)
+        return self if sums is self.sums else group_sums(sums, self.p, self.q)
 
 
 def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
@@ -87,6 +98,20 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
         msg = "the sums of kernel values are not finite. Rescale the columns, or choose another `kernel`."
         raise DataError(msg)
     return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), sums.diagonal(everyone))
+
+
+def lost(p: int, q: int, counts: Counts, o: int) -> float:
+    r"""Return how far rounding can move a proof about all labellings with these counts.
+
+    The unit is the error :math:`\delta` of a mean of kernel values. With A = p / (n_X - o) + q / (n_Y - o)
+    and M the same of the rows that move, f(u0) is off by up to :math:`A^2 \delta`, the gradient's entries of
+    these rows together by :math:`2 A M \delta` and their pairs by :math:`M^2 \delta`. The proof at a point
+    u adds the gradient there, for as many rows that enter as leave it: :math:`4 M (A + M) \delta`.
+    """
+    moves = counts.n_moved + counts.n_moved_of_x
+    filed = p / (counts.n_x - o) + q / (counts.n_y - o)
+    moved = moves / (counts.n_x - o) + moves / (counts.n_y - o)
+    return (filed + moved) * (filed + 5 * moved)
 
 
 class Quadratic:
@@ -125,9 +150,7 @@ class Quadratic:
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
         self.value_as_filed = self._three_means(o)
         self.tie_width = slope * totals.tie_width
-        # A proof adds up entries of the gradient, and pairs, of the rows that move.
-        moves = counts.n_moved + counts.n_moved_of_x
-        self.margin = totals.margin * (1 + moves / n_x + moves / n_y) ** 2
+        self.margin = totals.value_margin * lost(totals.p, totals.q, counts, o)
 
     def _three_means(self, o: int) -> float:
         t, p = self.totals, self.totals.p

@@ -58,7 +58,7 @@ def test_many_duplicates_fall_back_to_the_other_distances_with_a_warning(far):
 
 
 def test_duplicates_are_seen_with_many_columns_too(monkeypatch):
-    monkeypatch.setattr("mmdbounds.sums.pairs.DIFFERENCES_LIMIT", 1e4)
+    monkeypatch.setattr("mmdbounds.sums.points.DIFFERENCES_LIMIT", 1e4)
     rng = np.random.default_rng(5)
     Z = np.tile(rng.normal(size=(1, 400)), (160, 1))
     Z[-30:] += rng.normal(size=(30, 400))

@@ -12,7 +12,7 @@ from mmdbounds import kernels
 from mmdbounds.errors import DataError
 from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums, plan, torch_pays
-from mmdbounds.sums.points import rounding_error
+from mmdbounds.sums.rounding import product_error
 from problems import KERNELS
 from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
 
@@ -134,7 +134,7 @@ def test_rows_far_out_are_summed_in_float64():
         np.testing.assert_allclose(found[[3, 30]], expected[[3, 30]], rtol=1e-13)
     # Blocks have no far rows set apart: what a proof allows for must hold for them too.
     errors = np.abs(sums.block(EVERYONE, EVERYONE) - exact.block(EVERYONE, EVERYONE))
-    assert rounding_error(8.0, "float32") < sums.rounding
+    assert product_error(np.full(2, 8.0), 2, kernel, "float32") < sums.rounding
     assert errors.max() <= sums.rounding
 
 
@@ -185,7 +185,7 @@ def test_what_torch_cannot_do_is_said():
     Z = np.eye(6)
     with pytest.raises(mb.MmdBoundsError, match="cannot take a matrix that is there"):
         make_sums(Z, kernels.Precomputed(), backend="torch")
-    with pytest.raises(mb.MmdBoundsError, match="cannot take a kernel that is a function"):
+    with pytest.raises(mb.MmdBoundsError, match="cannot take a kernel of your own"):
         make_sums(Z, kernels.FunctionKernel(lambda A, B: A @ B.T), backend="torch")
 
 

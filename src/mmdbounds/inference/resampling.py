@@ -177,7 +177,7 @@ class Resampler:
             return replace(self._problem, pooled=self._problem.pooled[rows]).one_pass(self._meter)
         sums = MatrixSums(
             self._matrix[np.ix_(rows, rows)],
-            rounding=self._sums.rounding,
+            value_error=self._sums.rounding,
             is_positive_definite=self._sums.is_positive_definite,
             working_memory=self._sums.working_memory,
             meter=self._meter,

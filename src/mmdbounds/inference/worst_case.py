@@ -19,6 +19,7 @@ from mmdbounds.objective import Labelling, Quadratic, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
+from mmdbounds.search.choice import outwards
 from mmdbounds.search.found import Found, Task
 from mmdbounds.search.one_side import OneSide
 from mmdbounds.sums._threads import one_blas_thread
@@ -34,8 +35,8 @@ ROUGH = 0.02
 NEARLY = 0.05
 """A p-value that exceeds one that a labelling has by no more than this share is tight enough."""
 
-TOLERANCE = 1e-12
-"""Statistics that differ by less, relative to the largest kernel value, are tied; see `tolerance`."""
+DEVIATIONS = 32.0
+"""Width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`."""
 
 LOWER_STARTS, UPPER_STARTS = 4, 8
 """Starts of a search that is to be tight."""
@@ -208,8 +209,19 @@ class WorstCase:
         that an extreme labelling that is among the random ones lies so much beside its bound.
         """
         lost = (counts.n_x + counts.n_y) / (2 * min(counts.n_x, counts.n_y))
-        proof = Quadratic(self.totals, counts, self._problem.estimator).margin
-        return max(TOLERANCE * self.totals.scale, self.totals.margin) * lost**2 + 2 * proof
+        proof = Quadratic(self.totals.precise, counts, self._problem.estimator).margin
+        return self._of_a_statistic * lost**2 + 2 * proof
+
+    @property
+    def _of_a_statistic(self) -> float:
+        """Rounding of a statistic on a random labelling.
+
+        In float64 a bound. In float32 the bound would be larger than the statistics, which average over all
+        pairs and are off by far less: there it is `DEVIATIONS` times what a mean was measured to be off.
+        """
+        if self.totals.sums.dtype == "float64":
+            return self.totals.margin
+        return 4 * DEVIATIONS * self.totals.tie_width
 
     def task(self, counts: Counts) -> Task:
         """Return the search of one count."""
@@ -228,8 +240,8 @@ class WorstCase:
 
     def _search(self, counts: Counts, side: Side, n_starts: int, slack: float, patience: float) -> Found:
         if not (counts.n_moved or counts.n_moved_of_x):  # the groups are as filed: nothing to look for
-            filed = Labelling(Quadratic(self.totals, counts, self._problem.estimator))
-            return Found(self.observed, filed, certified=self.observed)
+            f = Quadratic(self.totals.precise, counts, self._problem.estimator)
+            return Found(self.observed, Labelling(f), certified=f.value_as_filed + outwards(side) * f.margin)
         with one_blas_thread():  # two threads would add in another order than one
             [found] = OneSide(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found

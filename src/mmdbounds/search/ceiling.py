@@ -18,6 +18,7 @@ third of the steps off, measured on draws of FOREST.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -43,6 +44,9 @@ PROGRESS = 1e-3
 """Share of the distance to the target by which a bound must fall to count as progress."""
 
 SMALLEST_SCALE = 1e-3
+
+ULPS = 32 * float(np.finfo(np.float64).eps)
+"""Rounding of a sum in pairs, of a million terms or fewer, relative to their sizes."""
 
 MEAN = 0.1
 """Weight of the newest choice in the running mean of choices."""
@@ -88,7 +92,16 @@ def ceiling(
             best = found
         if stalled == PATIENCE:
             factor, stalled = factor * CUT, 0
-    return best
+    return raised_by_rounding(best, sum(quota for _, quota in choice.parts()))
+
+
+def raised_by_rounding(proof: Relaxed, n_chosen: int) -> Relaxed:
+    """Return a proof that allows for the rounding of its multipliers, which may be larger than the pairs.
+
+    They are antisymmetric, so their largest entry is their size; a chosen row adds up one for each partner.
+    """
+    extra = ULPS * n_chosen**2 * float(proof.state[0].max(initial=0.0))
+    return replace(proof, base=proof.base + extra, bound=proof.bound + extra)
 
 
 class _Walk:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.approximation import Approximation, Compared
 from mmdbounds.contamination import Counts
-from mmdbounds.objective import GroupSums, observed_mmd2
+from mmdbounds.objective import GroupSums, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.search.choice import largest_sums
@@ -54,21 +54,22 @@ class Residual:
         Rows filed under X, the first ones.
     is_unbiased
         Whose squared MMD is meant.
-    margin
-        How far rounding can move it.
+    value_margin
+        How far rounding can move a kernel value, or a mean of them.
     """
 
     own: Float64s
     norm: float
     p: int
     is_unbiased: bool
-    margin: float
+    value_margin: float
 
     def of(self, in_x: NDArray[np.bool_]) -> Range:
         """Return between which values the squared MMD of R is for one labelling."""
         n_x = int(np.count_nonzero(in_x))
         total = float(self.own[in_x].sum())
-        return self._range(n_x, len(in_x) - n_x, total, total)
+        of_x, of_y = int(np.count_nonzero(~in_x[: self.p])), int(np.count_nonzero(in_x[self.p :]))
+        return self._range(Counts(of_y, of_x, n_x, len(in_x) - n_x), total, total)
 
     def of_all(self, counts: Counts) -> Range:
         """Return between which values it is for every labelling with these counts."""
@@ -78,17 +79,18 @@ class Residual:
             entering = sign * float(largest_sums(sign * of_y[None], counts.n_moved)[0])
             leaving = -sign * float(largest_sums(-sign * of_x[None], counts.n_moved_of_x)[0])
             extremes.append(float(of_x.sum()) + entering - leaving)
-        return self._range(counts.n_x, counts.n_y, *extremes)
+        return self._range(counts, *extremes)
 
-    def _range(self, n_x: int, n_y: int, least: float, most: float) -> Range:
+    def _range(self, counts: Counts, least: float, most: float) -> Range:
         """Return the range where r'u is between `least` and `most`."""
-        o = 1 if self.is_unbiased else 0
+        o, n_x, n_y = 1 if self.is_unbiased else 0, counts.n_x, counts.n_y
+        margin = self.value_margin * lost(self.p, len(self.own) - self.p, counts, o)
         high = self.norm * (1 / (n_x - o) + 1 / (n_y - o))
         if not o:
-            return -self.margin, high + self.margin
+            return -margin, high + margin
         every = float(self.own.sum())
         taken = [s / (n_x * (n_x - 1)) + (every - s) / (n_y * (n_y - 1)) for s in (least, most)]
-        return -max(taken) - self.margin, high - min(taken) + self.margin
+        return -max(taken) - margin, high - min(taken) + margin
 
 
 def compared_with_exact(
@@ -166,9 +168,8 @@ def _residual(
     """Return what is proved of R; of random features nothing is."""
     if not isinstance(kernel, Nystrom):
         return None
-    error = totals.sums.rounding * totals.scale
-    norm = residual_norm(problem.pooled, kernel, feature_map, own, error, meter)
-    return Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.margin)
+    norm = residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
+    return Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.value_margin)
 
 
 def _certified(

@@ -61,7 +61,7 @@ class Exhaustive(EachSide):
             labelling.value(),
             labelling,
             status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
-            certified=f.value_as_filed + outwards * (gain + totals.margin),  # nothing beyond but rounding
+            certified=f.value_as_filed + outwards * (gain + f.margin),  # nothing beyond but rounding
         )
 
 

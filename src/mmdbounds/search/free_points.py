@@ -24,10 +24,10 @@ from mmdbounds.kernels import SLOPED_NAMES, PairKernel
 from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.sums.pairs import PRODUCT_IS_EXACT
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
-from mmdbounds.sums.points import kernel_rows, rounding_error
+from mmdbounds.sums.points import GOOD_PRODUCT, kernel_rows
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.rounding import product_error
 
 Objective = Literal["exact", "printed"]
 
@@ -100,18 +100,21 @@ class FreePoints:
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
+        self._by_product = problem.kernel.geometry == "inner" or self._product_is_exact()
+        if not self._by_product:
+            self.rows = np.asarray(problem.pooled)  # differences are exact where rows are as handed in
         self.low, self.high = self.rows.min(axis=0), self.rows.max(axis=0)
         self._norms = np.einsum("ij,ij->i", self.rows, self.rows)
         spread = math.sqrt(float(self.rows.var(axis=0).sum())) or 1.0
         self.unit = min(self._kernel.length or spread, spread)
         self._block = min(BLOCK_BYTES, problem.working_memory * MIB / BLOCKS)
-        self._by_product = self._product_is_exact()
 
     def _product_is_exact(self) -> bool:
         """Return whether squared distances may be taken from a product, anywhere in the box."""
-        corner = np.maximum(np.abs(self.low), np.abs(self.high)) / (self._kernel.length or 1.0)
+        corner = np.abs(self.rows).max(axis=0) / (self._kernel.length or 1.0)
         with np.errstate(over="ignore"):
-            return rounding_error(float(corner @ corner), "float64") <= PRODUCT_IS_EXACT
+            farthest = np.minimum(np.full(2, corner @ corner), 1e300)
+        return product_error(farthest, self.rows.shape[1], self._kernel, "float64") <= GOOD_PRODUCT
 
     def to_rows(self, points: Float64s, weights: Weights, gradient: Float64s | None = None) -> Float64s:
         """Return for each point its weighted sum of k to the rows; add the derivative to `gradient`."""

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from itertools import islice
 
 import numpy as np
 
-from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, group_sums
+from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.branch import BranchAndBound, Relaxation
 from mmdbounds.search.ceiling import ceiling
@@ -23,7 +22,7 @@ from mmdbounds.search.starts import starts
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.search.through_sums import RowMultipliers, SharedRows
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import precise_sums, price_of_pair
+from mmdbounds.sums.protocol import price_of_pair
 
 FIRST_STARTS = {"lower": 2, "upper": 6}
 """Starts that are refined before the first proof is tried."""
@@ -146,6 +145,8 @@ class OneSide:
         sums, n = self._task.totals.sums, len(labelling.sign)
         room = sums.working_memory * MIB
         if not parts_of(labelling):
+            self._take_float64(i)
+            labelling = self._best[i]
             bound: float | None = self._gain(labelling)
             fractional, status = bound, ""
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= room:
@@ -207,7 +208,7 @@ class OneSide:
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"
         shared = self._shared.get(i) or SharedRows(labelling)
-        shared.improve(max(ROUGHLY * slack, self._precise.margin), effort)
+        shared.improve(max(ROUGHLY * slack, self._task.totals.precise.margin), effort)
         suggested = leading(labelling, shared.share)
         self._take_float64(i)
         floor = shared.floor(self._quadratics[i])
@@ -216,18 +217,12 @@ class OneSide:
 
     def _take_float64(self, i: int) -> None:
         """Make the proof and the value that stands beside it of sums in float64, whatever the search used."""
-        if self._precise is not self._task.totals:
-            f = Quadratic(self._precise, self._task.admissible[i], self._task.estimator)
+        precise = self._task.totals.precise
+        if precise is not self._task.totals:
+            f = Quadratic(precise, self._task.admissible[i], self._task.estimator)
             self._quadratics[i], self._waiting[i] = f, iter(())
             self._best[i] = labelled(f, np.flatnonzero(self._best[i].moved))
             self.best_gain = max(map(self._gain, self._best))
-
-    @cached_property
-    def _precise(self) -> GroupSums:
-        """The pass over the pairs in float64."""
-        totals = self._task.totals
-        sums = precise_sums(totals.sums)
-        return totals if sums is totals.sums else group_sums(sums, totals.p, totals.q)
 
 
 def _branches(n_nodes: int) -> str:

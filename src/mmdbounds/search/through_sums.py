@@ -12,6 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.search.ceiling import ULPS
 from mmdbounds.search.choice import largest_places, largest_sums
 from mmdbounds.search.effort import Effort
 from mmdbounds.search.mixed import Mixture
@@ -72,7 +73,8 @@ class SharedRows:
         shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
         signed = labelling.sign * self.share
         linear = f.gradient_as_filed[labelling.active]
-        value = f.value_as_filed + signed @ linear + f.c * (signed @ shift)
+        # Sums in pairs, whose rounding hardly grows with the number of rows.
+        value = f.value_as_filed + (signed * (linear + f.c * shift)).sum()
         return float(value - self._gap(-labelling.sign * (linear + 2 * f.c * shift)))
 
     def improve(self, tolerance: float, effort: Effort) -> None:
@@ -111,7 +113,7 @@ class SharedRows:
 
     def _gap(self, gradient: Float64s) -> float:
         tops = (largest_sums(gradient[None, part], quota)[0] for part, quota in self._parts)
-        return float(sum(tops) - gradient @ self.share)
+        return float(sum(tops) - (gradient * self.share).sum())
 
     def _asked_for(self, gradient: Float64s) -> Float64s:
         """Return the labelling that the gradient asks for."""
@@ -181,7 +183,7 @@ class RowMultipliers:
         direction = np.zeros(n)
         for _ in range(PASSES):
             scores = self._scores(effort)
-            found = self._labelling.quadratic.value_as_filed + self._top_sum(scores)
+            found = self._labelling.quadratic.value_as_filed + self._top_sum(scores) + self._rounding()
             stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
             bound = min(bound, found)
             if bound <= enough or effort.left < PAIR * n * n:
@@ -194,6 +196,11 @@ class RowMultipliers:
                 break
             self._multipliers -= factor * (found - value) / (c * length) * direction
         return float(bound)
+
+    def _rounding(self) -> float:
+        """Return what the multipliers, which cancel but for rounding, can have moved (see `ceiling`)."""
+        n_chosen = sum(quota for _, quota in self._parts)
+        return 2 * ULPS * self._labelling.quadratic.c * n_chosen**2 * float(np.abs(self._multipliers).max())
 
     def _top_sum(self, scores: Float64s) -> float:
         return float(sum(largest_sums(scores[None, part], quota)[0] for part, quota in self._parts))

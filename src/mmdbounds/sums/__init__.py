@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed, is_built_in
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._dask import DaskSums
 from mmdbounds.sums._dask_client import require_client
 from mmdbounds.sums._dask_features import DaskFeatureSums
 from mmdbounds.sums._dask_rows import DaskRows
-from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
 from mmdbounds.sums._torch_features import torch_feature_sums
 from mmdbounds.sums.approximate import ApproximateKernel
@@ -27,7 +26,7 @@ from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.features import feature_sums
 from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
-from mmdbounds.sums.points import prepare
+from mmdbounds.sums.points import by_product, prepare
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
 __all__ = ["KernelSums", "make_sums"]
@@ -59,20 +58,26 @@ def make_sums(
         return MatrixSums(_checked_matrix(Z), working_memory=working_memory, meter=meter)
     if isinstance(kernel, FunctionKernel):
         check_function(kernel, Z)
+    elif not isinstance(kernel, PairKernel):
+        msg = (
+            f"the kernel {type(kernel).__name__} has no formula. Derive it from PairKernel and define "
+            "`value`, or hand in a function k(A, B)."
+        )
+        raise MmdBoundsError(msg)
     if plan.matrix_fits(len(Z), working_memory):
-        if dtype == "float32" and kernel.geometry in BY_PRODUCT:
+        if dtype == "float32" and by_product(kernel):
             prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
-        K, rounding = kernel_matrix(Z, kernel)
+        K, error = kernel_matrix(Z, kernel)
         definite = kernel.is_positive_definite is True
         return MatrixSums(
-            K, rounding=rounding, is_positive_definite=definite, working_memory=working_memory, meter=meter
+            K, value_error=error, is_positive_definite=definite, working_memory=working_memory, meter=meter
         )
     return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
 
 
 def torch_pays(n_rows: int, kernel: Kernel) -> bool:
     """Return whether the work is done on a GPU without being asked for."""
-    if isinstance(kernel, Precomputed | FunctionKernel) or n_rows <= plan.SMALL_ROWS:
+    if not _has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
         return False
     n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
     if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not torch_is_there()):
@@ -83,9 +88,16 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
         return False
 
 
+def _has_tensors(kernel: Kernel) -> bool:
+    """Return whether PyTorch has the kernel's formula."""
+    return isinstance(kernel, ApproximateKernel) or (
+        is_built_in(kernel) and not isinstance(kernel, Precomputed)
+    )
+
+
 def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
-    if isinstance(kernel, Precomputed | FunctionKernel):
-        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel that is a function"
+    if not _has_tensors(kernel):
+        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel of your own"
         msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
         raise MmdBoundsError(msg)
     if isinstance(kernel, ApproximateKernel):

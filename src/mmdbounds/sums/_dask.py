@@ -38,9 +38,8 @@ from mmdbounds.sums._dask_tasks import (
     pair_values,
     total,
 )
-from mmdbounds.sums._engines import BY_PRODUCT
-from mmdbounds.sums.pairs import check_function
-from mmdbounds.sums.points import rounding_error
+from mmdbounds.sums.pairs import check_function, own_value
+from mmdbounds.sums.points import by_product, tie_error
 from mmdbounds.sums.protocol import (
     Float64s,
     Rows,
@@ -48,6 +47,7 @@ from mmdbounds.sums.protocol import (
     plain_rows,
     same_rows,
 )
+from mmdbounds.sums.rounding import claimed, sum_error
 
 TILE = 8
 """Blocks along each side of a tile."""
@@ -121,15 +121,16 @@ class DaskSums:
         self.n_rows = len(rows)
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
-        self.dtype = dtype if kernel.geometry in BY_PRODUCT else "float64"
+        self.dtype = dtype if by_product(kernel) else "float64"
         self.device = cluster_size(rows.client)
         self._rows, self._client, self._meter = rows, rows.client, meter or Meter()
         if isinstance(kernel, FunctionKernel):
             check_workers(rows.client, kernel)
             check_function(kernel, cast("Float64s", rows))  # which looks at a few of them
         self._recipe, typical = recipe_for(rows, kernel, self.dtype)
-        self.rounding = rounding_error(self._recipe.spread, self.dtype)
-        self.tie_width = rounding_error(typical, self.dtype)
+        in_one_go = max(plan.block_shape(self.dtype))
+        self.rounding = claimed(self._recipe.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
+        self.tie_width = tie_error(typical, self.dtype)
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -186,7 +187,7 @@ class DaskSums:
     def _diagonal(self) -> Float64s:
         kernel = self._recipe.kernel
         if isinstance(kernel, PairKernel) and kernel.geometry not in ("inner", "cosine"):
-            return np.ones(self.n_rows)
+            return own_value(kernel, self.n_rows)
         return np.concatenate(self._rows.each(own_values, self._recipe))
 
     def _is_near(self, A: Rows, B: Rows) -> bool:

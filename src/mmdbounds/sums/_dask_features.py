@@ -41,7 +41,11 @@ class DaskFeatureSums(DaskSums):
         self._map = submit(rows.client, make_map, kernel, rows.shape[1])
         norms = np.concatenate(rows.each(norms_of, kernel.centre))
         self.rounding, self.tie_width = rounding_of_features(
-            make_map(kernel, rows.shape[1]), (float(norms.max()), float(np.median(norms))), dtype
+            make_map(kernel, rows.shape[1]),
+            (float(norms.max()), float(np.median(norms))),
+            dtype,
+            len(rows),
+            rows.block_rows,
         )
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:

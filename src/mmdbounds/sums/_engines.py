@@ -14,16 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
-from mmdbounds.sums.pairs import function_block, l1_distances
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, is_built_in
+from mmdbounds.sums.pairs import function_block, l1_distances, ready, squared_differences
 from mmdbounds.sums.plan import Columns
-from mmdbounds.sums.points import Points, kernel_rows, prepare
+from mmdbounds.sums.points import Points
 from mmdbounds.sums.protocol import Float64s, Rows
 
 Factors = NDArray[Any]
-
-BY_PRODUCT = ("distance2", "inner", "cosine")
-"""Geometries that a matrix product serves; the others are computed in float64 whatever was asked."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class Engine(Protocol):
     """What `BlockedSums` asks of a strip."""
 
     dtype: str
-    spread: float
+    value_error: float
     typical_spread: float
 
     def left(self, rows: Rows) -> Factors:
@@ -82,15 +79,13 @@ class Engine(Protocol):
 class FusedEngine:
     """Strips in compiled code, for every kernel that a matrix product serves."""
 
-    def __init__(self, Z: Float64s | Points, kernel: Kernel, dtype: str) -> None:
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
         from mmdbounds.sums import _fused
 
-        self._code = _fused
-        self._points: Points = Z if isinstance(Z, Points) else prepare(Z, kernel, dtype)
-        self._parameters = _fused.parameters(kernel, dtype, self._points.spread)
+        self._code, self._points = _fused, points
+        self._parameters = _fused.parameters(kernel, dtype, points.value_error)
         self.dtype = dtype
-        self.spread = self._points.spread
-        self.typical_spread = self._points.typical_spread
+        self.value_error, self.typical_spread = points.value_error, points.typical_spread
 
     def left(self, rows: Rows) -> Factors:
         """Return left-hand factors."""
@@ -125,26 +120,20 @@ class FusedEngine:
 
 
 class PlainEngine:
-    """Strips in NumPy: for kernels without a product, and where numba is missing."""
+    """Strips in NumPy: for kernels without a product or a compiled formula, and where numba is missing."""
 
-    def __init__(self, Z: Float64s | Points, kernel: Kernel, dtype: str) -> None:
-        by_product = kernel.geometry in BY_PRODUCT
-        self._kernel = kernel
-        self.dtype = dtype if by_product else "float64"
-        if not isinstance(Z, Points):
-            Z = prepare(Z, kernel, dtype) if by_product else Points(kernel_rows(Z, kernel), None, 0.0, 0.0)
-        self._points = Z if by_product else None
-        self._rows = Z.right
-        self.spread = 0.0 if self._points is None else self._points.spread
-        self.typical_spread = 0.0 if self._points is None else self._points.typical_spread
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        self._points, self._kernel = points, kernel
+        self.dtype = dtype if points.is_product else "float64"
+        self.value_error, self.typical_spread = points.value_error, points.typical_spread
 
     def left(self, rows: Rows) -> Factors:
         """Return left-hand factors."""
-        return np.asarray(self._rows[rows]) if self._points is None else self._points.left(rows)
+        return self._points.left(rows)
 
     def right(self, rows: Rows) -> Factors:
         """Return right-hand factors."""
-        return np.asarray(self._rows[rows])
+        return np.asarray(self._points.right[rows])
 
     def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
         """See `Engine`."""
@@ -183,8 +172,9 @@ class PlainEngine:
         if not isinstance(kernel, PairKernel):
             msg = f"a {kernel.name} kernel has no blocks to compute"
             raise TypeError(msg)
-        if self._points is None:
-            return kernel.value(l1_distances(left, right))
+        if not self._points.is_product:
+            distances = l1_distances if kernel.geometry == "l1" else squared_differences
+            return kernel.value(distances(left, right))
         product = left @ right.T
         if self._points.unit is None:
             return kernel.value(product)
@@ -201,6 +191,7 @@ def numba_is_there() -> bool:
 
 def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
     """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
-    if kernel.geometry in BY_PRODUCT and numba_is_there():
-        return FusedEngine(Z, kernel, dtype), "numba"
-    return PlainEngine(Z, kernel, dtype), "numpy"
+    points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
+    if points.is_product and is_built_in(kernel) and numba_is_there():
+        return FusedEngine(points, kernel, dtype), "numba"
+    return PlainEngine(points, kernel, dtype), "numpy"

@@ -20,7 +20,7 @@ from numba import njit, types
 from numba.extending import overload
 
 from mmdbounds.kernels import Kernel, Polynomial
-from mmdbounds.sums.points import LOG2_E, rounding_error
+from mmdbounds.sums.points import LOG2_E
 
 KINDS = {"rbf": 0, "matern32": 1, "matern52": 2, "imq": 3, "polynomial": 5, "linear": 6, "cosine": 6}
 CLAMPED_RBF = 4
@@ -241,13 +241,13 @@ def take_one_by_one(scores, place, columns, gain, count, tie_width):
     return taken[:count], total
 
 
-def parameters(kernel: Kernel, dtype: str, spread: float) -> tuple[int, Any, int]:
+def parameters(kernel: Kernel, dtype: str, value_error: float) -> tuple[int, Any, int]:
     """Return what the compiled code needs to know of a kernel: kind, offset and degree.
 
     Where rows far from the centre make rounding large, a product can claim a distance well below 0.
     """
     offset, degree = (kernel.coef0, kernel.degree) if isinstance(kernel, Polynomial) else (0.0, 1)
     kind = KINDS[kernel.name]
-    if kind == 0 and rounding_error(spread, dtype) > NEEDS_CLAMP:
+    if kind == 0 and value_error > NEEDS_CLAMP:
         kind = CLAMPED_RBF
     return kind, np.dtype(dtype).type(offset), degree

@@ -17,24 +17,25 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import Kernel, Laplacian, PairKernel, Polynomial
+from mmdbounds.kernels import NOTHING_BEYOND, Kernel, Laplacian, PairKernel, Polynomial
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums._torch_rows import TorchRows, prepared
 from mmdbounds.sums.points import (
     FLOAT32_LOSS,
+    by_product,
     check_float32,
-    rounding_error,
+    differences_pay,
     squared_scale,
     tie_error,
 )
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, places_in, plain_rows
+from mmdbounds.sums.rounding import claimed, differences_error, inner_error, product_error, sum_error
 
 Tensor = Any
 """A torch.Tensor; torch is an optional package."""
 
-WIDTH = {8: 16384, 4: 4096}
+WIDTH = {8: 4096, 4: 512}
 """Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
 
 NEAR, MANY = 8.0, 0.05
@@ -86,28 +87,50 @@ class TorchSums:
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
         self._kernel, self._meter = kernel, meter or Meter()
-        rows, *self._spreads = prepared(given.to(where), kernel)
-        self._precise = Blocks(rows, kernel, working_memory, self._meter)
-        self._compute_in(dtype if kernel.geometry in BY_PRODUCT else "float64")
+        rows, self._norms = prepared(given.to(where), kernel)
+        self._n_columns = int(given.shape[1])
+        if self._norms.size and differences_pay(
+            self._value_error(dtype), self.n_rows, self._n_columns, dtype
+        ):
+            rows, self._norms = given.to(where), np.empty(0)
+        self._precise = Blocks(rows, kernel, working_memory, self._meter, by_product=self._by_product)
+        self._compute_in(dtype if self._by_product else "float64")
 
     def _compute_in(self, dtype: str) -> None:
         """Get ready for products in `dtype`."""
-        spread, typical = self._spreads
-        check_float32(spread, dtype)
+        check_float32(self._spread, dtype)
         self.dtype, self._blocks, self._near = dtype, self._precise, None
         if dtype == "float32":
             rows = self._precise.rows
-            self._blocks = Blocks(rows.float(), self._kernel, self.working_memory, self._meter)
+            self._blocks = Blocks(
+                rows.float(), self._kernel, self.working_memory, self._meter, by_product=True
+            )
             if triton_works(rows.device):
                 self._near = NearRows(self._precise, self._kernel)
-        self.rounding = rounding_error(spread, dtype)
-        self.tie_width = tie_error(typical, dtype)
+        self.rounding = claimed(self._value_error(dtype), sum_error(self.n_rows, self._blocks.width, dtype))
+        self.tie_width = tie_error(float(np.median(self._norms)) if self._norms.size else 0.0, dtype)
+
+    @property
+    def _by_product(self) -> bool:
+        """Whether products are taken; else differences."""
+        return by_product(self._kernel) and (self._kernel.geometry != "distance2" or self._norms.size > 0)
+
+    @property
+    def _spread(self) -> float:
+        return float(self._norms.max(initial=0.0))
+
+    def _value_error(self, dtype: str) -> float:
+        if self._norms.size:
+            return product_error(self._norms, self._n_columns, self._kernel, dtype)
+        if self._by_product:
+            return inner_error(self._n_columns, self._kernel, dtype)
+        return differences_error(self._n_columns)
 
     @cached_property
     def rough(self) -> KernelSums:
         """The same in float32, where a GPU does that far faster and it is not too coarse."""
-        is_coarse = np.finfo(np.float32).eps * self._spreads[0] > FLOAT32_LOSS
-        if self.dtype == "float32" or self._kernel.geometry not in BY_PRODUCT or is_coarse:
+        is_coarse = np.finfo(np.float32).eps * self._spread > FLOAT32_LOSS
+        if self.dtype == "float32" or not self._by_product or is_coarse:
             return self
         return self if self.device == "cpu" else self._in("float32")
 
@@ -166,12 +189,16 @@ class Blocks:
         The rows as they enter the products (right-hand factors, see `points`), on the device.
     kernel, working_memory, meter
         As in `TorchSums`.
+    by_product
+        Whether products are taken; else differences, of rows as they were handed in.
     """
 
-    def __init__(self, rows: Tensor, kernel: Kernel, working_memory: float, meter: Meter) -> None:
-        self.rows, self._kernel, self._meter = rows, kernel, meter
-        self.is_distance = kernel.geometry == "distance2"
-        self._width = WIDTH[rows.element_size()]
+    def __init__(
+        self, rows: Tensor, kernel: Kernel, working_memory: float, meter: Meter, *, by_product: bool
+    ) -> None:
+        self.rows, self._kernel, self._meter, self._by_product = rows, kernel, meter, by_product
+        self.is_distance = by_product and kernel.geometry == "distance2"
+        self.width = WIDTH[rows.element_size()]
         self._room = int(working_memory * plan.MIB / 2) // (TEMPORARIES * rows.element_size())
 
     def tensor(self, array: Any) -> Tensor:
@@ -197,7 +224,7 @@ class Blocks:
     def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:
         """Compute the kernel values patch by patch."""
         n_columns = n_selected(B)
-        width = min(max(n_columns, 1), self._width)
+        width = min(max(n_columns, 1), self.width)
         column = np.full(len(self.rows), -1, dtype=np.intp)  # of each pooled row
         column[B] = np.arange(n_columns)
         own = column[places_in(A)]
@@ -216,8 +243,8 @@ class Blocks:
 
     def _values(self, left: Tensor, right: Tensor, own: Any) -> Tensor:
         """Return the kernel values of some rows to some columns; `own` is each row's own column."""
-        if self._kernel.geometry == "l1":
-            return _formula(self._kernel, import_torch().cdist(left, right, p=1.0))
+        if not self._by_product:
+            return _formula(self._kernel, _distances(self._kernel, left, right))
         product = left @ right.T
         if self.is_distance:
             product.clamp_(max=0.0)
@@ -274,6 +301,14 @@ class NearRows:
         return sums if cuts is None else sums @ weights[cuts[:-1]]
 
 
+def _distances(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
+    """Return L1 distances, or -s^2 / 2 of the scaled distances s, from differences."""
+    if kernel.geometry == "l1":
+        return import_torch().cdist(left, right, p=1.0)
+    s = import_torch().cdist(left, right, p=2.0, compute_mode="donot_use_mm_for_euclid_dist")
+    return s.div_(kernel.length or 1.0).square_().mul_(-0.5 * squared_scale(kernel))
+
+
 def _formula(kernel: Kernel, t: Tensor) -> Tensor:
     """Turn L1 distances, inner products or -s^2 / 2 of a scaled distance s into kernel values, in place."""
     if isinstance(kernel, Laplacian):
@@ -284,12 +319,12 @@ def _formula(kernel: Kernel, t: Tensor) -> Tensor:
 
 
 def _matern32(t: Tensor) -> Tensor:
-    s = t.mul_(-2.0).sqrt_()
+    s = t.mul_(-2.0).sqrt_().clamp_(max=NOTHING_BEYOND)
     return (1.0 + s).mul_(s.neg().exp_())
 
 
 def _matern52(t: Tensor) -> Tensor:
-    squared = t.mul_(-2.0)
+    squared = t.mul_(-2.0).clamp_(max=NOTHING_BEYOND**2)
     s = squared.sqrt()
     return (1.0 + s).add_(squared, alpha=1 / 3).mul_(s.neg_().exp_())
 

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.progress import Meter
-from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums._torch import Blocks, best_device, import_torch
 from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.feature_maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features import TEMPORARIES, Array, Features, FeatureSums, row_norms
-from mmdbounds.sums.points import kernel_rows, prepare
+from mmdbounds.sums.points import by_product, kernel_rows, prepare
 from mmdbounds.sums.protocol import Float64s, Rows
 
 Tensor = Any
@@ -33,7 +32,10 @@ class TorchFeatures:
         self._number = getattr(import_torch(), dtype)
         if isinstance(feature_map, LandmarkMap):
             self._rows = _with_landmarks(Z, feature_map)
-            self._blocks = Blocks(self._tensor(self._rows), feature_map.kernel, 1024, Meter())
+            kernel = feature_map.kernel
+            self._blocks = Blocks(
+                self._tensor(self._rows), kernel, 1024, Meter(), by_product=by_product(kernel)
+            )
             self._factor = self._tensor(feature_map.root)
         else:
             self._rows = self._tensor(Z - feature_map.centre)
@@ -83,7 +85,7 @@ def _with_landmarks(Z: Float64s, feature_map: LandmarkMap) -> Float64s:
     """Return rows and landmarks, in this order, in the form that `Blocks` takes."""
     kernel = feature_map.kernel
     both = np.concatenate([Z - feature_map.centre, feature_map.landmarks])
-    if kernel.geometry in BY_PRODUCT:
+    if by_product(kernel):
         return np.asarray(prepare(both, kernel, "float64").right)
     return kernel_rows(both, kernel)
 

@@ -13,9 +13,9 @@ from numpy.typing import DTypeLike, NDArray
 from mmdbounds.checks import check_same_columns
 from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums import plan
-from mmdbounds.sums._engines import BY_PRODUCT
-from mmdbounds.sums.points import FAR, check_finite, squared_scale
+from mmdbounds.sums.points import by_product, check_finite, is_drawn_away, squared_scale, takes_differences
 from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.rounding import product_error
 from mmdbounds.tables import Group, as_group
 
 Tensor = Any
@@ -95,31 +95,37 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     return rows
 
 
-def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, float, float]:
-    """Return the same of the rows `Z` as `points.prepare`: right-hand factors, largest and typical spread."""
+def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
+    """Return the same of the rows `Z` as `points.prepare`: right-hand factors, and squared norms.
+
+    The norms are in squared bandwidths; there are none where nothing is a distance.
+    """
     if kernel.geometry == "distance2":
-        rows, spread, typical = _with_norms(Z - Z.mean(0), kernel)
-        if spread > FAR * (1.0 + typical):
-            rows, spread, typical = _with_norms(Z - Z.median(0).values, kernel)
-        check_finite(np.array([spread]), "float64")
-        return rows, spread, typical
+        rows, norms = _with_norms(Z - Z.mean(0), kernel)
+        error = product_error(norms, Z.shape[1], kernel, "float64")
+        if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
+            rows, norms = _with_norms(Z - Z.median(0).values, kernel)
+        check_finite(norms, "float64")
+        return rows, norms
     rows = _rows_of_formula(Z, kernel)
-    if isinstance(kernel, PairKernel) and kernel.geometry in BY_PRODUCT:
+    if isinstance(kernel, PairKernel) and by_product(kernel):
         check_finite(kernel.value(np.array([float((rows * rows).sum(1).max())])), "float64")
-    return rows, 0.0, 0.0
+    return rows, np.empty(0)
 
 
-def _with_norms(z: Tensor, kernel: Kernel) -> tuple[Tensor, float, float]:
+def _with_norms(z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
     scale = squared_scale(kernel)
     z = z * (math.sqrt(scale) / (kernel.length or 1.0))
     norms = (z * z).sum(1)
     rows = z.new_ones((len(z), z.shape[1] + 2))
     rows[:, :-2], rows[:, -1] = z, -0.5 * norms
-    return rows, float(norms.max()) / scale, float(norms.median()) / scale
+    return rows, np.asarray(norms.cpu().numpy()) / scale
 
 
 def _rows_of_formula(Z: Tensor, kernel: Kernel) -> Tensor:
     """Return the rows that enter the kernel's formula; see `points.kernel_rows`."""
+    if takes_differences(kernel):
+        return Z
     if kernel.geometry == "cosine":
         largest = Z.abs().amax(1, keepdim=True)
         safe = Z / largest.where(largest > 0, 1.0)

@@ -28,9 +28,9 @@ from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._torch_rows import TorchRows
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
-from mmdbounds.sums.pairs import differences_are_affordable, l1_distances, squared_distances
+from mmdbounds.sums.pairs import l1_distances, squared_products
 from mmdbounds.sums.plan import SMALL_ROWS
-from mmdbounds.sums.points import centred
+from mmdbounds.sums.points import centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s
 
 SAMPLED_PAIRS = 200_000
@@ -164,11 +164,11 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s:
     above = np.triu_indices(len(Z), k=1)
     if l1:
         return np.asarray(l1_distances(Z, Z)[above])
-    squared = squared_distances(centred(Z), math.inf)[0][above]
+    squared = squared_products(centred(Z))[above]
     # A product cannot tell a tiny distance from none; with many duplicates that matters.
     if np.median(squared) > 1e-6 * squared.max():
         return np.asarray(np.sqrt(squared))
-    if not differences_are_affordable(Z):
+    if not differences_are_affordable(*Z.shape):
         return _sampled_distances(Z, l1)
     from scipy.spatial.distance import pdist
 

@@ -22,7 +22,7 @@ from mmdbounds.sums._threads import thread_count
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.kept import Kept
 from mmdbounds.sums.pairs import kernel_diagonal
-from mmdbounds.sums.points import rounding_error, tie_error
+from mmdbounds.sums.points import tie_error
 from mmdbounds.sums.protocol import (
     Float64s,
     KernelSums,
@@ -33,6 +33,7 @@ from mmdbounds.sums.protocol import (
     plain_rows,
     same_rows,
 )
+from mmdbounds.sums.rounding import claimed, sum_error
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -96,7 +97,8 @@ class BlockedSums:
         self._meter = meter or Meter()
         self._n_threads = n_threads or thread_count()
         self.checkpoint: Checkpoint | None = None
-        self.rounding = rounding_error(self._engine.spread, self.dtype)
+        in_one_go = max(self._height, self._width)
+        self.rounding = claimed(self._engine.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
         self.tie_width = tie_error(self._engine.typical_spread, self.dtype)
 
     @cached_property

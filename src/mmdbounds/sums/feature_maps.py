@@ -17,12 +17,10 @@ from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.pairs import l1_distances
 from mmdbounds.sums.points import check_finite, kernel_rows
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.rounding import FORMULA, differences_error, inner_error, product_error
 
 JITTER = 1e-10
 """Added to the diagonal of the landmarks' matrix, for each landmark and relative to the largest entry."""
-
-ULPS = 8.0
-"""Rounding of a kernel value, in units of eps times one plus its spread (as in `points.rounding_error`)."""
 
 EPS = float(np.finfo(np.float64).eps)
 
@@ -56,9 +54,12 @@ class FourierMap:
         return np.ones(len(rows))
 
     def rounding(self, norm: float) -> float:
-        """Return the error of a product of features of rows with norms up to `norm`."""
+        """Return the error of a product of features of rows with norms up to `norm`.
+
+        Two phases are off by (d + 3) u |w| |z| each, and there are as many products as features.
+        """
         phases = float(np.linalg.norm(self.frequencies, axis=0).mean()) * norm
-        return max(1e-12, ULPS * EPS * (1.0 + phases), EPS * self.size)
+        return EPS * ((len(self.frequencies) + 3) * phases + self.size + FORMULA)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,9 +103,9 @@ class LandmarkMap:
 
     def rounding(self, norm: float) -> float:
         """Return the error of a product of features of rows with norms up to `norm`, relative to k(z, z)."""
-        spread = (norm / (self.kernel.length or 1.0)) ** 2 if self.kernel.geometry == "distance2" else 0.0
-        # An error in k(z, L) grows by the norm of M, at most the inverse root of the jitter.
-        return max(1e-12, 2 * ULPS * EPS * (1.0 + spread) / math.sqrt(self.jitter))
+        # An error in k(z, L), or in the product with M, grows by the norm of M, at most jitter^(-1/2).
+        error = value_error(np.array([norm**2]), self.landmarks.shape[1], self.kernel)
+        return 2 * (error + self.size * EPS) / math.sqrt(self.jitter)
 
 
 FeatureMap = FourierMap | LandmarkMap
@@ -160,6 +161,15 @@ def cross_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
     return np.asarray(values)
 
 
+def value_error(norms: Float64s, n_columns: int, kernel: Kernel) -> float:
+    """Return how far a kernel value can be off between centred rows with these squared norms."""
+    if kernel.geometry == "distance2":
+        return product_error(norms / (kernel.length or 1.0) ** 2, n_columns, kernel, "float64")
+    if kernel.geometry == "l1":
+        return differences_error(n_columns)
+    return inner_error(n_columns, kernel, "float64")
+
+
 def own_values(rows: Float64s, kernel: Kernel) -> Float64s:
     """Return k(z, z) of every row."""
     if kernel.geometry in ("distance2", "l1") or not isinstance(kernel, PairKernel):
@@ -184,9 +194,7 @@ def _landmark_map(kernel: Nystrom, centre: Float64s) -> LandmarkMap:
     landmarks = kernel.landmarks - centre
     K = cross_values(landmarks, landmarks, exact)
     K = (K + K.T) / 2
-    spread = 0.0
-    if exact.geometry == "distance2":
-        spread = float(np.einsum("ij,ij->i", landmarks, landmarks).max()) / (exact.length or 1.0) ** 2
-    jitter = max(JITTER, 4 * ULPS * EPS * (1.0 + spread))
+    norms = np.einsum("ij,ij->i", landmarks, landmarks)
+    jitter = max(JITTER, 4 * value_error(norms, landmarks.shape[1], exact))
     K.flat[:: len(K) + 1] += len(K) * float(K.diagonal().max()) * jitter
     return LandmarkMap(exact, centre, landmarks, np.linalg.inv(np.linalg.cholesky(K)).T, jitter)

@@ -21,6 +21,7 @@ from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.feature_maps import FeatureMap, make_map
 from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, plain_rows
+from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
 
 Array = Any
 """An array of the library that makes the features: NumPy's or PyTorch's."""
@@ -148,7 +149,9 @@ class FeatureSums:
         self._is_kept = n_rows * self._size * np.dtype(self.dtype).itemsize <= room / 2
         self._kept: Array | None = None
         self._lock = threading.Lock()
-        self.rounding, self.tie_width = rounding_of_features(features.map, features.norms(), self.dtype)
+        self.rounding, self.tie_width = rounding_of_features(
+            features.map, features.norms(), self.dtype, n_rows, self._height
+        )
 
     @cached_property
     def precise(self) -> FeatureSums:
@@ -264,12 +267,16 @@ class FeatureSums:
 
 
 def rounding_of_features(
-    feature_map: FeatureMap, norms: tuple[float, float], dtype: str
+    feature_map: FeatureMap, norms: tuple[float, float], dtype: str, n_rows: int, in_one_go: int
 ) -> tuple[float, float]:
-    """Return the rounding of a product of features for the farthest and for a typical row."""
+    """Return what a proof allows for, from the farthest row, and the width of ties, from a typical one.
+
+    A sum adds up features of `in_one_go` rows in `dtype`, and then as many products as there are features.
+    """
+    products = (feature_map.size + FORMULA) * unit_roundoff(dtype)
+    far, typical = (feature_map.rounding(norm) for norm in norms)
     coarse = 8.0 * float(np.finfo(dtype).eps)
-    far, typical = (max(feature_map.rounding(norm), coarse) for norm in norms)
-    return far, typical
+    return claimed(far + products, sum_error(n_rows, in_one_go, dtype)), max(ARITHMETIC, typical, coarse)
 
 
 def row_norms(Z: Float64s, feature_map: FeatureMap) -> tuple[float, float]:
@@ -289,10 +296,9 @@ def feature_sums(
         features = NumpyFeatures(Z, feature_map, dtype)
         return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
     phi = feature_map(Z)
-    rounding = feature_map.rounding(row_norms(Z, feature_map)[0])
     return MatrixSums(
         np.asarray(phi @ phi.T),
-        rounding=rounding,
+        value_error=feature_map.rounding(row_norms(Z, feature_map)[0]),
         is_positive_definite=True,
         working_memory=working_memory,
         meter=meter,

@@ -18,6 +18,7 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.feature_maps import cross_values, own_values
+from mmdbounds.sums.points import takes_differences
 from mmdbounds.sums.protocol import Float64s
 
 Approximate = TypeVar("Approximate", bound=ApproximateKernel)
@@ -46,7 +47,9 @@ def fixed_features(
         msg = f"`landmarks` must have the {n_columns} columns of the rows; got {rows.shape[1]}."
         raise MmdBoundsError(msg)
     # The median stays with most rows, wherever a few far out may be.
-    centre = np.median(rows, axis=0) if exact.shift_invariant else np.zeros(rows.shape[1])
+    # Differences to landmarks are taken of rows as they are.
+    keeps = isinstance(kernel, Nystrom) and takes_differences(exact)
+    centre = np.median(rows, axis=0) if exact.shift_invariant and not keeps else np.zeros(rows.shape[1])
     return replace(kernel, kernel=exact, bandwidth="median", centre=centre)
 
 

@@ -12,6 +12,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
 
 
 class MatrixSums:
@@ -25,13 +26,14 @@ class MatrixSums:
         self,
         K: Float64s,
         *,
-        rounding: float = 1e-12,
+        value_error: float = 0.0,
         is_positive_definite: bool = False,
         working_memory: float = 1024,
         meter: Meter | None = None,
     ) -> None:
         self.n_rows = len(K)
-        self.rounding = self.tie_width = rounding
+        self.rounding = claimed(value_error, sum_error(self.n_rows, self.n_rows, self.dtype))
+        self.tie_width = max(ARITHMETIC, value_error)
         self.is_positive_definite = is_positive_definite
         self.working_memory = working_memory
         self._K = K

@@ -11,14 +11,21 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import strips
-from mmdbounds.sums.points import check_finite, kernel_rows, rounding_error
+from mmdbounds.sums.points import (
+    Points,
+    by_product,
+    centred,
+    check_finite,
+    differences_pay,
+    is_drawn_away,
+    kernel_rows,
+    prepare,
+    raw,
+    sensitivity,
+    takes_differences,
+)
 from mmdbounds.sums.protocol import Float64s, Rows
-
-PRODUCT_IS_EXACT = rounding_error(0.0, "float64")
-"""A product whose rounding bound is no larger loses nothing that anybody could see."""
-
-DIFFERENCES_LIMIT = 2e10
-"""Pairs times columns up to which exact differences are affordable (about 20 s)."""
+from mmdbounds.sums.rounding import inner_error, product_error
 
 
 def l1_distances(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
@@ -28,20 +35,23 @@ def l1_distances(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
     return np.asarray(cdist(A, B, "cityblock"), dtype=np.float64)
 
 
-def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
-    """Return all squared distances between the (centred) rows of `Z`, and the rounding bound.
+def squared_differences(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
+    """Return the squared distances between the rows of `A` and those of `B`, from differences."""
+    from scipy.spatial.distance import cdist
 
-    `length` is the bandwidth, against which the rounding counts. A product is fast; where it
-    would lose digits, differences are taken instead if they are affordable.
-    """
-    with np.errstate(over="ignore"):
-        norms = np.einsum("ij,ij->i", Z, Z)
-        check_finite(norms, "float64")
-        bound = rounding_error(float(norms.max(initial=0.0)) / length**2, "float64")
-    if bound > PRODUCT_IS_EXACT and differences_are_affordable(Z):
-        from scipy.spatial.distance import pdist, squareform
+    return np.asarray(cdist(A, B, "sqeuclidean"), dtype=np.float64)
 
-        return np.asarray(squareform(pdist(Z, "sqeuclidean"))), PRODUCT_IS_EXACT
+
+def squared_distances(Z: Float64s) -> Float64s:
+    """Return all squared distances between the rows of `Z`, from differences."""
+    from scipy.spatial.distance import pdist, squareform
+
+    return np.asarray(squareform(pdist(Z, "sqeuclidean")))
+
+
+def squared_products(Z: Float64s) -> Float64s:
+    """Return all squared distances between the (centred) rows of `Z`, from a product, which is faster."""
+    norms = np.einsum("ij,ij->i", Z, Z)
     with one_blas_thread():  # threads would add in another order, and wait for each other on a busy machine
         squared = Z @ Z.T
     squared *= -2.0
@@ -49,29 +59,52 @@ def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
     squared += norms[None, :]
     np.maximum(squared, 0.0, out=squared)
     np.fill_diagonal(squared, 0.0)
-    return squared, bound
+    return squared
 
 
-def differences_are_affordable(Z: Float64s) -> bool:
-    """Return whether all distances can be computed from differences in seconds."""
-    return bool(len(Z) ** 2 * Z.shape[1] <= DIFFERENCES_LIMIT)
+def ready(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
+    """Make the pooled rows ready, for products or, where these lose too much in float64, for differences."""
+    if not by_product(kernel):
+        return raw(kernel_rows(Z, kernel), kernel)
+    points = prepare(Z, kernel, dtype)
+    if kernel.geometry == "distance2" and differences_pay(points.value_error, len(Z), Z.shape[1], dtype):
+        return raw(Z, kernel)
+    return points
 
 
 def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
-    """Return the whole kernel matrix of the rows `Z`, and the rounding bound."""
+    """Return the whole kernel matrix of the rows `Z`, and how far a value can be off."""
     if isinstance(kernel, FunctionKernel):
-        return symmetrised(function_block(kernel, Z, Z)), PRODUCT_IS_EXACT
+        return symmetrised(function_block(kernel, Z, Z)), 0.0
     if not isinstance(kernel, PairKernel):
-        msg = f"a {kernel.name} kernel has no formula."
-        raise MmdBoundsError(msg)
-    rows = kernel_rows(Z, kernel)
-    if kernel.geometry == "l1":
-        return _finite(kernel.value(l1_distances(rows, rows))), PRODUCT_IS_EXACT
-    if kernel.geometry == "distance2":
-        squared, bound = squared_distances(rows, kernel.length or 1.0)
-        return _finite(kernel.value(squared)), bound
+        msg = f"a {kernel.name} kernel has no formula"
+        raise TypeError(msg)
     with np.errstate(over="ignore", invalid="ignore"):
-        return _finite(kernel.value(rows @ rows.T)), PRODUCT_IS_EXACT
+        if kernel.geometry == "distance2":
+            squared, error = _squared(Z, kernel)
+            return _finite(kernel.value(squared)), error
+        rows = kernel_rows(Z, kernel)
+        if kernel.geometry == "l1":
+            return _finite(kernel.value(l1_distances(rows, rows))), raw(rows, kernel).value_error
+        error = inner_error(rows.shape[1], kernel, "float64") * sensitivity(kernel, rows)
+        return _finite(kernel.value(rows @ rows.T)), error
+
+
+def _squared(Z: Float64s, kernel: PairKernel) -> tuple[Float64s, float]:
+    """Return all squared distances, and how far a kernel value of one can be off."""
+    if takes_differences(kernel):
+        return squared_distances(Z), raw(Z, kernel).value_error
+    rows, length2 = centred(Z), (kernel.length or 1.0) ** 2
+    norms = np.einsum("ij,ij->i", rows, rows) / length2
+    check_finite(norms, "float64")
+    error = product_error(norms, rows.shape[1], kernel, "float64")
+    if differences_pay(error, len(rows), rows.shape[1], "float64"):
+        return squared_distances(Z), raw(Z, kernel).value_error
+    if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
+        rows = centred(Z, np.median(Z, axis=0))
+        norms = np.einsum("ij,ij->i", rows, rows) / length2
+        error = product_error(norms, rows.shape[1], kernel, "float64")
+    return squared_products(rows), error
 
 
 def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows, at: Float64s | None = None) -> Float64s:
@@ -83,7 +116,12 @@ def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows, at: Float64s | None = 
     if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
         z = kernel_rows(Z, kernel, at)[A]
         return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
-    return np.ones(len(rows))
+    return own_value(kernel, len(rows))
+
+
+def own_value(kernel: Kernel, n_rows: int) -> Float64s:
+    """Return k(z, z) of rows for a kernel of their distance, which is 0."""
+    return np.asarray(kernel.value(np.zeros(n_rows))) if isinstance(kernel, PairKernel) else np.ones(n_rows)
 
 
 def symmetrised(K: Float64s) -> Float64s:

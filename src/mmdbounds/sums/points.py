@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.kernels import Kernel, PairKernel, Polynomial
+from mmdbounds.kernels import Kernel, PairKernel, Polynomial, is_built_in
+from mmdbounds.sums import rounding
 from mmdbounds.sums.protocol import Float64s, Rows
 
 LOG2_E = math.log2(math.e)
@@ -28,8 +29,18 @@ _SQUARED_SCALE = {"rbf": LOG2_E, "matern32": 3.0, "matern52": 5.0, "imq": 1.0}
 FAR = 1e3
 """Largest over typical squared distance from the mean beyond which the median is the better centre."""
 
+EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
+"""A product whose values are off by no more than the first is as good as differences; up to the second
+nobody could see the difference."""
+
+QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10
+"""Pairs times columns up to which differences take no time (some hundredths of a second), or 20 seconds."""
+
 FLOAT32_LOSS = 1e-3
 """float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
+
+TRIED, NUDGE = 4096, 1e-6
+"""Pair numbers at which a kernel is tried, and the share by which each of them is moved."""
 
 OF_A_MEAN = 0.25
 """Error of a mean of float32 values, in units of eps; on FOREST its standard deviation is 0.2."""
@@ -45,14 +56,20 @@ class Points:
         Right-hand factors, one row for each pooled row; `left` makes the other ones.
     unit
         Squared distance = -2 x product x `unit`; `None` where the product is an inner product.
+    value_error
+        How far a kernel value can be off (see `rounding`).
+    is_product
+        Whether products are to be taken; else the rows are as they were handed in, for differences.
     spread, typical_spread
-        Largest and median squared norm over the squared bandwidth: what a product loses, in units of eps.
+        Largest and median squared norm over the squared bandwidth; 0 where nothing is a distance.
     """
 
     right: NDArray[Any]
     unit: float | None
-    spread: float
-    typical_spread: float
+    value_error: float
+    spread: float = 0.0
+    typical_spread: float = 0.0
+    is_product: bool = True
 
     def left(self, rows: Rows) -> NDArray[Any]:
         """Return the left-hand factors of `rows`."""
@@ -68,6 +85,33 @@ def squared_scale(kernel: Kernel) -> float:
     return _SQUARED_SCALE[kernel.name]
 
 
+def takes_differences(kernel: Kernel) -> bool:
+    """Return whether distances are taken from differences of raw rows: those that a product does not give.
+
+    A kernel that somebody else has defined may be steep anywhere, so nobody knows what it makes of the
+    rounding of a product.
+    """
+    return kernel.geometry == "l1" or (kernel.geometry == "distance2" and not is_built_in(kernel))
+
+
+def by_product(kernel: Kernel) -> bool:
+    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked."""
+    return kernel.geometry in ("distance2", "inner", "cosine") and not takes_differences(kernel)
+
+
+def differences_pay(value_error: float, n_rows: int, n_columns: int, dtype: str) -> bool:
+    """Return whether distances should come from differences: a product loses digits, and there is time."""
+    if dtype != "float64" or value_error <= EXACT_PRODUCT:
+        return False
+    is_quick = n_rows**2 * n_columns <= QUICK_DIFFERENCES
+    return is_quick or (value_error > GOOD_PRODUCT and differences_are_affordable(n_rows, n_columns))
+
+
+def differences_are_affordable(n_rows: int, n_columns: int) -> bool:
+    """Return whether all distances can be computed from differences in seconds."""
+    return n_rows**2 * n_columns <= DIFFERENCES_LIMIT
+
+
 def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
     """Return the rows less a point, by default their mean."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -77,8 +121,13 @@ def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
 
 
 def kernel_rows(Z: Float64s, kernel: Kernel, at: Float64s | None = None) -> Float64s:
-    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1."""
+    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1.
+
+    Differences are taken of the rows as they are. Centred they would lose what the centre is off.
+    """
     Z = np.asarray(Z)  # rows on a cluster come here, or say why they cannot
+    if takes_differences(kernel):
+        return Z
     if kernel.geometry == "cosine":
         return unit_rows(Z)
     if kernel.shift_invariant:
@@ -100,25 +149,65 @@ def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     """Make the pooled rows `Z` ready for products in `dtype`."""
     if kernel.geometry != "distance2":
         return _prepare_inner(kernel_rows(Z, kernel), kernel, dtype)
-    varies = Z.max(axis=0) > Z.min(axis=0)
-    if not varies.all():  # FOREST has five columns that tell no two rows apart, a tenth of the work
-        Z = Z[:, varies]
-    points = _prepare_distances(centred(Z), kernel, dtype)
-    if points.spread > FAR * (1.0 + points.typical_spread):
-        # A few rows far out have drawn the mean away from all others; the median stays with these.
-        points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
+    points = prepare_distances(Z, kernel, dtype)
     check_float32(points.spread, dtype)
     return points
 
 
+def prepare_distances(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
+    """Make the pooled rows ready for a distance kernel, centred where most of them are."""
+    varies = Z.max(axis=0) > Z.min(axis=0)
+    if not varies.all():  # FOREST has five columns that tell no two rows apart, a tenth of the work
+        Z = Z[:, varies]
+    points = _prepare_distances(centred(Z), kernel, dtype)
+    if is_drawn_away(points.spread, points.typical_spread, points.value_error):
+        points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
+    return points
+
+
+def is_drawn_away(spread: float, typical_spread: float, value_error: float) -> bool:
+    """Return whether a few rows far out may have drawn the mean away from all others.
+
+    The median stays with these. `spread` and `typical_spread` are the largest and the median squared distance
+    from the mean.
+    """
+    return spread > FAR * (1.0 + typical_spread) or (spread > FAR and value_error > GOOD_PRODUCT)
+
+
 def prepare_part(Z: Float64s, kernel: Kernel, dtype: str, centre: Float64s | None) -> Points:
     """Make some of the pooled rows ready; `centre` is that of all of them, if the kernel centres."""
-    if kernel.geometry == "distance2":
+    if kernel.geometry == "distance2" and not takes_differences(kernel):
         return _prepare_distances(centred(Z, centre), kernel, dtype)
     rows = kernel_rows(Z, kernel, centre)
+    return _prepare_inner(rows, kernel, dtype) if by_product(kernel) else raw(rows, kernel)
+
+
+def raw(rows: Float64s, kernel: Kernel) -> Points:
+    """Return rows for kernels that are no formula of a product."""
+    if isinstance(kernel, PairKernel):
+        error = rounding.differences_error(rows.shape[1]) * sensitivity(kernel, rows)
+    else:  # a function: what it returns is what is meant
+        error = 0.0
+    return Points(rows, None, error, is_product=False)
+
+
+def sensitivity(kernel: PairKernel, rows: Float64s) -> float:
+    """Return by what share of the largest value a kernel moves when its pair number moves by a share.
+
+    Less than 1 for all kernels of ours. Somebody else's is tried at a few thousand numbers.
+    """
+    if is_built_in(kernel):
+        return 1.0
+    with np.errstate(over="ignore"):
+        largest = 4.0 * float(np.square(rows).sum(axis=1).max(initial=0.0)) or 1.0
+    tried = np.geomspace(max(largest * 1e-18, 1e-300), min(largest, 1e300), TRIED)
     if kernel.geometry in ("inner", "cosine"):
-        return _prepare_inner(rows, kernel, dtype)
-    return Points(rows, None, 0.0, 0.0)
+        tried = np.concatenate([-tried[::-1], tried])
+    with np.errstate(all="ignore"):
+        values = kernel.value(tried)
+        moved = np.abs(kernel.value(tried * (1 + NUDGE)) - values) / NUDGE
+        share = moved / np.abs(values).max()
+    return max(1.0, float(np.nanmax(share, initial=0.0)))
 
 
 def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -130,8 +219,9 @@ def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
         columns = [z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)]
         right = np.ascontiguousarray(np.column_stack(columns))
     check_finite(right, dtype)
-    spread, typical = float(norms.max()) / scale, float(np.median(norms)) / scale
-    return Points(right, length**2 / scale, spread, typical)
+    norms /= scale
+    error = rounding.product_error(norms, rows.shape[1], kernel, dtype)
+    return Points(right, length**2 / scale, error, float(norms.max()), float(np.median(norms)))
 
 
 def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -140,12 +230,8 @@ def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
         largest = np.einsum("ij,ij->i", right, right).max(keepdims=True)
         if isinstance(kernel, PairKernel):
             check_finite(kernel.value(largest), dtype)
-    return Points(right, None, 0.0, 0.0)
-
-
-def rounding_error(spread: float, dtype: str) -> float:
-    """Return the bound on a kernel value's error, relative to the largest value."""
-    return max(1e-12, 8.0 * float(np.finfo(dtype).eps) * (1.0 + spread))
+    error = rounding.inner_error(rows.shape[1], kernel, dtype)
+    return Points(right, None, error * (sensitivity(kernel, rows) if isinstance(kernel, PairKernel) else 1.0))
 
 
 def tie_error(typical_spread: float, dtype: str) -> float:
@@ -156,7 +242,7 @@ def tie_error(typical_spread: float, dtype: str) -> float:
     """
     if dtype == "float32":
         return OF_A_MEAN * float(np.finfo(dtype).eps) * (1.0 + typical_spread)
-    return rounding_error(typical_spread, dtype)
+    return max(rounding.ARITHMETIC, 8.0 * float(np.finfo(dtype).eps) * (1.0 + typical_spread))
 
 
 def check_finite(rows: NDArray[Any], dtype: str) -> None:

@@ -1,0 +1,109 @@
+r"""The rounding model: how far a computed kernel value, or a sum of them, can be from the exact one.
+
+Rows are exact, as handed in. Let u be half the distance from 1 to the next number (2^-53 in float64, 2^-24 in
+float32), d the number of columns, and all errors relative to the largest kernel value. To first order in u:
+
+- *Differences* of raw rows, never centred: a squared or L1 distance is off by a share of (d + 3) u, whatever
+  the size of the rows. A kernel moves by at most 0.37 times the share by which its distance moves.
+- *Products* of centred rows: with z = (a - centre) / bandwidth, the squared distance in squared bandwidths is
+  off by up to :math:`(3d + 14)\,u\,(|z_a|^2 + |z_b|^2)`: d + 2 products, the norms that went into two of
+  them, and the centring itself. A kernel moves by the steepest slope it has from there on. Since the distance
+  is at least the difference of the norms, a row that lies far out *alone* costs nothing; rows that lie far
+  out together cost what this says. Float32 has twice that, for the halves of `_triton`.
+- *Inner products* of degree k: k (2 d + 8) u, since no value exceeds the largest one of a row with itself.
+- *Formulas* (exponentials, roots, scaling): 16 u.
+- *Sums*: (terms added in one go + pieces put together) u.
+
+These are bounds, not estimates: another processor adds in another order and stays within. They are compared
+with exact arithmetic in ``tests/sums/test_rounding.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.kernels import Kernel, Polynomial
+
+ARITHMETIC = 1e-12
+"""The least that is ever claimed. A fifth of it is for the arithmetic of proofs."""
+
+PROOFS = 1.25
+"""Factor by which a proof allows for more than values and sums can lose."""
+
+FORMULA = 16
+"""Operations of a formula, counted generously."""
+
+PIECE = 128
+"""Sums of at least so many values are put together in float64, twice for a symmetric matrix."""
+
+HALVES = 2.0
+"""What rows in two halves of fp16 (22 bits) lose beside float32 (24 bits), the accumulator included."""
+
+
+def unit_roundoff(dtype: str) -> float:
+    """Return u, the largest relative error of one operation."""
+    return float(np.finfo(dtype).eps) / 2
+
+
+def differences_error(n_columns: int) -> float:
+    """Return the error of a kernel value from differences of raw rows, in float64."""
+    return (n_columns + FORMULA) * unit_roundoff("float64")
+
+
+def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:
+    """Return the error of a kernel value from an inner product, cosine included."""
+    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
+    coarse = 1.0 if dtype == "float64" else HALVES
+    return float(degree * (2 * n_columns + 8) * coarse + FORMULA) * unit_roundoff(dtype)
+
+
+def product_error(norms: NDArray[Any], n_columns: int, kernel: Kernel, dtype: str) -> float:
+    """Return the error of a distance kernel's values from products of centred rows.
+
+    Parameters
+    ----------
+    norms
+        Squared norms of the centred rows, in squared bandwidths.
+    n_columns
+        Of the rows.
+    kernel
+        Of the squared distance, with a slope that falls as the distance grows.
+    dtype
+        Precision of the products.
+    """
+    coarse = 1.0 if dtype == "float64" else HALVES
+    lost = (3 * n_columns + 14) * coarse * unit_roundoff(dtype)
+    squared = np.sort(np.asarray(norms, dtype=np.float64))[::-1]
+    # Of all partners of a row the next smaller one is the worst: more is lost, and it may be nearest.
+    partner = np.append(squared[1:], squared[-1:])
+    error = lost * (squared + partner)
+    nearest = np.maximum(0.99 * (np.sqrt(squared) - np.sqrt(partner)) ** 2 - error, 0.0)
+    length2 = (kernel.length or 1.0) ** 2
+    with np.errstate(over="ignore", under="ignore"):
+        moved = error * (length2 * np.abs(kernel.slope(nearest * length2)))
+    # No value is outside of 0 to 1: a product that claims a distance below 0 is held to 0.
+    return min(float(moved.max(initial=0.0)), 1.0) + FORMULA * unit_roundoff(dtype)
+
+
+def sum_error(n_rows: int, in_one_go: int, dtype: str) -> float:
+    """Return the error of a sum of kernel values, relative to the sum of their sizes.
+
+    Parameters
+    ----------
+    n_rows
+        How many values are added up at the most.
+    in_one_go
+        How many of them are added up in `dtype`, in any order; these sums are added in float64.
+    dtype
+        See `in_one_go`.
+    """
+    pieces = 2 * -(-n_rows // PIECE) + 64
+    return min(in_one_go, n_rows) * unit_roundoff(dtype) + pieces * unit_roundoff("float64")
+
+
+def claimed(value_error: float, sum_error: float) -> float:
+    """Return what a proof allows for: values, sums and its own arithmetic."""
+    return max(ARITHMETIC, PROOFS * (value_error + sum_error))
