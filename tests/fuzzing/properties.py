@@ -6,7 +6,10 @@ to the error of long double, and values with the rounding that the package claim
 
 from __future__ import annotations
 
+import signal
+import threading
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -20,6 +23,9 @@ MEDIAN = 1e-8
 """Relative error of the median distance: a product is taken only where the median is above 1e-3 of the
 largest distance, so that eps times its square is lost at the most, 1e6 eps and a little."""
 
+
+LONGEST = 100
+"""Seconds for a call that takes a fraction of one, on a busy machine and before anything is compiled."""
 
 UNDERFLOW = 4 * np.finfo(np.float64).tiny
 """float64 ends here: products of smaller numbers are zero, whatever computes them."""
@@ -38,19 +44,41 @@ def answered(call, function, *arguments, **options):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            result = function(*arguments, **options)
+            with time_limit():
+                result = function(*arguments, **options)
         except mb.MmdBoundsError as error:
             if "\n" in str(error) or not str(error):
                 raise Violation(f"the refusal is not one line: {str(error)!r}") from error
             if call.is_plain:
                 raise Violation(f"an everyday call is refused: {error}") from error
             raise Refused(str(error)) from error
+        except TimeoutError as error:
+            raise Violation(f"no answer within {LONGEST} s") from error
         except Exception as error:
             raise Violation(f"{type(error).__name__} instead of an answer: {error}") from error
     foreign = [w for w in caught if not issubclass(w.category, mb.MmdBoundsWarning)]
     if foreign:
         raise Violation(f"a warning that is not the package's: {foreign[0].message}")
     return result
+
+
+@contextmanager
+def time_limit():
+    """End a call that does not come back, where the system has alarms."""
+    if not hasattr(signal, "SIGALRM") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(signum, frame):
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, LONGEST)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def check_that_it_may_answer(call):

@@ -18,7 +18,7 @@ FIRST_SECONDS, ROUND_SECONDS = 6.0, 20.0
 """Of a property's first round, so that each has its turn soon, and of a later one at the most."""
 
 ROUND_EXAMPLES = 400
-SHRINK_SECONDS = 30.0
+SHRINK_SECONDS = 20.0
 
 
 @dataclass
@@ -86,6 +86,8 @@ class Round:
             self._tally.refused += 1
         except Violation as violation:
             return str(violation)
+        except Exception as error:  # of a second call that the check makes, or of the check itself
+            return f"{type(error).__name__} in the check: {error}"
         return None
 
 
