@@ -27,7 +27,7 @@ from mmdbounds.kernels import WITH_BANDWIDTH
 from studies import drawing, records
 
 EPSILON = 0.2
-N_ROWS = 6000
+N_ROWS = 4300
 VALUES = ("lower", "observed", "upper")
 FOREST = "FOREST standardised"
 CHEST = "chest X-ray stand-in"
@@ -55,12 +55,12 @@ class Setting(NamedTuple):
 
 
 SETTINGS = (
-    Setting(drawing.MADE_UP, "rbf", 256),
-    Setting(drawing.MADE_UP, "laplacian", 256),
-    Setting(CHEST, "imq", 256),
-    Setting(FOREST, "rbf", 128),
-    Setting(FOREST, "rbf", 256),
-    Setting(FOREST, "rbf", 256, method="sharp"),
+    Setting(drawing.MADE_UP, "rbf", 200),
+    Setting(drawing.MADE_UP, "laplacian", 200),
+    Setting(CHEST, "imq", 200),
+    Setting(FOREST, "rbf", 100),
+    Setting(FOREST, "rbf", 200),
+    Setting(FOREST, "rbf", 200, method="sharp"),
     Setting(FOREST, "matern32", 100, landmarks=True),
     Setting(FOREST, "rbf", 200, landmarks=True, method="sharp"),
 )
