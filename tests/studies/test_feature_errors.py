@@ -22,6 +22,7 @@ def study(path, *arguments):
 def test_stated_errors_hold_in_a_small_slice(tmp_path, monkeypatch):
     monkeypatch.setattr(residual, "FEW_ROWS", 0)  # or all pairs of so few rows would be taken
     monkeypatch.setattr(residual, "ROWS_PER_FEATURE", 0)
+    monkeypatch.setattr(residual, "MOST_DRAWS", 4000)
     path = tmp_path / "records.jsonl"
     assert study(path) == 0
     kept = path.read_bytes().splitlines(keepends=True)

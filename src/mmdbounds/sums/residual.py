@@ -29,14 +29,21 @@ from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._ordered import in_order
 from mmdbounds.sums._threads import thread_count
 from mmdbounds.sums.approximate import ApproximateKernel
-from mmdbounds.sums.feature_maps import FeatureMap, cross_values, make_map, own_values, paired_values
+from mmdbounds.sums.feature_maps import (
+    FeatureMap,
+    LandmarkMap,
+    cross_values,
+    make_map,
+    own_values,
+    paired_values,
+)
 from mmdbounds.sums.protocol import Float64s
 
 FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
 """Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""
 
-MOST_DRAWS, STRIP_DRAWS = 25_000, 128
-"""Sets of four rows that are drawn for a labelling, and those whose features are made at a time."""
+MOST_DRAWS, MOST_FEATURES, STRIP_DRAWS = 100_000, 50_000_000, 128
+"""Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time."""
 
 LEVEL = 0.99
 """Of what is said from drawn rows."""
@@ -132,7 +139,7 @@ def sampled_difference(
     of such a number is off follows from their variance and that range alone, however rare large
     residuals are (the empirical Bernstein inequality of Maurer and Pontil 2009, Theorem 4, on both sides).
     """
-    count = max(2, min(len(Z) // 4, MOST_DRAWS))
+    count = n_draws(feature_map)
     places = sides.drawn(count, rng)
     within_x, within_y, between = sides.weights
     values = np.empty(count)
@@ -149,6 +156,12 @@ def sampled_difference(
         values[start:stop] = _in_strips(rows, sides.roots[places[start:stop]], work, strip)
     reach = within_x + within_y + 2 * between
     return Difference(float(values.mean()), _mean_error(values, 2 * reach, delta), places.size)
+
+
+def n_draws(feature_map: FeatureMap) -> int:
+    """Return how many sets of four rows are drawn; fewer of landmarks, whose features cost more."""
+    most = MOST_DRAWS // 4 if isinstance(feature_map, LandmarkMap) else MOST_DRAWS
+    return max(2, min(most, MOST_FEATURES // feature_map.size))
 
 
 def _in_strips(
