@@ -18,10 +18,10 @@ class Compared:
     value
         The squared MMD with the approximate kernel.
     exact
-        An estimate of the squared MMD of the same rows with the exact kernel, from sampled rows.
+        The squared MMD of the same rows with the exact kernel: computed, or an estimate from drawn rows.
     margin
-        Half the width of the confidence interval around `exact`, at the level of the `Approximation`; 0 if
-        all rows were taken.
+        What `exact` is off at most: by rounding where it is computed; where it is an estimate, with at least
+        the probability `level` of the `Approximation`.
     proved
         Two values that the exact kernel's is proved to lie between; `None` for random features.
     """
@@ -38,7 +38,7 @@ class Compared:
 
     @property
     def error(self) -> float:
-        """What `value` is off at most, at the level of the `Approximation`: the difference and its margin."""
+        """What `value` is off at most, as sure as `margin`: the difference and its margin."""
         return abs(self.value - self.exact) + self.margin
 
 
@@ -51,9 +51,10 @@ class Approximation:
     kernel
         Name of the exact kernel.
     level
-        Chance, before rows are sampled, that an `error` is large enough; each of the three alone.
+        `None` where all pairs were computed with the exact kernel. Else every `error`, each of the three
+        alone, is large enough with at least this probability, before rows and random features are drawn.
     n_sampled
-        Rows drawn for each comparison, over all samples.
+        Rows behind each comparison: all, or those drawn.
     lower, upper
         The labellings that reach the two sides; `None` if none does. They need not be extreme for the exact
         kernel: its own smallest value is at most that of `lower`, its largest at least that of `upper`.
@@ -65,7 +66,7 @@ class Approximation:
     """
 
     kernel: str
-    level: float
+    level: float | None
     n_sampled: int
     lower: Compared | None
     upper: Compared | None

@@ -29,7 +29,7 @@ def _same_labellings(result: BoundsResult, found: Approximation) -> str:
     """Say what the labellings found give with the exact kernel."""
     sides = {"smallest": found.lower, "as filed": found.observed, "largest": found.upper}
     shown = {word: each for word, each in sides.items() if each is not None}
-    level = f", each at the {percent(found.level)} level" if any(s.margin for s in shown.values()) else ""
+    level = "" if found.level is None else f", each with at least {percent(found.level)} confidence"
     if len(shown) < 3 or not (result.n_moved or result.n_moved_of_x):
         return f"With {found.kernel} itself the groups as filed give {_around(found.observed)}{level}."
     low, filed, high = (f"{_around(each)} ({word})" for word, each in shown.items())

@@ -126,7 +126,7 @@ def pose(
         group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
         check_same_columns(group_x.values.shape[1], group_y.values.shape[1])
         pooled = np.concatenate([group_x.values, group_y.values])
-    resolved = resolve_kernel(kernel, bandwidth, pooled)
+    resolved = resolve_kernel(kernel, bandwidth, pooled, memory)
     return Problem(group_x, group_y, pooled, resolved, estimator, backend, dtype, memory)
 
 

@@ -1,17 +1,21 @@
 """The ceiling for the share misfiled: distances by definition, laws, made-up groups whose share is known."""
 
+import dataclasses
+import functools
 import json
-import math
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.stats import binom, hypergeom
 
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference import mixture
 from mmdbounds.inference.concentration import deviation_radius
 from mmdbounds.inference.mixture import MixtureCeiling, mixture_ceiling
 from mmdbounds.inference.nearness import Chance, Nearness, most_alike
+from mmdbounds.inference.subsample import most_marked
 from mmdbounds.problem import pose
 from mmdbounds.progress import Meter
 
@@ -181,14 +185,82 @@ def test_of_many_rows_a_part_is_used():
     made = mixture_ceiling(X, Y, most_rows=100, rng=0)
     assert made.n_used == (100, 100)
     assert (made.n_samples_X, made.n_samples_Y) == (400, 800)
-    assert made.n_moved == math.floor(made.share_of_y * 800 + 1e-9)
+    assert made.n_moved == round(made.share_of_y * 800) > 8 * made.n_moved_used
     assert made.epsilon == made.n_moved / (400 + made.n_moved)
-    assert 0.2 < made.share_of_y < 0.45
+    assert 0.25 <= made.share_of_y < 0.55
     whole = mixture_ceiling(X, Y, most_rows=100, rng=0)
     assert whole.share_of_y == made.share_of_y
     assert {mixture_ceiling(X, Y, most_rows=60, rng=seed).share_of_y for seed in range(5)} != {
         made.share_of_y
     }
+
+
+def failing(made_for, n_rows, n_drawn, marked):
+    """The chance that a ceiling is below the number of misfiled rows: summed over the draws of rows."""
+    chances = hypergeom(n_rows, marked, n_drawn).pmf(np.arange(n_drawn + 1))
+    return sum(chance for h, chance in enumerate(chances) if chance > 1e-9 and made_for(h) < marked)
+
+
+@pytest.mark.parametrize("level", [0.999, 0.9999])
+def test_the_ceiling_for_all_rows_fails_no_more_often_than_it_says(monkeypatch, level):
+    # X is one point, the others of Y another far away: what is found depends only on how many misfiled rows
+    # are drawn, so the chance of an error is a sum, not a simulation. This is where the ceiling is tightest.
+    p, n, q, marked = 100, 100, 4000, 410
+
+    @functools.cache
+    def made_for(h):
+        def drawn(problem, most, seed):
+            X, Y = mb.Group(np.zeros((p, 1))), mb.Group(atoms(h, n))
+            return dataclasses.replace(problem, X=X, Y=Y, pooled=np.concatenate([X.values, Y.values]))
+
+        monkeypatch.setattr(mixture, "_drawn", drawn)
+        asked = {"level": level, "noise": "deviation", "bandwidth": 1.0, "rng": 0}
+        return mixture_ceiling(np.zeros((q, 1)), atoms(marked, q), **asked).n_moved
+
+    assert failing(made_for, q, n, marked) <= 1 - level
+
+
+def atoms(h, n):
+    """Rows at 0, h of them, and far away."""
+    return np.where(np.arange(n) < h, 0.0, 1e3)[:, None]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_drawn", "delta"), [(9, 4, 0.2), (30, 12, 0.05), (25, 25, 0.01), (40, 1, 0.3)]
+)
+def test_the_most_rows_that_a_part_leaves_are_those_of_the_definition(n_rows, n_drawn, delta):
+    for seen in range(n_drawn + 1):
+        possible = [
+            marked
+            for marked in range(seen, n_rows - (n_drawn - seen) + 1)
+            if hypergeom(n_rows, marked, n_drawn).cdf(seen) > delta
+        ]
+        assert most_marked(n_rows, n_drawn, seen, delta) == max(possible)
+
+
+def test_the_most_rows_of_millions():
+    found = most_marked(5_000_000, 2000, 100, 0.005)
+    assert hypergeom(5_000_000, found, 2000).cdf(100) == pytest.approx(0.005, rel=1e-3)
+
+
+@pytest.mark.slow
+def test_the_ceiling_holds_as_often_as_it_says_with_drawn_rows():
+    level, failed, n = 0.99, 0, 4000
+    for seed in range(n):
+        rng = np.random.default_rng([7, seed])
+        X, Y = 0.01 * rng.normal(size=(400, 1)), atoms(60, 1200) + 0.01 * rng.normal(size=(1200, 1))
+        made = mixture_ceiling(X, Y, level=level, noise="deviation", bandwidth=1.0, most_rows=80, rng=seed)
+        failed += made.n_moved < 60
+    assert failed <= binom.ppf(0.9999, n, 1 - level)
+
+
+def test_a_budget_without_room_for_the_pairs_is_refused():
+    X, Y = mixed(1000, 0.2)
+    with pytest.raises(
+        MmdBoundsError, match=r"`working_memory` must be at least 16 MiB for 1,000 rows of Y; got 15\."
+    ):
+        mixture_ceiling(X, Y, rng=0, working_memory=15)
+    assert mixture_ceiling(X, Y, rng=0, working_memory=16, n_resamples=19).n_moved >= 200
 
 
 def test_a_result_is_saved_and_says_that_it_is_an_estimate():

@@ -20,8 +20,9 @@ def study(path, *arguments):
 
 
 def test_stated_errors_hold_in_a_small_slice(tmp_path, monkeypatch):
-    monkeypatch.setattr(residual, "FEW_ROWS", 0)  # or all of so few rows would be taken
-    monkeypatch.setattr(residual, "SAMPLE_ROWS", 40)
+    monkeypatch.setattr(residual, "FEW_ROWS", 0)  # or all pairs of so few rows would be taken
+    monkeypatch.setattr(residual, "ROWS_PER_FEATURE", 0)
+    monkeypatch.setattr(residual, "MOST_DRAWS", 4000)
     path = tmp_path / "records.jsonl"
     assert study(path) == 0
     kept = path.read_bytes().splitlines(keepends=True)
@@ -30,7 +31,7 @@ def test_stated_errors_hold_in_a_small_slice(tmp_path, monkeypatch):
     every = [one for record in found for one in record["runs"].values()]
     assert all(one["margin"] > 0 for one in every)
     held = [feature_errors.error(one) <= one["stated"] for one in every]
-    assert sum(held) >= 0.9 * len(held)
+    assert all(held)  # 99 % is what is promised; the bound is wider
     assert all(one["proved"] for record in found[5:] for one in record["runs"].values())
     assert found[0]["runs"]["observed"]["proved"] is None
     path.write_bytes(b"".join(kept[:3]) + kept[3][:30])

@@ -1,5 +1,7 @@
 """The median heuristic: the definition, and blindness to labels and row order."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -36,6 +38,18 @@ def test_sampled_pairs_do_not_see_labels_or_row_order(monkeypatch):
     rng = np.random.default_rng(0)
     Z = np.round(rng.normal(size=(500, 3)), 1)  # with duplicates
     assert median_distance(Z) == median_distance(Z[rng.permutation(500)])
+
+
+@pytest.mark.parametrize("l1", [False, True])
+def test_the_median_of_many_rows_stays_within_the_budget_and_is_the_same(l1):
+    Z = 1e5 * np.random.default_rng(0).normal(size=(30_000, 54))
+    usual = median_distance(Z, l1=l1)
+    tracemalloc.start()
+    found = median_distance(Z, l1=l1, working_memory=16)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 16 * 2**20  # the rows themselves are 12 MiB, their differences 82
+    assert found == usual
 
 
 def test_canonical_order_sorts_equal_values_alike():

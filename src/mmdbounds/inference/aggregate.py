@@ -105,7 +105,7 @@ def aggregated_test(
     X, Y, units_note = by_units(X, Y, unit, None, seed)
     shared = {"estimator": estimator, "backend": backend, "dtype": dtype, "working_memory": working_memory}
     problem = pose(X, Y, kernel=RBF(1.0), bandwidth="median", **shared)  # type: ignore[arg-type]
-    chosen = _resolved(kernels, bandwidths, problem.pooled)
+    chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
     admissible = checked_counts(problem, contamination, at_most=at_most)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
@@ -125,21 +125,21 @@ def aggregated_test(
     )
 
 
-def _resolved(kernels: Any, bandwidths: Any, pooled: Float64s) -> list[Kernel]:
+def _resolved(kernels: Any, bandwidths: Any, pooled: Float64s, memory: float) -> list[Kernel]:
     """Return the kernels, each with its bandwidth, from the pooled rows alone."""
     if kernels is not None and bandwidths is not None:
         msg = "`kernels` must be given without `bandwidths`, which are those of the RBF kernel; got both."
         raise MmdBoundsError(msg)
     if kernels is None and bandwidths is None:
-        median = median_distance(pooled)
+        median = median_distance(pooled, working_memory=memory)
         return [RBF(factor * median) for factor in FACTORS]
     name, given = ("bandwidths", bandwidths) if kernels is None else ("kernels", kernels)
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or len(given) == 0:
         msg = f"`{name}` must be a list with at least one entry; got {given!r}."
         raise MmdBoundsError(msg)
     if kernels is None:
-        return [resolve_kernel("rbf", bandwidth, pooled) for bandwidth in given]
-    resolved = [resolve_kernel(kernel, "median", pooled) for kernel in given]
+        return [resolve_kernel("rbf", bandwidth, pooled, memory) for bandwidth in given]
+    resolved = [resolve_kernel(kernel, "median", pooled, memory) for kernel in given]
     if any(isinstance(kernel, Precomputed) for kernel in resolved):
         msg = "`kernels` must be computed from the rows, which they share; got 'precomputed'."
         raise MmdBoundsError(msg)

@@ -14,7 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_chance, check_flag, check_no_weights, check_progress, check_seed
+from mmdbounds.checks import (
+    check_chance,
+    check_flag,
+    check_memory,
+    check_no_weights,
+    check_progress,
+    check_seed,
+)
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.concentration import deviation_radius, kernel_bound
@@ -128,7 +135,7 @@ def confidence_interval(
     check_no_weights(sample_weight)
     _check_choice(kernel, bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon)
-    kept = _kept(X, Y, kernel, holdout, seed)
+    kept = _kept(X, Y, kernel, holdout, seed, check_memory(working_memory))
     problem = pose(
         kept.X,
         kept.Y,
@@ -187,12 +194,15 @@ def _check_choice(kernel: KernelLike, bandwidth: Bandwidth, fixed: bool, holdout
         raise MmdBoundsError(msg)
 
 
-def _kept(X: Any, Y: Any, kernel: KernelLike, holdout: float | None, seed: int) -> Kept:
+def _kept(
+    X: Any, Y: Any, kernel: KernelLike, holdout: float | None, seed: int, working_memory: float
+) -> Kept:
     """Return the rows that the interval rests on, and the kernel as far as it is known."""
     group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
     if holdout is None:
         return Kept(group_x, group_y, kernel)
-    return hold_out(group_x, group_y, check_chance(holdout, "holdout"), str(kernel), seed)
+    share = check_chance(holdout, "holdout")
+    return hold_out(group_x, group_y, share, str(kernel), seed, working_memory)
 
 
 def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:

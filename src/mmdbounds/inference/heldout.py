@@ -73,7 +73,7 @@ class Kept:
         return [Counts(m, m_d, p + m - m_d, q - m + m_d) for m, m_d in sorted(pairs)]
 
 
-def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int) -> Kept:
+def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int, working_memory: float = 1024) -> Kept:
     """Set a share of all rows aside, choose the kernel on them, and return what is left.
 
     Rows of a table that was standardised are standardised anew, by the mean and the deviation of the
@@ -96,7 +96,7 @@ def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int) -> Kept:
     return Kept(
         X=Group(pooled[: len(X)][of_x], name=X.name, record=record),
         Y=Group(pooled[len(X) :][of_y], name=Y.name, record=record),
-        kernel=resolve_kernel(kernel, "median", pooled[held]),
+        kernel=resolve_kernel(kernel, "median", pooled[held], working_memory),
         held_of_x=int(np.count_nonzero(~of_x)),
         held_of_y=int(np.count_nonzero(~of_y)),
     )

@@ -10,6 +10,10 @@ distance of m = a q rows of Y from X is (1 - a) / a times that of (P_Y - a P_X) 
 distributions that the other rows of Y can have, so it vanishes, for large samples, up to the largest such a
 and not beyond. (Ramaswamy, Scott and Tewari 2016 estimate that number by other thresholds on
 the latter distance; theirs scatter around it, this one stays above.)
+
+Of many rows a random part is looked at. Then the ceiling is one for the rows of that part, and how many of
+all rows it leaves follows from how such a part is drawn (`subsample`). Either can fail, so each has half
+of the chance of an error.
 """
 
 from __future__ import annotations
@@ -30,16 +34,18 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
 )
-from mmdbounds.contamination import SLACK, Contamination
+from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.concentration import kernel_bound
 from mmdbounds.inference.intervals import provenance_of
 from mmdbounds.inference.nearness import CLOSE, Chance, Nearness, Noise, most_alike
+from mmdbounds.inference.subsample import most_marked
 from mmdbounds.phrases import number, percent, rows, shown, wrapped
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Provenance, Result
 from mmdbounds.saved import hold_tuples
+from mmdbounds.sums.plan import MIB
 from mmdbounds.tables import Group
 
 ASSUMPTIONS = (
@@ -63,12 +69,15 @@ class MixtureCeiling(Result):
         The same as a number of rows, and as a share of the true X.
     level, noise
         How sure, and what counted as chance.
-    distance, chance
-        At the ceiling: the distance of so many rows of Y from X, and what chance allows (root scale).
     n_samples_X, n_samples_Y
         Rows of the groups as filed.
     n_used
         Rows of X and of Y that were looked at.
+    n_moved_used
+        The ceiling for the rows of Y that were looked at. Where these are not all, `n_moved` is more than in
+        proportion: misfiled rows may be rarer among them than among all.
+    distance, chance
+        At `n_moved_used`: the distance of that many rows of Y from X, and what chance allows (root scale).
     assumptions
         What the estimate rests on, in words.
     name_x, name_y
@@ -89,6 +98,7 @@ class MixtureCeiling(Result):
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     n_used: tuple[int, int]
+    n_moved_used: int
     assumptions: tuple[str, ...]
     name_x: str = "X"
     name_y: str = "Y"
@@ -145,15 +155,17 @@ def mixture_ceiling(
     X, Y, kernel, bandwidth
         As in `mmd2`; the kernel must be known to be positive definite.
     level : float, default=0.95
-        The probability that two samples of X's distribution are within what counts as chance.
+        The probability that two samples of X's distribution are within what counts as chance. Where only some
+        rows of Y are used, half of ``1 - level`` is spent on that, and half on how many misfiled rows are
+        among them.
     noise : {"resampled", "deviation"}, default="resampled"
         What counts as chance: the distance of samples drawn from the rows of X with replacement, or the
-        larger `deviation_radius`. With the latter, and a kernel fixed beforehand, at most that share of the
-        rows used are misfiled with probability `level`, *if misfiling is random*.
+        larger `deviation_radius`. With the latter, and a kernel fixed beforehand, at most that share of all
+        rows of Y is misfiled with probability `level`, *if misfiling is random*.
     n_resamples : int, default=199
         Draws behind ``"resampled"``.
     most_rows : int, default=2000
-        Of a larger group so many rows are used, drawn at random: the work grows with their square.
+        Of a larger group this many rows are used, drawn at random: time and memory grow with their square.
     rng : int or Generator, optional
         Seed of all draws.
     sample_weight : None
@@ -204,10 +216,12 @@ def mixture_ceiling(
     _check_kernel(problem, noise)
     seed = check_seed(rng)
     used = _drawn(problem, most_rows, seed)
+    _check_memory(used)
+    delta = (1 - level) / (2 if used.q < problem.q else 1)
     with Meter(used.n_pairs, show=progress) as meter:
         totals = used.one_pass(meter)
         nearness = Nearness(totals)
-        chance = Chance(totals, used.kernel, level, noise, n_resamples, seed)
+        chance = Chance(totals, used.kernel, 1 - delta, noise, n_resamples, seed)
         m = most_alike(nearness, chance)
     made = provenance_of(
         used,
@@ -220,7 +234,17 @@ def mixture_ceiling(
     )
     allowed = chance.distance2(m) if m else 0.0
     reached = nearness.distance2(m, CLOSE * allowed)[0] if m else 0.0
-    return _ceiling(problem, used, m, (reached, allowed), level=level, noise=noise, provenance=made)
+    return _ceiling(
+        problem,
+        used,
+        m,
+        most_marked(problem.q, used.q, m, delta),
+        distance=math.sqrt(max(reached, 0.0)),
+        chance=math.sqrt(allowed),
+        level=level,
+        noise=noise,
+        provenance=made,
+    )
 
 
 def _check_kernel(problem: Problem, noise: Noise) -> None:
@@ -229,6 +253,17 @@ def _check_kernel(problem: Problem, noise: Noise) -> None:
         raise MmdBoundsError(msg)
     if noise == "deviation":
         kernel_bound(problem.kernel)
+
+
+def _check_memory(used: Problem) -> None:
+    """Refuse a budget of which the pairs of the rows of Y would take more than half."""
+    least = math.ceil(2 * 8 * used.q**2 / MIB)
+    if used.working_memory < least:
+        msg = (
+            f"`working_memory` must be at least {least} MiB for {used.q:,} rows of Y; "
+            f"got {used.working_memory:g}. Raise it, or lower `most_rows`."
+        )
+        raise MmdBoundsError(msg)
 
 
 def _drawn(problem: Problem, most: int, seed: int) -> Problem:
@@ -244,21 +279,17 @@ def _drawn(problem: Problem, most: int, seed: int) -> Problem:
     return dataclasses.replace(problem, X=parts[0], Y=parts[1], pooled=pooled)
 
 
-def _ceiling(
-    problem: Problem, used: Problem, m: int, squares: tuple[float, float], **fields: Any
-) -> MixtureCeiling:
-    """Return the result for m of the rows of Y that were used."""
-    n_moved = math.floor(m / used.q * problem.q + SLACK)
+def _ceiling(problem: Problem, used: Problem, m: int, n_moved: int, **fields: Any) -> MixtureCeiling:
+    """Return the result for m of the rows of Y that were used, and `n_moved` of all."""
     x, y = shown(problem.X.name), shown(problem.Y.name)
     return MixtureCeiling(
-        share_of_y=m / used.q,
+        share_of_y=n_moved / problem.q,
         n_moved=n_moved,
         epsilon=n_moved / (problem.p + n_moved),
-        distance=math.sqrt(max(squares[0], 0.0)),
-        chance=math.sqrt(squares[1]),
         n_samples_X=problem.p,
         n_samples_Y=problem.q,
         n_used=(used.p, used.q),
+        n_moved_used=m,
         assumptions=tuple(line.format(x=x, y=y) for line in ASSUMPTIONS.splitlines()),
         name_x=problem.X.name,
         name_y=problem.Y.name,

@@ -36,12 +36,20 @@ class Nearness:
     ----------
     totals
         The sums over the pairs of a positive definite kernel; q x q numbers of them are held here.
+
+    Attributes
+    ----------
+    q
+        Rows of Y.
+    margin
+        How far rounding can move a squared distance.
     """
 
     def __init__(self, totals: GroupSums) -> None:
         p, of_y = totals.p, slice(totals.p, totals.p + totals.q)
-        self.q = totals.q
-        self._pairs = -totals.sums.block(of_y, of_y)
+        self.q, self.margin = totals.q, totals.margin
+        self._pairs = totals.sums.block(of_y, of_y)
+        np.negative(self._pairs, out=self._pairs)
         np.fill_diagonal(self._pairs, 0.0)
         self._diagonal = totals.diagonal[of_y].copy()
         self._near = totals.to_x[of_y] / p
@@ -78,7 +86,7 @@ class Chance:
     Parameters
     ----------
     totals
-        The sums over the pairs; p x p numbers of them are held here.
+        The sums over the pairs.
     kernel
         For its bound.
     level
@@ -93,10 +101,9 @@ class Chance:
     def __init__(
         self, totals: GroupSums, kernel: Kernel, level: float, noise: Noise, n_resamples: int, seed: int
     ) -> None:
-        self._p, self._kernel, self._level, self._noise = totals.p, kernel, level, noise
+        self._p, self._sums, self._kernel = totals.p, totals.sums, kernel
+        self._level, self._noise = level, noise
         self._n_resamples, self._seed = n_resamples, seed
-        of_x = slice(0, totals.p)
-        self._matrix = totals.sums.block(of_x, of_x) if noise == "resampled" else np.empty((0, 0))
 
     def distance2(self, m: int) -> float:
         """Return the square of the distance for samples of m and p rows."""
@@ -105,8 +112,9 @@ class Chance:
         rng = np.random.default_rng([self._seed, m])
         evenly = np.full(self._p, 1 / self._p)
         drawn = [rng.multinomial(size, evenly, size=self._n_resamples) / size for size in (m, self._p)]
-        difference = drawn[0] - drawn[1]
-        values = np.einsum("ij,ij->i", difference @ self._matrix, difference)
+        difference = (drawn[0] - drawn[1]).T
+        of_x = slice(0, self._p)
+        values = np.einsum("ij,ij->j", self._sums.apply(of_x, of_x, difference), difference)
         return float(np.quantile(values, self._level, method="higher"))
 
 
@@ -116,7 +124,7 @@ def most_alike(nearness: Nearness, chance: Chance) -> int:
     while does_not - fits > 1:
         m = (fits + does_not) // 2
         allowed = chance.distance2(m)
-        if nearness.distance2(m, CLOSE * allowed)[1] <= allowed:
+        if nearness.distance2(m, CLOSE * allowed)[1] - nearness.margin <= allowed:
             fits = m
         else:
             does_not = m

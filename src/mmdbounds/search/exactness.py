@@ -32,12 +32,29 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.search.choice import largest_sums
 from mmdbounds.search.found import Found
+from mmdbounds.sums import make_sums
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.feature_maps import FeatureMap, make_map
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.sums.residual import LEVEL, own_residuals, residual_norm, sampled_difference
+from mmdbounds.sums.residual import (
+    LEVEL,
+    Sides,
+    all_pairs_pay,
+    largest_of_random_features,
+    own_residuals,
+    residual_norm,
+    sampled_difference,
+)
 
 Range = tuple[float, float]
+Estimate = tuple[float, float]
+"""A value, and what it is off at most."""
+
+Asked = tuple[float, NDArray[np.bool_], float]
+"""The value of a labelling with the approximate kernel, the rows of X, and the rounding of the value."""
+
+STREAMS = {"observed": 0, "lower": 1, "upper": 2}
+"""Of random numbers, so that a labelling's do not depend on which others are there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,50 +120,127 @@ def compared_with_exact(
     feature_map = make_map(kernel, problem.pooled.shape[1])
     own = own_residuals(problem.pooled, kernel, totals.diagonal)
     residual = _residual(kernel, problem, totals, feature_map, own, meter)
-    comparison = Comparison(kernel, feature_map, problem, own, residual)
     filed = np.arange(problem.p + problem.q) < problem.p
-    sides = [
-        None if each.labelling is None else comparison.of(each.value, _marks(each, filed), k + 1)
-        for k, each in enumerate(found)
-    ]
-    observed, n_sampled = comparison.of(observed_mmd2(totals, problem.estimator), filed, 0)
-    lower, upper = (None if side is None else side[0] for side in sides)
+    asked: dict[str, Asked] = {
+        side: (each.value, _marks(each, filed), each.labelling.quadratic.margin)
+        for side, each in zip(("lower", "upper"), found, strict=True)
+        if each.labelling is not None
+    }
+    asked["observed"] = (observed_mmd2(totals, problem.estimator), filed, totals.margin)
+    if all_pairs_pay(len(filed), kernel.size):
+        exact = _by_all_pairs(asked, problem, kernel, meter)
+        n_sampled, level = len(filed), None
+    else:
+        drawing = Drawing(kernel, feature_map, problem, own, totals.sums.rounding * totals.scale)
+        exact = {side: drawing.of(*each, STREAMS[side]) for side, each in asked.items()}
+        n_sampled, level = drawing.n_rows, LEVEL
+    compared = {
+        side: Compared(
+            value=value, exact=exact[side][0], margin=exact[side][1], proved=_proved(value, marks, residual)
+        )
+        for side, (value, marks, _) in asked.items()
+    }
     low, high = _certified(found, residual, admissible)
     return Approximation(
         kernel=kernel.exact.name,
-        level=LEVEL,
-        n_sampled=max([n_sampled, *(side[1] for side in sides if side is not None)]),
-        lower=lower,
-        upper=upper,
-        observed=observed,
+        level=level,
+        n_sampled=n_sampled,
+        lower=compared.get("lower"),
+        upper=compared.get("upper"),
+        observed=compared["observed"],
         lower_certified=low,
         upper_certified=high,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """How single labellings are compared."""
+def _by_all_pairs(
+    asked: dict[str, Asked], problem: Problem, kernel: ApproximateKernel, meter: Meter
+) -> dict[str, Estimate]:
+    """Return the values of labellings with the exact kernel, and their rounding: one pass over the pairs."""
+    sums = make_sums(
+        problem.pooled,
+        kernel.exact,
+        backend=problem.backend,
+        working_memory=problem.working_memory,
+        meter=meter,
+    )
+    everyone = slice(0, len(problem.pooled))
+    marks = np.column_stack([np.ones(everyone.stop), *(marks for _, marks, _ in asked.values())])
+    totals, diagonal = sums.apply(everyone, everyone, marks), sums.diagonal(everyone)
+    o = 1 if problem.estimator == "unbiased" else 0
+    found = {}
+    for k, side in enumerate(asked, start=1):
+        in_x, to_x, to_y = marks[:, k] == 1.0, totals[:, k], totals[:, 0] - totals[:, k]
+        n_x, n_y = int(np.count_nonzero(in_x)), int(np.count_nonzero(~in_x))
+        within_x = float(to_x[in_x].sum() - o * diagonal[in_x].sum()) / (n_x * (n_x - o))
+        within_y = float(to_y[~in_x].sum() - o * diagonal[~in_x].sum()) / (n_y * (n_y - o))
+        between = float(to_y[in_x].sum()) / (n_x * n_y)
+        margin = GroupSums(sums, problem.p, problem.q, to_x, to_y, diagonal).margin
+        found[side] = within_x + within_y - 2 * between, margin
+    return found
 
-    kernel: ApproximateKernel
-    feature_map: FeatureMap
-    problem: Problem
-    own: Float64s
-    residual: Residual | None
 
-    def of(self, value: float, in_x: NDArray[np.bool_], stream: int) -> tuple[Compared, int]:
-        """Return the comparison of one labelling, and how many rows were drawn for it."""
-        biased = self.problem.estimator == "biased"
-        own = (float(self.own[in_x].mean()), float(self.own[~in_x].mean())) if biased else None
-        rng = np.random.default_rng([self.kernel.seed, 1, stream])
-        drawn = sampled_difference(self.problem.pooled, self.kernel, self.feature_map, in_x, own, rng)
-        proved = None
-        if self.residual is not None:
-            low, high = self.residual.of(in_x)
-            proved = value + low, value + high
-        return Compared(
-            value=value, exact=value + drawn.value, margin=drawn.margin, proved=proved
-        ), drawn.n_rows
+class Drawing:
+    """Values of labellings with the exact kernel from drawn rows.
+
+    Parameters
+    ----------
+    kernel, feature_map, problem
+        The approximate kernel, and the rows.
+    own
+        The diagonal of R.
+    error
+        Rounding of its entries.
+
+    Attributes
+    ----------
+    n_rows
+        Rows drawn for a labelling.
+    """
+
+    def __init__(
+        self,
+        kernel: ApproximateKernel,
+        feature_map: FeatureMap,
+        problem: Problem,
+        own: Float64s,
+        error: float,
+    ) -> None:
+        self._kernel, self._map, self._problem, self._own = kernel, feature_map, problem, own
+        self._delta, self.n_rows = 1 - LEVEL, 0
+        if isinstance(kernel, Nystrom):  # R is positive semidefinite
+            self._roots = np.sqrt(np.maximum(own, 0.0) + error)
+        else:
+            self._delta /= 2
+            largest = largest_of_random_features(len(own), kernel.size, self._delta)
+            self._own, self._roots = np.zeros(len(own)), np.full(len(own), math.sqrt(largest))
+
+    def of(self, value: float, in_x: NDArray[np.bool_], margin: float, stream: int) -> Estimate:
+        """Return an estimate of the value of a labelling, and what it is off at most at `LEVEL`."""
+        o = 1 if self._problem.estimator == "unbiased" else 0
+        groups = np.flatnonzero(in_x), np.flatnonzero(~in_x)
+        factors = [len(rows) / (len(rows) - o) for rows in groups]
+        drawn = sampled_difference(
+            self._problem.pooled,
+            self._kernel,
+            self._map,
+            Sides(groups, self._roots, (factors[0], factors[1])),
+            self._delta,
+            np.random.default_rng([self._kernel.seed, 1, stream]),
+            self._problem.working_memory,
+        )
+        self.n_rows = drawn.n_rows
+        taken = [float(self._own[rows].mean()) / (len(rows) - o) for rows in groups] if o else [0.0]
+        # Rounding, of the value, and of what was drawn.
+        return value + drawn.value - sum(taken), drawn.margin + 2 * margin
+
+
+def _proved(value: float, in_x: NDArray[np.bool_], residual: Residual | None) -> Range | None:
+    """Return two values that the exact one is proved to lie between."""
+    if residual is None:
+        return None
+    low, high = residual.of(in_x)
+    return value + low, value + high
 
 
 def _marks(found: Found, filed: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import math
 from collections.abc import Callable
@@ -85,7 +84,6 @@ class DaskRows:
         self.at_hand = at_hand
         self.block_rows = block_rows(*self.shape, working_memory)
         self._working_memory = working_memory
-        self._power = 0  # the rows are meant times 2 to this power
 
     @classmethod
     def from_array(cls, client: Any, Z: Float64s, working_memory: float) -> DaskRows:
@@ -103,15 +101,14 @@ class DaskRows:
         """Fetch some rows."""
         chosen = plain_rows(rows, len(self))
         if self.at_hand is not None:
-            return np.ldexp(self.at_hand[chosen], self._power) if self._power else self.at_hand[chosen]
+            return self.at_hand[chosen]
         n = n_selected(chosen)
         if not self.may_fetch(n):
             self._refuse(n)
         if n == 0:
             return np.empty((0, self.shape[1]))
         parts, back = self._taken(places_in(chosen))
-        fetched = np.concatenate(result_of(parts))[back]
-        return np.asarray(np.ldexp(fetched, self._power) if self._power else fetched)
+        return np.asarray(np.concatenate(result_of(parts))[back])
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         if self.at_hand is None:
@@ -132,12 +129,6 @@ class DaskRows:
         )
         raise MmdBoundsError(msg)
 
-    def scaled(self, power: int) -> DaskRows:
-        """Return the same rows times 2 to a power, which is exact."""
-        other = copy.copy(self)
-        other._power += power
-        return other
-
     def part(self, start: int, stop: int) -> DaskRows:
         """Return the blocks that hold the rows `start` to `stop`, which must be edges of blocks."""
         first, last = (int(np.flatnonzero(self.edges == edge)[0]) for edge in (start, stop))
@@ -146,8 +137,7 @@ class DaskRows:
 
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Call a function of a block's rows on every block, where it lies; return the answers in order."""
-        call = self._power, function, arguments
-        return list(result_of([submit(self.client, on_block, block, *call) for block in self.blocks]))
+        return list(result_of([submit(self.client, function, block, *arguments) for block in self.blocks]))
 
     def packed(self, places: NDArray[np.intp]) -> Future:
         """Bring selected rows together on one worker; at most a block of them."""
@@ -167,11 +157,6 @@ class DaskRows:
             k = int(block[here[0]])
             parts.append(submit(self.client, taken, self.blocks[k], places[here] - self.edges[k]))
         return parts, np.argsort(order, kind="stable")
-
-
-def on_block(rows: Float64s, power: int, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Call a function of a block's rows, scaled by a power of two."""
-    return function(np.ldexp(rows, power) if power else rows, *arguments)
 
 
 def taken(rows: Float64s, places: NDArray[np.intp]) -> Float64s:

@@ -45,10 +45,6 @@ class TorchRows:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.asarray(self[:], dtype=dtype)
 
-    def scaled(self, power: int) -> TorchRows:
-        """Return the same rows times 2 to a power, which is exact."""
-        return TorchRows(self.tensor * 2.0**power)
-
     def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
         """Return what a function says of each strip of rows."""
         return [function(self[i:j], *arguments) for i, j in plan.strips([0, len(self)], STRIP)]

@@ -29,12 +29,15 @@ from mmdbounds.sums._torch_rows import TorchRows
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_products
-from mmdbounds.sums.plan import SMALL_ROWS
+from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s
 
 SAMPLED_PAIRS = 200_000
 """Pairs drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %."""
+
+SHARE = 1 / 32
+"""Of the budget, for one side of the pairs whose distances are computed at a time; a few times it is held."""
 
 _SAMPLE_SEED = 20_230_807
 
@@ -43,14 +46,18 @@ def resolve_kernel(
     kernel: str | Kernel | Callable[[Any, Any], Any],
     bandwidth: float | str,
     Z: Float64s | DaskRows | TorchRows,
+    working_memory: float = 1024,
 ) -> Kernel:
-    """Return the kernel object that `kernel` and `bandwidth` ask for, on the pooled rows `Z`."""
+    """Return the kernel object that `kernel` and `bandwidth` ask for, on the pooled rows `Z`.
+
+    `working_memory` is the budget in MiB for a median; it changes no number.
+    """
     if isinstance(kernel, str):
         check_kernel_name(kernel)
         if kernel in WITH_BANDWIDTH:
             make = WITH_BANDWIDTH[kernel]
             if isinstance(bandwidth, str) and bandwidth == "median":
-                return make(median_distance(Z, l1=make.geometry == "l1"))
+                return make(median_distance(Z, l1=make.geometry == "l1", working_memory=working_memory))
             return make(_bandwidth_number(bandwidth))
         resolved: Kernel = WITHOUT_BANDWIDTH[kernel]()
     elif isinstance(kernel, Kernel):
@@ -73,14 +80,18 @@ def resolve_kernel(
         raise MmdBoundsError(msg)
     if isinstance(resolved, Polynomial) and resolved.gamma is None:
         return dataclasses.replace(resolved, gamma=1.0 / Z.shape[1])
-    return resolved_features(resolved, Z) if isinstance(resolved, ApproximateKernel) else resolved
+    if isinstance(resolved, ApproximateKernel):
+        return resolved_features(resolved, Z, working_memory)
+    return resolved
 
 
-def resolved_features(kernel: ApproximateKernel, Z: Float64s | DaskRows | TorchRows) -> ApproximateKernel:
+def resolved_features(
+    kernel: ApproximateKernel, Z: Float64s | DaskRows | TorchRows, working_memory: float
+) -> ApproximateKernel:
     """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
     if kernel.is_ready:
         return kernel
-    exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z)
+    exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z, working_memory)
     if not isinstance(kernel, Nystrom):
         return fixed_features(kernel, exact, Z[:: -(-len(Z) // SMALL_ROWS)])
     if kernel.landmarks is not None:
@@ -90,19 +101,21 @@ def resolved_features(kernel: ApproximateKernel, Z: Float64s | DaskRows | TorchR
     return chosen_landmarks(kernel, exact, Z[canonical_order(Z)[places]], rng)
 
 
-def median_distance(Z: Float64s | DaskRows | TorchRows, *, l1: bool = False) -> float:
+def median_distance(
+    Z: Float64s | DaskRows | TorchRows, *, l1: bool = False, working_memory: float = 1024
+) -> float:
     """Return the median distance over distinct pairs of rows, Euclidean or L1.
 
-    All pairs up to 4,096 rows, else 200,000 pairs drawn with a fixed seed. If more than half
-    of the distances are 0 (many duplicates), the median of the others, with a warning.
+    All pairs up to 4,096 rows, else 200,000 pairs drawn with a fixed seed, as many at a time as
+    `working_memory` (MiB) allows. If more than half of the distances are 0 (many duplicates), the median of
+    the others, with a warning.
     """
     if all(_each_part(Z, _is_constant, Z[:1])):
         msg = "all rows are equal, so there is no bandwidth. Check the columns, or give a `bandwidth`."
         raise DataError(msg)
     # By a power of two, which is exact: then squares neither overflow nor vanish.
     power = math.frexp(max(_each_part(Z, _largest)))[1]
-    rows = Z.scaled(-power) if isinstance(Z, DaskRows | TorchRows) else np.ldexp(Z, -power)
-    distances = _all_distances(rows[:], l1) if len(Z) <= SMALL_ROWS else _sampled_distances(rows, l1)
+    distances = _distances(Z, power, l1, working_memory)
     median = float(np.median(distances))
     if median > 0:
         return math.ldexp(median, power)
@@ -119,6 +132,15 @@ def median_distance(Z: Float64s | DaskRows | TorchRows, *, l1: bool = False) -> 
     return fallback
 
 
+def _distances(Z: Float64s | DaskRows | TorchRows, power: int, l1: bool, working_memory: float) -> Float64s:
+    """Return the distances of all pairs, or of many of them, divided by 2 to a power."""
+    if len(Z) <= SMALL_ROWS:
+        found = _all_distances(np.ldexp(Z[:], -power), l1)
+        if found is not None:
+            return found
+    return _sampled_distances(Z, power, l1, working_memory)
+
+
 def _each_part(
     Z: Float64s | DaskRows | TorchRows, function: Callable[..., Any], *arguments: Any
 ) -> list[Any]:
@@ -127,29 +149,29 @@ def _each_part(
 
 
 def _is_constant(Z: Float64s, row: Float64s) -> bool:
-    return np.array_equal(Z, np.broadcast_to(row, Z.shape))
+    return all((Z[:, column] == value).all() for column, value in enumerate(row[0]))
 
 
 def _largest(Z: Float64s) -> float:
-    return float(np.abs(Z).max())
+    return max(float(Z.max()), -float(Z.min()))  # without a copy of the rows
 
 
-def canonical_order(Z: Float64s | DaskRows | TorchRows) -> NDArray[np.intp]:
-    """Return an order of the rows that depends on their values only, not on where they stand.
+def canonical_order(Z: Float64s | DaskRows | TorchRows, power: int = 0) -> NDArray[np.intp]:
+    """Return an order of the rows, times 2 to a power, that depends on their values only, not their places.
 
     Rows are sorted by a 64-bit hash: equal rows are interchangeable, and different rows get
     different hashes but for a chance of about N^2 / 2^65. A lexicographic sort of half a
     million rows would take longer than the sums on a GPU.
     """
-    return np.argsort(np.concatenate(_each_part(Z, _hashes)), kind="stable")
+    return np.argsort(np.concatenate(_each_part(Z, _hashes, power)), kind="stable")
 
 
-def _hashes(Z: Float64s) -> NDArray[np.uint64]:
-    bits = np.ascontiguousarray(Z + 0.0).view(np.uint64)  # + 0.0: -0 and 0 are the same value
+def _hashes(Z: Float64s, power: int) -> NDArray[np.uint64]:
     keys = np.asarray(np.random.default_rng(_SAMPLE_SEED).integers(2**63, size=Z.shape[1]), dtype=np.uint64)
     total = np.zeros(len(Z), dtype=np.uint64)
     for column in range(Z.shape[1]):
-        total += _mixed(bits[:, column] ^ keys[column])
+        values = np.ldexp(Z[:, column], power) + 0.0  # -0 and 0 are the same value
+        total += _mixed(values.view(np.uint64) ^ keys[column])
     return total
 
 
@@ -160,7 +182,8 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _all_distances(Z: Float64s, l1: bool) -> Float64s:
+def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
+    """Return the distances of all pairs; `None` where they are too many to be told from 0."""
     above = np.triu_indices(len(Z), k=1)
     if l1:
         return np.asarray(l1_distances(Z, Z)[above])
@@ -169,22 +192,25 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s:
     if np.median(squared) > 1e-6 * squared.max():
         return np.asarray(np.sqrt(squared))
     if not differences_are_affordable(*Z.shape):
-        return _sampled_distances(Z, l1)
+        return None
     from scipy.spatial.distance import pdist
 
     return np.asarray(pdist(Z))
 
 
-def _sampled_distances(Z: Float64s | DaskRows | TorchRows, l1: bool) -> Float64s:
-    order = canonical_order(Z)
+def _sampled_distances(
+    Z: Float64s | DaskRows | TorchRows, power: int, l1: bool, working_memory: float
+) -> Float64s:
+    order = canonical_order(Z, -power)
     rng = np.random.default_rng(_SAMPLE_SEED)
     first = rng.integers(len(Z), size=SAMPLED_PAIRS)
     second = (first + rng.integers(1, len(Z), size=SAMPLED_PAIRS)) % len(Z)  # never the same row
     distances = np.empty(SAMPLED_PAIRS)
-    step = max(1, 4_000_000 // max(Z.shape[1], 1))  # 32 MiB of differences at a time
+    step = max(1, int(working_memory * MIB * SHARE) // (8 * Z.shape[1]))
     for start in range(0, SAMPLED_PAIRS, step):
         here = slice(start, start + step)
-        gaps = Z[order[first[here]]] - Z[order[second[here]]]
+        gaps, others = (np.ldexp(Z[order[each[here]]], -power) for each in (first, second))
+        gaps -= others
         distances[here] = np.abs(gaps).sum(axis=1) if l1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
     return distances
 

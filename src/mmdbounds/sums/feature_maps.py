@@ -170,6 +170,23 @@ def value_error(norms: Float64s, n_columns: int, kernel: Kernel) -> float:
     return inner_error(n_columns, kernel, "float64")
 
 
+def paired_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
+    """Return the kernel values of each row of `A` with the same row of `B`."""
+    if not isinstance(kernel, PairKernel):
+        msg = f"a {kernel.name} kernel has no formula"
+        raise TypeError(msg)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kernel.geometry == "l1":
+            between = np.abs(A - B).sum(axis=1)
+        elif kernel.geometry == "distance2":
+            between = np.einsum("ij,ij->i", A - B, A - B)
+        else:
+            between = np.einsum("ij,ij->i", kernel_rows(A, kernel), kernel_rows(B, kernel))
+        values = kernel.value(between)
+    check_finite(values, "float64")
+    return np.asarray(values)
+
+
 def own_values(rows: Float64s, kernel: Kernel) -> Float64s:
     """Return k(z, z) of every row."""
     if kernel.geometry in ("distance2", "l1") or not isinstance(kernel, PairKernel):

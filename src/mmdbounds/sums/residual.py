@@ -1,9 +1,11 @@
 r"""How far an approximate kernel is from the one it stands for: R = K - K~, without all pairs.
 
 Two questions, each at a cost that does not grow with the pairs. What is the squared MMD of R for one
-labelling, that is, by how much does the approximation change its value? A U-statistic of a sample of
-its rows is right on average, whichever way the labelling was found; several samples give the error. And
-how large can it be for any labelling? For `Nystrom` R is positive semidefinite, so
+labelling, that is, by how much does the approximation change its value? Drawn rows tell, whichever way the
+labelling was found, with an error that follows from a bound on every entry. For `Nystrom` that is
+abs(R_ij) <= sqrt(R_ii R_jj), with a known diagonal, and rows with a large one are drawn more often: a few
+rows far from all landmarks are not overlooked. And how large can it be for any labelling? For
+`Nystrom` R is positive semidefinite, so
 
 .. math::
     \lambda_{\max}(R) \le \sum_b \lambda_{\max}(R_{bb})
@@ -14,6 +16,7 @@ for any partition of the rows into blocks b: with blocks of one row the trace, w
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,19 +27,26 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._ordered import in_order
-from mmdbounds.sums._threads import one_blas_thread, thread_count
+from mmdbounds.sums._threads import thread_count
 from mmdbounds.sums.approximate import ApproximateKernel
-from mmdbounds.sums.feature_maps import FeatureMap, cross_values, make_map, own_values
+from mmdbounds.sums.feature_maps import (
+    FeatureMap,
+    LandmarkMap,
+    cross_values,
+    make_map,
+    own_values,
+    paired_values,
+)
 from mmdbounds.sums.protocol import Float64s
 
-SAMPLES, SAMPLE_ROWS = 20, 256
-"""Samples of a labelling, and rows of each group in a sample."""
+FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
+"""Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""
 
-FEW_ROWS = 2048
-"""Up to so many pooled rows all are taken at once, which costs no more."""
+MOST_DRAWS, MOST_FEATURES, STRIP_DRAWS = 100_000, 50_000_000, 128
+"""Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time."""
 
 LEVEL = 0.99
-"""Level of the intervals."""
+"""Of what is said from drawn rows."""
 
 BLOCK_ROWS = 512
 """Rows of a block whose largest eigenvalue is computed."""
@@ -46,19 +56,52 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Difference:
-    """An estimate of the squared MMD of R for one labelling.
+    """The squared MMD of R for one labelling, from drawn rows.
 
     Attributes
     ----------
     value, margin
-        The estimate, and half the width of its confidence interval.
+        The estimate, and what it is off at most but for a chance of 1 - `LEVEL`, rounding left out.
     n_rows
-        Rows drawn, over all samples.
+        Rows drawn.
     """
 
     value: float
     margin: float
     n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
+class Sides:
+    """The two groups of a labelling, and how rows are drawn from them.
+
+    Attributes
+    ----------
+    rows
+        Places of the rows of each group in the pooled sample.
+    roots
+        For each row s with abs(R_ij) <= s_i s_j. A row is drawn with a chance in proportion to it.
+    factors
+        How often the mean of R within each group counts: n / (n - 1) for the unbiased estimator, else 1.
+    """
+
+    rows: tuple[Places, Places]
+    roots: Float64s
+    factors: tuple[float, float]
+
+    def drawn(self, count: int, rng: np.random.Generator) -> Places:
+        """Return so many sets of two rows of each group, with replacement, one set a row."""
+        sides = []
+        for rows in self.rows:
+            chances = np.cumsum(self.roots[rows])
+            sides.append(rows[np.searchsorted(chances, chances[-1] * rng.random((count, 2)), side="right")])
+        return np.concatenate(sides, axis=1)
+
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        """What the mean of R_ij / (s_i s_j) counts within X, within Y, and between them."""
+        a, b = (float(self.roots[rows].mean()) for rows in self.rows)
+        return self.factors[0] * a * a, self.factors[1] * b * b, a * b
 
 
 def residual_block(rows: Float64s, feature_map: FeatureMap, exact: Kernel) -> Float64s:
@@ -70,47 +113,100 @@ def residual_block(rows: Float64s, feature_map: FeatureMap, exact: Kernel) -> Fl
     return R
 
 
+def all_pairs_pay(n_rows: int, n_features: int) -> bool:
+    """Return whether the exact kernel is asked for all pairs: a small part of what a search costs anyway."""
+    return n_rows <= max(FEW_ROWS, ROWS_PER_FEATURE * n_features)
+
+
 def sampled_difference(
     Z: Float64s | DaskRows,
     kernel: ApproximateKernel,
     feature_map: FeatureMap,
-    in_x: NDArray[np.bool_],
-    own: tuple[float, float] | None,
+    sides: Sides,
+    delta: float,
     rng: np.random.Generator,
+    working_memory: float = 1024,
 ) -> Difference:
-    """Estimate the squared MMD of R between the pooled rows marked `in_x` and the others.
+    r"""Return the squared MMD of R, its diagonal included, from drawn rows, but for a chance of `delta`.
 
-    `own` is the mean of R's diagonal in each group for the biased estimator, which counts it; it is
-    known. `None` stands for the unbiased estimator.
+    Of two rows x, x' of X and y, y' of Y, each drawn with a chance in proportion to s,
+
+    .. math::
+        t = w_X\,\rho(x, x') + w_Y\,\rho(y, y') - w_{XY} (\rho(x, y') + \rho(x', y)),
+        \quad \rho(i, j) = \frac{R_{ij}}{s_i s_j},
+
+    is the squared MMD on average, and never beyond w_X + w_Y + 2 w_XY. What the mean of independent draws
+    of such a number is off follows from their variance and that range alone, however rare large
+    residuals are (the empirical Bernstein inequality of Maurer and Pontil 2009, Theorem 4, on both sides).
     """
-    groups = np.flatnonzero(in_x), np.flatnonzero(~in_x)
-    complete = len(in_x) <= FEW_ROWS
-    sizes = [len(group) if complete else min(len(group), SAMPLE_ROWS) for group in groups]
-    values = []
-    with one_blas_thread():
-        for _ in range(1 if complete else SAMPLES):
-            drawn = [
-                rng.choice(group, size, replace=False) for group, size in zip(groups, sizes, strict=True)
-            ]
-            R = residual_block(Z[np.concatenate(drawn)], feature_map, kernel.exact)
-            values.append(_statistic(R, sizes[0], (len(groups[0]), len(groups[1])), own))
-    if complete:
-        return Difference(values[0], 0.0, sum(sizes))
-    from scipy.special import stdtrit
+    count = n_draws(feature_map)
+    places = sides.drawn(count, rng)
+    within_x, within_y, between = sides.weights
+    values = np.empty(count)
+    room = working_memory * plan.MIB
+    strip = int(np.clip(room // (512 * 8 * feature_map.size), 4, STRIP_DRAWS))
 
-    margin = float(stdtrit(SAMPLES - 1, (1 + LEVEL) / 2)) * float(np.std(values, ddof=1)) / math.sqrt(SAMPLES)
-    return Difference(float(np.mean(values)), margin, SAMPLES * sum(sizes))
+    def work(rows: Float64s, roots: Float64s) -> Float64s:
+        rho = _ratios(rows, roots, feature_map, kernel.exact)
+        return np.asarray(within_x * rho[0] + within_y * rho[1] - between * (rho[2] + rho[3]))
+
+    chunk = int(np.clip(room / 32 // (32 * Z.shape[1]), strip, 32 * STRIP_DRAWS))
+    for start, stop in plan.strips([0, count], chunk):  # a cluster is asked for many rows at a time
+        rows = Z[places[start:stop].ravel()].reshape(stop - start, 4, -1)
+        values[start:stop] = _in_strips(rows, sides.roots[places[start:stop]], work, strip)
+    reach = within_x + within_y + 2 * between
+    return Difference(float(values.mean()), _mean_error(values, 2 * reach, delta), places.size)
 
 
-def _statistic(R: Float64s, n_first: int, sizes: tuple[int, int], own: tuple[float, float] | None) -> float:
-    """Return the squared MMD of groups with these sizes, as far as a sample of them tells."""
-    parts = R[:n_first, :n_first], R[n_first:, n_first:]
-    total = -2.0 * float(R[:n_first, n_first:].mean())
-    for k, (part, n) in enumerate(zip(parts, sizes, strict=True)):
-        s = len(part)
-        apart = float(part.sum() - part.trace()) / (s * (s - 1)) if s > 1 else 0.0
-        total += apart if own is None else (1 - 1 / n) * apart + own[k] / n
-    return total
+def n_draws(feature_map: FeatureMap) -> int:
+    """Return how many sets of four rows are drawn; fewer of landmarks, whose features cost more."""
+    most = MOST_DRAWS // 4 if isinstance(feature_map, LandmarkMap) else MOST_DRAWS
+    return max(2, min(most, MOST_FEATURES // feature_map.size))
+
+
+def _in_strips(
+    rows: Float64s, roots: Float64s, work: Callable[[Float64s, Float64s], Float64s], strip: int
+) -> Float64s:
+    """Return what some work says of every set of four rows, a strip of them at a time."""
+    values = np.empty(len(rows))
+
+    def found_in(span: tuple[int, int]) -> Float64s:
+        return work(rows[slice(*span)], roots[slice(*span)])
+
+    def consume(span: tuple[int, int], found: Float64s) -> None:
+        values[slice(*span)] = found
+
+    in_order(plan.strips([0, len(rows)], strip), found_in, consume, thread_count())
+    return values
+
+
+def _ratios(rows: Float64s, roots: Float64s, feature_map: FeatureMap, exact: Kernel) -> list[Float64s]:
+    """Return R_ij / (s_i s_j) within both pairs of each set of four rows, and across them."""
+    four = rows.reshape(-1, rows.shape[2])
+    shifted = (four - feature_map.centre).reshape(rows.shape)
+    features = feature_map(four).reshape(len(rows), 4, -1)
+    found = []
+    for i, j in ((0, 1), (2, 3), (0, 3), (1, 2)):
+        product = np.einsum("ij,ij->i", features[:, i], features[:, j])
+        R = paired_values(shifted[:, i], shifted[:, j], exact) - product
+        found.append(np.clip(R / (roots[:, i] * roots[:, j]), -1.0, 1.0))  # beyond by rounding only
+    return found
+
+
+def _mean_error(values: Float64s, width: float, delta: float) -> float:
+    """Return what the mean of independent draws, all within a range of this width, is off at most."""
+    n, spent = len(values), math.log(4 / delta)
+    spread = math.sqrt(2 * float(np.var(values, ddof=1)) * spent / n)
+    return spread + 7 * width * spent / (3 * (n - 1))
+
+
+def largest_of_random_features(n_rows: int, size: int, delta: float) -> float:
+    """Return what no residual of random features exceeds, but for a chance of `delta`, over their draw.
+
+    A value is a mean of `size` / 2 independent cosines, so Hoeffding's inequality holds for each pair of
+    rows, and all pairs together spend the chance. It holds for every labelling, however it was found.
+    """
+    return min(2.0, math.sqrt(4 * math.log(n_rows**2 / delta) / size))
 
 
 def own_residuals(Z: Float64s | DaskRows, kernel: ApproximateKernel, diagonal: Float64s) -> Float64s:
