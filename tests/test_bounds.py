@@ -147,7 +147,7 @@ def test_large_and_small_problems_go_the_same_way(monkeypatch):
     assert (small.provenance.backend, blocks.provenance.backend) == ("matrix", "matrix")
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
     blocks = mb.mmd_bounds(X, Y, 0.2, method="s-sd")
-    monkeypatch.setattr("mmdbounds.sums._engines.numba_is_there", lambda: False)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: False)
     plain = mb.mmd_bounds(X, Y, 0.2, method="s-sd")
     assert (blocks.provenance.backend, plain.provenance.backend) == ("numba", "numpy")
     for other in (blocks, plain):

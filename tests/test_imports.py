@@ -14,7 +14,7 @@ SOURCE = Path(mb.__file__).parent
 
 # Beyond numpy and scipy, each package has one home.
 HOMES = {
-    "numba": {"search/_pairwise.py", "sums/_fused.py"},
+    "numba": {"compiled.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
     "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
     "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from mmdbounds import kernels
 from mmdbounds.progress import Meter
-from mmdbounds.sums import _engines, make_sums, plan
+from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.matrix import MatrixSums
 from problems import KERNELS, Problem, make_kernel, naive_matrix
@@ -29,7 +29,7 @@ def blocked(Z, kernel, **options):
 
 
 def without_numba(Z, kernel, monkeypatch):
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: False)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: False)
     sums = blocked(Z, kernel)
     assert sums.backend == "numpy"
     return sums
@@ -168,7 +168,7 @@ def test_a_row_is_at_distance_zero_from_itself(monkeypatch, working_memory, dtyp
     # A product of rows far from the centre cannot see that.
     Z = np.random.default_rng(0).normal(size=(60, 3)) * (1e3 if dtype == "float64" else 5.0)
     length = 1e-5 if dtype == "float64" else 0.3
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: compiled)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: compiled)
     sums = BlockedSums(Z, kernels.RBF(length), dtype=dtype, block=(16, 7), working_memory=working_memory)
     everyone, some = slice(0, 60), np.array([50, 3, 17])
     K = sums.block(everyone, everyone)
