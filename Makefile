@@ -24,11 +24,12 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
+.PHONY: help demo test perturbed check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
 	@echo "make test     set up and run the tests (run-time dependencies only)"
+	@echo "make perturbed  the tests again where sums are added up in another order (processor, blocks, threads, no numba)"
 	@echo "make check    lint, format, types, direction of imports"
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
@@ -57,6 +58,9 @@ check: $(FULL)/.stamp-full
 	$(FULL_BIN)/ruff format --check
 	$(FULL_BIN)/mypy
 	$(FULL_BIN)/lint-imports
+
+perturbed: $(VENV)/.stamp-test
+	$(BIN)/python tests/perturbed/run.py
 
 full: $(FULL)/.stamp-full
 	$(FULL_TESTS)

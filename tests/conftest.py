@@ -14,6 +14,13 @@ settings.register_profile("local", deadline=None, suppress_health_check=[HealthC
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
+# `make perturbed` cuts sums over pairs into other blocks, so that they are added up in another order.
+if BLOCK := os.environ.get("MMDBOUNDS_TEST_BLOCK"):
+    from mmdbounds.sums import plan
+
+    SHAPE = tuple(int(size) for size in BLOCK.split("x"))
+    plan.block_shape = lambda dtype: SHAPE
+
 FULL = os.environ.get("MMDBOUNDS_FULL") == "1"
 
 

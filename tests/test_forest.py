@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from mmdbounds.compiled import numba_is_there
+from tolerances import of_mmd2
 
 pytestmark = pytest.mark.data
 
@@ -38,10 +40,15 @@ def test_kept_matrix_and_blocks_move_the_same_rows(forest, monkeypatch):
     kept = mb.mmd_bounds(X, Y, 0.2)
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 10)
     blocks = mb.mmd_bounds(X, Y, 0.2)
-    assert (kept.provenance.backend, blocks.provenance.backend) == ("matrix", "numba")
+    assert (kept.provenance.backend, blocks.provenance.backend) == (
+        "matrix",
+        "numba" if numba_is_there() else "numpy",
+    )
     assert kept.upper.rows.tolist() == blocks.upper.rows.tolist()
     assert kept.lower.rows.tolist() == blocks.lower.rows.tolist()
-    np.testing.assert_allclose(kept.interval, blocks.interval, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(
+        kept.interval, blocks.interval, rtol=0, atol=of_mmd2(2000, columns=54, spread=1000.0)
+    )
 
 
 def test_more_steps_find_wider_bounds(forest):

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from mmdbounds.compiled import numba_is_there
+from tolerances import of_mmd2
 
 SOURCE = Path(mb.__file__).parent
 
 # Beyond numpy and scipy, each package has one home.
 HOMES = {
-    "numba": {"search/_pairwise.py", "sums/_fused.py"},
+    "numba": {"compiled.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
     "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
     "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},
@@ -108,10 +110,10 @@ def test_without_anything_but_numpy_and_scipy_arrays_still_work():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(2500, 3)), rng.normal(size=(2500, 3))
     result = mb.mmd_bounds(X, Y, 0.1, bandwidth=2.0, method="s-sd")
-    assert result.provenance.backend == "numba"
-    np.testing.assert_allclose(float(value), result.lower.value, rtol=0, atol=1e-13)
+    assert result.provenance.backend == ("numba" if numba_is_there() else "numpy")
+    np.testing.assert_allclose(float(value), result.lower.value, rtol=0, atol=of_mmd2(5000))
     sharp = mb.mmd_bounds(X[:20], Y[:20], 0.1, bandwidth=2.0, rng=0)
-    np.testing.assert_allclose([float(v) for v in interval], sharp.interval, rtol=0, atol=1e-13)
+    np.testing.assert_allclose([float(v) for v in interval], sharp.interval, rtol=0, atol=of_mmd2(40))
 
 
 def test_every_public_name_exists_and_is_listed():

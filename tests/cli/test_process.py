@@ -18,10 +18,14 @@ COMMAND = [sys.executable, "-m", "mmdbounds"]
 def start(*arguments: str, encoding: str = "utf-8", **options: object) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [*COMMAND, *arguments],
-        env={**os.environ, "PYTHONIOENCODING": encoding},
         timeout=120,
         check=False,
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options},
+        **{
+            "env": {**os.environ, "PYTHONIOENCODING": encoding},
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            **options,
+        },
     )
 
 
@@ -147,3 +151,20 @@ def test_panic_of_polars_stays_off_the_terminal(tmp_path: Path):
         "mmdbounds: 'bad.parquet' is a damaged Parquet file, "
         "or one that polars cannot read (PanicException).\n"
     )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
+@pytest.mark.parametrize("command", ["bounds", "test"])
+def test_where_not_a_byte_can_be_written(command: str, table: str, tmp_path: Path):
+    """No temporary folder, no cache, a full disk: the limit on the size of files makes all of it at once."""
+    import resource
+
+    options = {"bounds": ["--n-moved", "1"], "test": ["--epsilon", "0.3"]}[command]
+    nothing = {
+        "env": {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "numba"), "PYTHONDONTWRITEBYTECODE": "1"},
+        "preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
+    }
+    asked = [command, table, *GROUPS[: GROUPS.index("--n-moved")], *options, "--quiet"]
+    done = start(*asked, **nothing)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == start(*asked).stdout

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
+import tempfile
+from contextlib import nullcontext
 
 import pytest
 
@@ -44,3 +47,24 @@ def test_without_standard_error(monkeypatch: pytest.MonkeyPatch):
     with held_stderr():
         ran.append(1)
     assert ran == [1]
+
+
+@pytest.mark.parametrize("platform", ["linux", "other"])
+def test_without_a_temporary_folder(
+    platform: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    """In memory where the system has that; elsewhere what is written is shown, and the work goes on."""
+
+    def nowhere() -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    in_memory = platform == sys.platform
+    for error in (None, DataError("damaged")):
+        with (
+            monkeypatch.context() as changed,
+            nullcontext() if error is None else pytest.raises(DataError, match="damaged"),
+        ):
+            changed.setattr(sys, "platform", platform)
+            changed.setattr(tempfile, "TemporaryFile", nowhere)
+            write_and(error)
+        assert capfd.readouterr().err == ("" if error and in_memory else "thread panicked\n")

@@ -33,6 +33,7 @@ from problems import (
     sum_zero_basis,
     totals_of,
 )
+from tolerances import of_a_sum, of_mmd2
 
 seeds = st.integers(0, 2**32 - 1)
 NO_END = 1e15
@@ -144,7 +145,7 @@ def test_shares_are_brought_to_the_quotas(seed, more):
 
 @pytest.mark.parametrize("compiled", [True, False])
 def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(compiled):
-    steps = pairwise_steps if compiled else pairwise_steps.py_func
+    steps = pairwise_steps if compiled else getattr(pairwise_steps, "py_func", pairwise_steps)
     for seed in range(30):
         problem = definite(seed)
         choice, _, _ = small_choice(problem, "lower")
@@ -164,7 +165,8 @@ def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(compiled):
         taken = steps(choice.pairs, diagonal, gradient, share, edges, tolerance, 10_000)
         assert 2 * taken >= np.count_nonzero(share != first)  # a step changes two rows
         assert taken < 10_000
-        assert value(share) >= before - 1e-13
+        size = np.abs(linear).sum() + np.abs(choice.pairs).sum() + diagonal.sum()  # shares are at most 1
+        assert value(share) >= before - of_a_sum(len(share) ** 2, size)
         np.testing.assert_allclose(gradient, slope(share), rtol=0, atol=1e-11 * np.abs(linear).max())
         for part, quota in choice.parts():
             np.testing.assert_allclose(share[part].sum(), quota, rtol=0, atol=1e-13 * len(share))
@@ -584,4 +586,4 @@ def test_a_proof_is_in_float64_whatever_the_search_used(monkeypatch):
         Y[rest],
         bandwidth=mb.mmd_bounds(X, Y, 0.2, method="sd").provenance.bandwidth,
     )
-    np.testing.assert_allclose(found["float32"].value, exact, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(found["float32"].value, exact, rtol=0, atol=of_mmd2(len(X) + len(Y)))

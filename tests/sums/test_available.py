@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.sums import _engines, _torch, available, torch_pays
+from mmdbounds.sums import _torch, available, torch_pays
 from mmdbounds.sums.available import Backend, Rate
 from mmdbounds.sums.blocked import BlockedSums
 
@@ -86,11 +86,11 @@ def test_what_is_measured_is_the_sums_of_both_groups():
 
 
 def test_numba(quick, monkeypatch):
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: False)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: False)
     plain = available.numpy_backend()
     assert (plain.how, plain.rates) == ("not compiled", RATES)
     assert plain.notes == ("numba is missing: `pip install numba` makes the sums several times faster.",)
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: True)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: True)
     compiled = available.numpy_backend()
     assert compiled.how.startswith("compiled by numba")
     assert compiled.notes == ()
@@ -102,7 +102,7 @@ def test_a_broken_numba_is_said_in_one_line_for_each_dtype(monkeypatch):
     def broken(*_, **__):
         raise ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.4.")
 
-    monkeypatch.setattr(_engines, "numba_is_there", lambda: True)
+    monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: True)
     monkeypatch.setattr(available, "BlockedSums", broken)
     found = available.numpy_backend()
     assert not found.is_available

@@ -17,6 +17,7 @@ from mmdbounds.sums import _dask, _dask_client, _dask_rows, make_sums, plan
 from mmdbounds.sums.bandwidth import canonical_order, median_distance
 from mmdbounds.sums.blocked import BlockedSums
 from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
+from tolerances import of_values
 
 pytestmark = [
     pytest.mark.full,
@@ -119,7 +120,7 @@ def test_rows_far_out_move_the_centre_as_elsewhere(client):
     assert (there.rounding, there.tie_width) == (here.rounding, here.tie_width)
     everyone = slice(0, 60)
     np.testing.assert_allclose(
-        there.block(everyone, everyone), here.block(everyone, everyone), rtol=0, atol=1e-14
+        there.block(everyone, everyone), here.block(everyone, everyone), rtol=0, atol=of_values()
     )
     with pytest.raises(DataError, match="float32 is too coarse here"):
         on_cluster(client, Z, kernels.RBF(1.0), dtype="float32")

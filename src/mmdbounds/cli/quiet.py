@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import IO
 
 from mmdbounds.errors import DataError
 
@@ -19,11 +21,16 @@ def held_stderr() -> Iterator[None]:
     A damaged Parquet file makes polars print the stack of its threads before it raises.
     """
     try:
-        shown = os.dup(STDERR)
-    except OSError:  # closed: nothing to keep clean
+        held = _somewhere()
+    except OSError:  # no folder can be written to: better untidy than not at all
         yield
         return
-    with tempfile.TemporaryFile() as held:
+    with held:
+        try:
+            shown = os.dup(STDERR)
+        except OSError:  # closed: nothing to keep clean
+            yield
+            return
         os.dup2(held.fileno(), STDERR)
         explained = False
         try:
@@ -37,6 +44,13 @@ def held_stderr() -> Iterator[None]:
             if not explained:
                 held.seek(0)
                 _pass_on(held.read())
+
+
+def _somewhere() -> IO[bytes]:
+    """Return a file without a name: in memory where the system has that, else in the temporary folder."""
+    if sys.platform == "linux":
+        return os.fdopen(os.memfd_create("stderr"), "w+b")
+    return tempfile.TemporaryFile()
 
 
 def _pass_on(text: bytes) -> None:

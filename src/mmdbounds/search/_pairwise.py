@@ -1,19 +1,25 @@
 """Compiled pairwise steps: the inner loop of the convex relaxation."""
 # The compiler knows these functions by their types alone; nothing is gained by annotating them twice.
-# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator,no-redef"
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 
-try:
-    from numba import njit
-except ImportError:  # slower, not wrong
-
-    def njit(**_):
-        """Return functions as they are."""
-        return lambda function: function
+from mmdbounds.compiled import entry, part
 
 
-@njit(cache=True, nogil=True)
+@part()
+def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
+    """Give the share `amount` of one row to another; what is left of a row within rounding is nothing."""
+    whole_giver, whole_taker = amount >= share[giver], amount >= 1.0 - share[taker]
+    share[giver] = 0.0 if whole_giver else share[giver] - amount
+    share[taker] = 1.0 if whole_taker else share[taker] + amount
+    for i in range(len(gradient)):
+        gradient[i] += 2.0 * amount * (pairs[taker, i] - pairs[giver, i])
+    gradient[taker] -= 2.0 * amount * diagonal[taker]
+    gradient[giver] += 2.0 * amount * diagonal[giver]
+
+
+@entry()
 def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
     """Maximise a concave quadratic over shares with fixed sums, two rows at a time.
 
@@ -65,15 +71,3 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
             return step
         _shift(pairs, diagonal, gradient, share, giver, taker, amount)
     return most
-
-
-@njit(cache=True, nogil=True)
-def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
-    """Give the share `amount` of one row to another; what is left of a row within rounding is nothing."""
-    whole_giver, whole_taker = amount >= share[giver], amount >= 1.0 - share[taker]
-    share[giver] = 0.0 if whole_giver else share[giver] - amount
-    share[taker] = 1.0 if whole_taker else share[taker] + amount
-    for i in range(len(gradient)):
-        gradient[i] += 2.0 * amount * (pairs[taker, i] - pairs[giver, i])
-    gradient[taker] -= 2.0 * amount * diagonal[taker]
-    gradient[giver] += 2.0 * amount * diagonal[giver]

@@ -7,13 +7,13 @@ their sums are added, is decided in `mmdbounds.sums.blocked`.
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds import compiled
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, is_built_in
 from mmdbounds.sums.pairs import function_block, l1_distances, ready, squared_differences
 from mmdbounds.sums.plan import Columns
@@ -184,14 +184,9 @@ class PlainEngine:
         return kernel.value(squared)
 
 
-def numba_is_there() -> bool:
-    """Return whether the compiled strips can be used."""
-    return importlib.util.find_spec("numba") is not None
-
-
 def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
     """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
     points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
-    if points.is_product and is_built_in(kernel) and numba_is_there():
+    if points.is_product and is_built_in(kernel) and compiled.numba_is_there():
         return FusedEngine(points, kernel, dtype), "numba"
     return PlainEngine(points, kernel, dtype), "numpy"

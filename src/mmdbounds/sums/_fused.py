@@ -11,14 +11,14 @@ matrix product of a block is x; `_formula` turns a row of it into kernel values 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.linalg.cython_blas  # noqa: F401 -- numba's matrix product calls it; loaded early so that its threads can be held
-from numba import njit, types
+from numba import types
 from numba.extending import overload
 
+from mmdbounds.compiled import entry, part
 from mmdbounds.kernels import Kernel, Polynomial
 from mmdbounds.sums.points import LOG2_E
 
@@ -59,15 +59,10 @@ _B11, _B10, _B9, _B8, _B7, _B6, _B5, _B4, _B3, _B2, _B1 = (
 )
 
 
-def _jit(function: Callable[..., Any]) -> Any:
-    """Compile for use without the interpreter lock; keep the code on disk if some place can be written."""
-    # "reassoc" lets sums use vector lanes, "contract" fused multiply-add; results stay the same for
-    # the same input, whatever the number of threads.
-    options: Any = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract", "nsz"}}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache can be written
-        return njit(**options)(function)
+# "reassoc" lets sums use vector lanes, "contract" fused multiply-add. Which of them a loop uses follows
+# from the compiler and the processor, not from the data, the threads or what is in the cache.
+_FASTMATH = ("reassoc", "contract", "nsz")
+_entry, _part = entry(_FASTMATH), part(_FASTMATH)
 
 
 def _exp2(x: Any) -> Any:
@@ -100,7 +95,7 @@ def _exp2_for(x):
     return double
 
 
-@_jit
+@_part
 def _formula(row, kind, offset, degree):
     """Turn products into kernel values, in place."""
     # Constants of the row's own type: a plain number would make everything float64.
@@ -133,7 +128,7 @@ def _formula(row, kind, offset, degree):
             row[j] = power
 
 
-@_jit
+@_part
 def _product(left, right, start, same, kind, buffer):
     """Return left @ right.T in `buffer`; the distance of a row to itself is 0 exactly."""
     block = buffer[: len(left) * len(right)].reshape(len(left), len(right))
@@ -146,7 +141,7 @@ def _product(left, right, start, same, kind, buffer):
     return block
 
 
-@_jit
+@_part
 def _add_up(slab, kind, offset, degree, row_sums, partial):
     """Turn a few rows of products into kernel values and add them to row sums and column sums.
 
@@ -168,7 +163,7 @@ def _add_up(slab, kind, offset, degree, row_sums, partial):
         row_sums[i] += total
 
 
-@_jit
+@_entry
 def strip_sums(
     left, right, same, edges, symmetric, kind, offset, degree, buffer, segment, row_sums, column_sums
 ):
@@ -190,7 +185,7 @@ def strip_sums(
                     column_sums[start + j] += here[j]
 
 
-@_jit
+@_entry
 def strip_products(
     left, right, same, edges, symmetric, kind, offset, degree, buffer, mine, theirs, row_sums, column_sums
 ):
@@ -205,7 +200,7 @@ def strip_products(
             column_sums[start:stop] += np.dot(block.T, mine)
 
 
-@_jit
+@_entry
 def strip_block(left, right, same, edges, symmetric, kind, offset, degree, buffer, out):
     """Write the kernel values of a strip to `out`."""
     for k in range(len(edges) - 1):
@@ -217,7 +212,7 @@ def strip_block(left, right, same, edges, symmetric, kind, offset, degree, buffe
                 out[i, start + j] = block[i, j]
 
 
-@_jit
+@_entry
 def take_one_by_one(scores, place, columns, gain, count, tie_width):
     """See `mmdbounds.sums.greedy`: the same in one loop over the rows for each row taken."""
     taken = np.empty(count, np.intp)

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from mmdbounds import compiled
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import RBF
 from mmdbounds.progress import Meter
-from mmdbounds.sums import _engines, _threads, _torch, plan
+from mmdbounds.sums import _threads, _torch, plan
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
@@ -88,9 +89,9 @@ def backends() -> list[Backend]:
 
 def numpy_backend() -> Backend:
     """Return the backend that is always there."""
-    compiled = _engines.numba_is_there()
+    is_compiled = compiled.numba_is_there()
     rates, notes = measured(lambda Z, dtype, meter: BlockedSums(Z, kernel(), dtype=dtype, meter=meter))
-    if not compiled:
+    if not is_compiled:
         notes += ("numba is missing: `pip install numba` makes the sums several times faster.",)
     elif not rates:
         notes += ("If numba is to blame, `pip install --upgrade numba`, or do without: pip uninstall numba.",)
@@ -100,7 +101,7 @@ def numpy_backend() -> Backend:
         version=np.__version__,
         device=processor(),
         n_threads=_threads.thread_count(),
-        how=f"compiled by numba {version_of('numba')}" if compiled else "not compiled",
+        how=f"compiled by numba {version_of('numba')}" if is_compiled else "not compiled",
         rates=rates,
         notes=notes,
     )

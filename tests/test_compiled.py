@@ -1,0 +1,123 @@
+"""One way to compile: the same bits fresh and from disk, and no harm where nothing can be kept."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from mmdbounds import compiled
+
+pytest.importorskip("numba")
+
+LOOPS = """
+import hashlib, json
+import numpy as np
+from mmdbounds.search._pairwise import pairwise_steps
+from mmdbounds.sums._fused import take_one_by_one
+
+Z = np.random.default_rng(0).normal(size=(300, 3))
+pairs = np.array(Z[:40] @ Z[:40].T)
+np.fill_diagonal(pairs, 0.0)
+gradient, share = pairs.sum(axis=1), np.repeat([1.0, 0.0], 20)
+steps = pairwise_steps(pairs, np.full(40, 9.0), gradient, share, np.array([0, 40]), 1e-9, 500)
+assert steps > 1
+rows, total = take_one_by_one(pairs[0].copy(), np.arange(40), pairs, 0.5, 9, 0.0)
+assert len(rows) == 9
+used, found = [pairwise_steps, take_one_by_one], [gradient, share, rows, total]
+"""
+SUMS = """
+import mmdbounds as mb
+from mmdbounds.sums._fused import strip_sums
+from mmdbounds.sums.blocked import BlockedSums
+
+rows, weights = np.arange(300), np.repeat([1.0, -1.0], 150)
+for kernel in (mb.RBF(1.3), mb.Matern52(1.1)):
+    found.append(BlockedSums(Z, kernel, block=(128, 100)).apply(rows, rows, weights))
+used.append(strip_sums)
+"""
+SAY = """
+print(json.dumps({
+    "digest": hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in found)).hexdigest(),
+    "from disk": [sum(f.stats.cache_hits.values()) for f in used],
+}))
+"""
+"""What came out, to the last bit, and how often the code of a function was found on disk."""
+
+NO_FOLDER = """
+from numba.core import caching
+def ensure_cache_path(self):
+    raise PermissionError(13, "Permission denied")
+caching._CacheLocator.ensure_cache_path = ensure_cache_path
+"""
+FULL_DISK = """
+from numba.core import caching
+def save(self, key, data):
+    raise OSError(28, "No space left on device")
+caching.IndexDataCacheFile.save = save
+"""
+
+
+def run(cache, *code):
+    """Run it in a process of its own whose numba keeps its code in the folder `cache`."""
+    done = subprocess.run(
+        [sys.executable, "-c", "".join([*code, SAY])],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+        env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_code_from_disk_gives_the_same_bits_as_fresh_code(tmp_path):
+    fresh, again = (run(tmp_path, LOOPS, SUMS) for _ in range(2))
+    assert (fresh["from disk"], again["from disk"]) == ([0, 0, 0], [1, 1, 1])
+    assert again["digest"] == fresh["digest"]
+
+
+@pytest.mark.parametrize("trouble", [NO_FOLDER, FULL_DISK], ids=["no folder", "full disk"])
+def test_where_nothing_can_be_kept_sums_and_searches_still_work(trouble, tmp_path):
+    assert run(tmp_path, trouble, LOOPS)["from disk"] == [0, 0]
+    assert not list(tmp_path.rglob("*.nbc"))
+
+
+def test_damaged_code_on_disk_is_compiled_again_and_mended(tmp_path):
+    fresh = run(tmp_path, LOOPS)
+    kept = [file for file in tmp_path.rglob("*") if file.suffix in (".nbi", ".nbc")]
+    assert len(kept) == 4
+    for file in kept:
+        file.write_bytes(file.read_bytes()[:100])
+    assert run(tmp_path, LOOPS) == fresh
+    assert all(file.stat().st_size > 100 for file in kept)
+
+
+class OfAnother:
+    """A cache in which another process has left the code for other types."""
+
+    class Code:
+        class signature:  # noqa: N801 -- as numba calls it
+            args = ("float32",)
+
+    def load_overload(self, signature, context):
+        return self.Code
+
+
+def test_code_for_other_types_is_not_taken():
+    cache = compiled._Forgiving(OfAnother())
+    assert cache.load_overload(("float32",), None) is OfAnother.Code
+    assert cache.load_overload(("float64",), None) is None
+
+
+def test_without_numba_functions_stay_python(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+
+    def double(x):
+        return 2 * x
+
+    assert not compiled.numba_is_there()
+    assert compiled.entry()(double) is double
+    assert compiled.part(("reassoc",))(double) is double
