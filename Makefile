@@ -114,7 +114,7 @@ $(VENV)/.stamp-pip $(FULL)/.stamp-pip: constraints.txt
 	@touch $@
 
 $(VENV)/.stamp-demo: $(VENV)/.stamp-pip pyproject.toml
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot]'
 	@touch $@
 
 $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
@@ -122,5 +122,5 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
 	@touch $@
