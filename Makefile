@@ -22,7 +22,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
+.PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features mutants paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -40,6 +40,7 @@ help:
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
 	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
+	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; goes on where it was"
 	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 
@@ -96,6 +97,9 @@ study-confidence: $(VENV)/.stamp-test
 
 study-features: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.feature_errors --data "$(DATA)"
+
+mutants: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m studies.mutants
 
 paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
