@@ -173,6 +173,7 @@ def test_strips_change_nothing():
     problem = made("rbf", "unbiased")
     weights = exact_weights(quadratic_of(problem), unbiased=True)
     whole, strips = (FreePoints(posed(problem, memory), Meter()) for memory in (1024.0, 1e-3))
+    assert strips._block < whole._block
     points = in_box(whole, 3, seed=4)
     for a, b in zip(
         *(s.value_and_gradient(points, weights, points[:1]) for s in (whole, strips)), strict=True
