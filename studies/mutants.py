@@ -55,8 +55,8 @@ SWAPPED = {"//": "*", "not": "", **dict(PAIRS), **{right: left for left, right i
 COPIED = ("src", "tests", "studies", "benchmarks", "docs", "paper")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "_build", "gallery", "generated", "checkpoints", "*.jsonl")
 MARKS = "not slow and not data and not full"
-OPTIONAL = ("_dask", "_torch", "_triton")
-"""Files that only tests marked `full` see; for all others those tests are left out."""
+OPTIONAL = ("_dask", "_torch", "_triton", "plotting", "experiments")
+"""Parts of the names of files that only tests marked `full` see; for all others those tests are left out."""
 WIDER = ("tests/sums", "tests/search", "tests/inference", "tests/cli", "tests/report")
 IGNORED = ("tests/report/test_browser.py",)
 CPU_SECONDS = 900
@@ -203,7 +203,7 @@ def run_mutant(mutant, stage, tree, caches):
     started = time.monotonic()
     path = tree / mutant.file
     source = path.read_text(encoding="utf-8")
-    marks = MARKS.removesuffix(" and not full") if path.name.startswith(OPTIONAL) else MARKS
+    marks = MARKS.removesuffix(" and not full") if any(part in mutant.file for part in OPTIONAL) else MARKS
     tests = STAGES[stage](mutant.file, tree)
     # Code that numba keeps is taken from the cache although what it calls has changed.
     with tempfile.TemporaryDirectory() as fresh:

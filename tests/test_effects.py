@@ -80,7 +80,7 @@ def test_effects_are_those_of_the_definition(backend, start):
     assert len(ways) == 4
 
 
-# The last: 12 rows stay and 8 move, so that of 24 exchanges 2 are for each of the 12, and 3 for each of the 8.
+# The last: 12 rows stay and 8 move, so of 24 exchanges 2 are for each of the 12, and 3 for each of the 8.
 LIMITS = [{"CANDIDATES": 2}, {"EXCHANGES": 0, "FEWEST_PARTNERS": 2}, {"EXCHANGES": 24, "FEWEST_PARTNERS": 1}]
 
 
