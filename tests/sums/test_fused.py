@@ -8,6 +8,7 @@ import mmdbounds as mb
 pytest.importorskip("numba")
 
 from mmdbounds.sums import _fused
+from mmdbounds.sums.greedy import take_one_by_one
 
 BY_PRODUCT = {
     "rbf": mb.RBF(1.0),
@@ -38,3 +39,34 @@ def test_a_kind_is_one_formula():
     of_distances = {name for name, kind in _fused.KINDS.items() if kind <= _fused.LAST_DISTANCE_KIND}
     assert of_distances == {name for name, kernel in BY_PRODUCT.items() if kernel.geometry == "distance2"}
     assert _fused.LAST_DISTANCE_KIND >= _fused.CLAMPED_RBF
+
+
+def naive_rows(scores, known, columns, gain, count):
+    """The rows with the largest scores, one by one, until one has no column."""
+    scores, taken, total = list(scores), [], [0.0] * len(scores)
+    for _ in range(count):
+        row = scores.index(max(scores))
+        if row not in known:
+            break
+        taken.append(row)
+        column = columns[known.index(row)]
+        scores = [s + gain * c for s, c in zip(scores, column, strict=True)]
+        total = [t + c for t, c in zip(total, column, strict=True)]
+        scores[row] = -np.inf
+    return taken, total
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+@pytest.mark.parametrize("gain", [-2.0, 0.5])
+def test_rows_are_taken_one_by_one_as_their_columns_say(compiled, gain):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        # Halves and whole numbers: nothing is rounded, and ties are exact.
+        scores = rng.integers(-8, 8, size=9) / 2
+        known = rng.permutation(9)[:6]
+        columns = rng.integers(-3, 4, size=(6, 9)).astype(float)
+        place = np.full(9, -1, dtype=np.intp)
+        place[known] = np.arange(6)
+        expected = naive_rows(scores, known.tolist(), columns, gain, 4)
+        rows, total = take_one_by_one(scores.copy(), place, columns, gain, 4, 0.0, compiled=compiled)
+        assert (rows.tolist(), total.tolist()) == expected
