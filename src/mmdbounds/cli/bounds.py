@@ -130,7 +130,7 @@ def bounds_command(
         na=na,
         encoding=encoding,
     )
-    X, Y = recorded(split.X, split.Y)
+    X, Y = recorded(split.X, split.Y, columns=columns)
     if dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=at_most)
         more = ("This is nearly all.",) if method in ("s-sd", "sd") else ()

@@ -95,7 +95,7 @@ def robust_command(
         encoding=encoding,
         unit=unit,
     )
-    X, Y = recorded(split.X, split.Y, unit)
+    X, Y = recorded(split.X, split.Y, columns=columns, unit=unit)
     note_repeated(X, Y, id_, unit, output)
     if dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=at_most)

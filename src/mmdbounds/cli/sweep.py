@@ -86,7 +86,7 @@ def sweep_command(
         encoding=encoding,
         unit=unit,
     )
-    X, Y = recorded(split.X, split.Y, unit)
+    X, Y = recorded(split.X, split.Y, columns=columns, unit=unit)
     note_repeated(X, Y, id_, unit, output)
     if dry_run:
         most = min(Contamination(max(epsilons or [LARGEST_SHARE])).n_moved_for(len(X)), len(Y) - 1)

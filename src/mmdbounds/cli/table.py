@@ -76,9 +76,11 @@ def _require_units(split: Split) -> None:
         raise MmdBoundsError(msg)
 
 
-def recorded(X: Group, Y: Group, unit: str | None = None) -> tuple[Group, Group]:
-    """Return the groups with what makes a command of their record: there was one, and the unit column."""
-    record = {**X.record, "by_command": True, "unit_column": unit}
+def recorded(
+    X: Group, Y: Group, *, columns: list[str] | None, unit: str | None = None
+) -> tuple[Group, Group]:
+    """Return the groups with what makes a command of their record: there was one, and what it named."""
+    record = {**X.record, "by_command": True, "asked_columns": columns or None, "unit_column": unit}
     return dataclasses.replace(X, record=record), dataclasses.replace(Y, record=record)
 
 
