@@ -104,6 +104,14 @@ def test_a_run_from_its_start_to_its_table(tiny, tmp_path, capsys):
     assert "2 lines of the package" in capsys.readouterr().out
 
 
+def test_a_test_that_fails_anyway_has_noticed_nothing(tiny, tmp_path, capsys):
+    path = tiny / "tests" / "test_a.py"
+    path.write_text(path.read_text().replace("== 4", "== 5"))
+    with pytest.raises(SystemExit, match=r"^2$"):
+        mutants.main(["--records", str(tmp_path / "records.jsonl"), "--lines", "2", "--processes", "1"])
+    assert "tests/test_a.py::test_it fails without a mutation, too." in capsys.readouterr().err
+
+
 def test_explanations_are_about_mutations_of_a_line():
     for one in json.loads(Path(mutants.EXPLAINED).read_text(encoding="utf-8")):
         assert sorted(one) == ["file", "new", "old", "text", "why"]
