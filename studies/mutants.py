@@ -1,6 +1,6 @@
 """Which small mistakes would the tests not notice? A sample of lines, each broken on purpose.
 
-    python -m studies.mutants [--lines 100] [--records FILE] [--survivors] [--processes 2]
+    python -m studies.mutants [--lines 100] [--records FILE] [--survivors] [--table] [--processes 2]
 
 A line of the package is chosen by its text alone (a seeded hash), lines of the rooms that compute four times
 as readily as others, and one mutation is made in it: a comparison, a sign, a constant off by one, and/or,
@@ -9,8 +9,9 @@ survive meet those of its folder, and then a wider slice. All of it happens in t
 One JSON line a run goes to FILE (default: studies/results/mutants.jsonl); what was stopped continues, and
 mutants already there are not run again: remove the file after a change of the sources. `--survivors` runs
 those again that survived, after tests were added. The table goes to the file of the same name that ends in
-.md, with what mutants_explained.json says of those that no test can tell from the original. The exit code is
-1 if a mutant survives without an explanation, 2 if the call is wrong.
+.md, with what mutants_explained.json says of those that no test can tell from the original; `--table` writes
+it of what is there and runs nothing. The exit code is 1 if a mutant survives without an explanation, 2 if the
+call is wrong.
 """
 
 from __future__ import annotations
@@ -236,10 +237,14 @@ def broken(source, mutant):
     return "".join(lines)
 
 
-def collect(n_lines, path, again, trees):
-    """Return mutants and records of the sample; `again`: run those that survived once more."""
-    chosen = sample(trees[0], n_lines)
-    done = {Mutant(*(r[name] for name in Mutant._fields)).key: r for r in records.load(path)}
+def known_records(path):
+    """Return what is in the file, the last record of each mutant."""
+    return {Mutant(*(r[name] for name in Mutant._fields)).key: r for r in records.load(path)}
+
+
+def collect(chosen, path, again, trees):
+    """Return the records of all mutants and how many runs that took; `again`: also of those that survived."""
+    done = known_records(path)
     if again:
         done = {key: record for key, record in done.items() if record["by"]}
     n_run = 0
@@ -247,11 +252,12 @@ def collect(n_lines, path, again, trees):
         missing = [m for m in chosen if m.key not in done or _is_open(done[m.key], stage)]
         progress = records.Progress(len(missing))
         for mutant, record in _results(missing, stage, trees):
+            record["seconds"] += done[mutant.key]["seconds"] if mutant.key in done else 0
             done[mutant.key] = record
             records.append(path, record)
             progress.step()
         n_run += len(missing)
-    return [(mutant, done[mutant.key]) for mutant in chosen], n_run
+    return done, n_run
 
 
 def _results(mutants, stage, trees):
@@ -300,10 +306,11 @@ def report(found, made):
     rows = []
     for mutant, record in sorted(found, key=lambda pair: (pair[1]["by"] is not None, pair[0][:3])):
         place = f"{Path(mutant.file).relative_to(SOURCES)}:{mutant.line}"
-        code = mutant.text.replace("|", "\\|")
         why = record["by"] or explanation(mutant, known) or "**not explained**"
-        outcome = "killed" if record["by"] else "survived"
-        rows.append(f"| {place} `{code}` | {mutant.mutation} | {outcome} | {why} |")
+        open_yet = record["stage"] < len(STAGES) - 1
+        outcome = "killed" if record["by"] else "survived so far" if open_yet else "survived"
+        cells = f"{place} `{mutant.text}`", mutant.mutation, outcome, why
+        rows.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
     about = (
         f"{len(found)} lines of the package, each with one small mistake; lines of {', '.join(COMPUTING)} "
         f"are drawn {WEIGHT:g} times as readily as others. {len(found) - len(survived)} mistakes were "
@@ -323,6 +330,7 @@ def parse(arguments):
     parser.add_argument("--lines", type=int, default=100, help="lines to break, one at a time")
     parser.add_argument("--records", type=Path, default=records.RESULTS / "mutants.jsonl")
     parser.add_argument("--survivors", action="store_true", help="run those again that survived")
+    parser.add_argument("--table", action="store_true", help="run nothing; write the table of what is there")
     parser.add_argument("--processes", type=int, default=2, help="how many mutants are run at a time")
     options = parser.parse_args(arguments)
     if options.lines < 1 or options.processes < 1:
@@ -332,20 +340,27 @@ def parse(arguments):
 
 def main(arguments=None):
     options = parse(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        trees = [Path(folder) / str(number) for number in range(options.processes)]
-        for tree in trees:
-            copy_tree(tree)
-        try:
-            found, n_run = collect(options.lines, options.records, options.survivors, trees)
-        except KeyboardInterrupt:
-            print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
-            return 130
-    page = report(found, f"The last run added {n_run} of them.")
+    chosen = sample(ROOT, options.lines)
+    try:
+        done, n_run = (known_records(options.records), 0) if options.table else _run(options, chosen)
+    except KeyboardInterrupt:
+        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        return 130
+    found = [(mutant, done[mutant.key]) for mutant in chosen if mutant.key in done]
+    missing = len(chosen) - len(found)
+    page = report(found, f"{missing} more lines have not been run yet." if missing else f"Last run: {n_run}.")
     print(page)
     options.records.with_suffix(".md").write_text(page, encoding="utf-8")
     known = explanations()
     return int(any(r["by"] is None and explanation(m, known) is None for m, r in found))
+
+
+def _run(options, chosen):
+    with tempfile.TemporaryDirectory() as folder:
+        trees = [Path(folder) / str(number) for number in range(options.processes)]
+        for tree in trees:
+            copy_tree(tree)
+        return collect(chosen, options.records, options.survivors, trees)
 
 
 if __name__ == "__main__":

@@ -98,10 +98,14 @@ def test_a_run_from_its_start_to_its_table(tiny, tmp_path, capsys):
     why = {"file": "src/mmdbounds/a.py", "text": "UNSEEN = 7", "old": "7", "new": "8", "why": "Nobody asks."}
     mutants.EXPLAINED.write_text(json.dumps([why]))
     n_lines = len(path.read_text().splitlines())
-    assert mutants.main(call) == 0
-    assert len(path.read_text().splitlines()) == n_lines  # nothing was run again
+    for more in ([], ["--table"]):
+        assert mutants.main([*call, *more]) == 0
+        assert len(path.read_text().splitlines()) == n_lines  # nothing was run again
     assert "| survived | Nobody asks. |" in path.with_suffix(".md").read_text()
     assert "2 lines of the package" in capsys.readouterr().out
+    path.write_text(path.read_text().splitlines(keepends=True)[0])
+    mutants.main([*call, "--table"])
+    assert "1 more lines have not been run yet." in path.with_suffix(".md").read_text()
 
 
 def test_a_test_that_fails_anyway_has_noticed_nothing(tiny, tmp_path, capsys):
