@@ -24,7 +24,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test perturbed check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
+.PHONY: help demo test perturbed check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features mutants paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -44,6 +44,7 @@ help:
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
 	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
+	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; goes on where it was"
 	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 
@@ -107,6 +108,9 @@ study-confidence: $(VENV)/.stamp-test
 study-features: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.feature_errors --data "$(DATA)"
 
+mutants: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m studies.mutants
+
 paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
@@ -124,7 +128,7 @@ $(VENV)/.stamp-pip $(FULL)/.stamp-pip: constraints.txt
 	@touch $@
 
 $(VENV)/.stamp-demo: $(VENV)/.stamp-pip pyproject.toml
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot]'
 	@touch $@
 
 $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
@@ -132,5 +136,5 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
 	@touch $@

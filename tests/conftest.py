@@ -12,6 +12,7 @@ os.environ.setdefault("TRITON_INTERPRET", "1")
 
 settings.register_profile("local", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
+settings.register_profile("quick", parent=settings.get_profile("ci"), max_examples=20)  # studies.mutants
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 # `make perturbed` cuts sums over pairs into other blocks, so that they are added up in another order.

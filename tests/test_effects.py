@@ -81,14 +81,20 @@ def test_effects_are_those_of_the_definition(backend, start):
     assert len(ways) == 4
 
 
+# The last: 12 rows stay and 8 move, so of 24 exchanges 2 are for each of the 12, and 3 for each of the 8.
+LIMITS = [{"CANDIDATES": 2}, {"EXCHANGES": 0, "FEWEST_PARTNERS": 2}, {"EXCHANGES": 24, "FEWEST_PARTNERS": 1}]
+
+
+@pytest.mark.parametrize("limits", LIMITS, ids=str)
 @pytest.mark.parametrize("kernel", [mb.RBF(0.5), mb.Polynomial(2, 0.5, 1.0)], ids=lambda kernel: kernel.name)
-def test_few_partners_are_the_most_promising(kernel, monkeypatch):
+def test_few_partners_are_the_most_promising(kernel, limits, monkeypatch):
     rng = np.random.default_rng(6)
     X, Y = rng.normal(size=(9, 2)), rng.normal(1, 1, size=(20, 2))
     problem = Problem(X, Y, kernel, "unbiased", Counts(8, 0, 17, 12))
     labelling, u = labelled_at_random(problem, make_sums(problem.Z, problem.kernel), 6)
     exact = {side: row_effects(labelling, side) for side in SIDES}
-    monkeypatch.setattr(effects, "CANDIDATES", 2)
+    for name, value in limits.items():
+        monkeypatch.setattr(effects, name, value)
     K, counts, p = naive_matrix(problem), problem.counts, problem.p
 
     def change(*rows):  # the value with these rows on the other side; one alone: its partner left out
@@ -102,7 +108,8 @@ def test_few_partners_are_the_most_promising(kernel, monkeypatch):
         differ += np.count_nonzero(few != exact[side])
         for i in range(problem.q):
             others = np.flatnonzero(labelling.moved != labelling.moved[i])
-            promising = sorted(others, key=lambda j: -out * change(p + j))[:2]
+            few_of = 3 if "EXCHANGES" in limits and limits["EXCHANGES"] and labelling.moved[i] else 2
+            promising = sorted(others, key=lambda j: -out * change(p + j))[:few_of]
             expected = max(out * change(p + i, p + j) for j in promising)
             np.testing.assert_allclose(few[i], out * expected, rtol=0, atol=1e-12)
     assert differ > 0

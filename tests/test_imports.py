@@ -30,7 +30,6 @@ HOMES = {
     "narwhals": {"tables/frames.py"},
     "polars": {"tables/readers.py"},
     "typer": {"cli"},
-    "vl_convert": {"report/runtime.py"},
 }
 ROOMS = ("cli", "experiments/mimic")
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmdbounds import kernels
+from mmdbounds import kernels, mmd2
 from mmdbounds.errors import MmdBoundsError
 
 SLOPED = {
@@ -53,3 +53,15 @@ def test_a_kernel_without_a_slope_says_so_and_names_those_with_one(kernel):
     )
     with pytest.raises(MmdBoundsError, match=message):
         kernel.slope(np.zeros(1))
+
+
+@pytest.mark.parametrize("gamma", [None, 0.25])
+def test_the_polynomial_kernel_is_the_cubic_one_with_the_gamma_that_was_given(gamma):
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
+    xx, yy, xy = ((A @ B.T * (gamma or 1 / 3) + 1) ** 3 for A, B in ((X, X), (Y, Y), (X, Y)))
+    expected = xx.mean() + yy.mean() - 2 * xy.mean()
+    # Twelve roundings of values no larger than the largest one.
+    close = {"rtol": 0, "atol": 1e-13 * max(each.max() for each in (xx, yy))}
+    for kernel in (kernels.Polynomial(gamma=gamma), "polynomial")[: 1 if gamma else 2]:
+        np.testing.assert_allclose(mmd2(X, Y, kernel=kernel, estimator="biased"), expected, **close)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mmdbounds.contamination import Counts
+from mmdbounds.kernels import RBF, Linear
 from mmdbounds.objective import Labelling, Quadratic, group_sums, observed_mmd2
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.blocked import BlockedSums
@@ -142,3 +143,14 @@ def test_observed_value_is_that_of_the_groups_as_filed():
     for estimator in ("unbiased", "biased"):
         expected = naive_mmd2(K, np.arange(len(K)) < problem.p, estimator)
         np.testing.assert_allclose(observed_mmd2(totals, estimator), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "linear"])
+def test_a_margin_is_that_of_three_means_with_weights_1_1_and_2(name):
+    Z = np.random.default_rng(0).normal(size=(9, 2))
+    kernel = {"rbf": RBF(0.7), "linear": Linear()}[name]
+    sums = make_sums(Z, kernel)
+    totals = group_sums(sums, 4, 5)
+    largest = 1.0 if name == "rbf" else ((Z - Z.mean(axis=0)) ** 2).sum(axis=1).max()
+    np.testing.assert_allclose(totals.scale, largest, rtol=1e-12)
+    np.testing.assert_allclose(totals.margin, (1 + 1 + 2) * sums.rounding * largest, rtol=1e-12)

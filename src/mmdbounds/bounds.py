@@ -220,7 +220,9 @@ def mmd_bounds(
         **_who_was_asked(problem, two_way=most[1] > 0),
         share_of_y=most[0] / q,
         approximation=approximation,
-        provenance=_provenance(search, problem, totals, meter, seed, time.perf_counter() - started),
+        provenance=_provenance(
+            search, problem, totals, meter, seed, contamination, time.perf_counter() - started
+        ),
     )
 
 
@@ -296,7 +298,13 @@ def _effects(
 
 
 def _provenance(
-    search: Method, problem: Problem, totals: GroupSums, meter: Meter, seed: int, seconds: float
+    search: Method,
+    problem: Problem,
+    totals: GroupSums,
+    meter: Meter,
+    seed: int,
+    contamination: Contamination,
+    seconds: float,
 ) -> Provenance:
     return Provenance(
         method=search.name,
@@ -312,5 +320,6 @@ def _provenance(
         n_pairs=meter.n_pairs,
         seconds=seconds,
         version=__version__,
+        misfiling=contamination.stated(),
         data=problem.X.record,
     )

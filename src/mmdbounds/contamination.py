@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Self
 
@@ -151,6 +151,10 @@ class Contamination:
             )
             raise MmdBoundsError(msg)
         return cls(missed[0], y_in_x=missed[1])
+
+    def stated(self) -> dict[str, Share | int]:
+        """Return what was given, by name: enough to make the same again."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
 
     @property
     def is_two_way(self) -> bool:

@@ -33,6 +33,9 @@ class Provenance:
         Wall-clock time.
     version
         Version of mmdbounds.
+    misfiling
+        How much was taken as misfiled, as it was stated: the arguments of `Contamination`. Counts alone do
+        not make every result again: some methods take the share itself.
     data
         What was done to a table before it became rows (`mmdbounds.groups`), if anything.
     """
@@ -50,9 +53,10 @@ class Provenance:
     n_pairs: int
     seconds: float
     version: str
+    misfiling: Mapping[str, Any] = field(default_factory=dict)
     data: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         # Copies, so that a result does not change with the options or the table's record.
-        for name in ("options", "data"):
+        for name in ("options", "misfiling", "data"):
             object.__setattr__(self, name, plain(getattr(self, name)))

@@ -287,3 +287,18 @@ def test_refusals(options, message):
     X, Y = drawn(0)
     with pytest.raises(MmdBoundsError, match=message):
         aggregated_test(X, Y, **{"epsilon": 0.1, "rng": 0, "n_permutations": 9, **options})
+
+
+def test_the_summary_says_what_is_missing():
+    result = aggregated_test(*drawn(0), 0.1, bandwidths=[0.5, 1.0], n_permutations=19, rng=0)
+    assert "validity not guaranteed" not in result.summary()
+    n = len(result.counts)
+    said = {
+        n: "That no labelling has a larger one is not proved",
+        n + 1: "Not every possible number of misfiled rows was tested",
+    }
+    for n_admissible, missing in said.items():
+        doubtful = dataclasses.replace(result, is_valid=False, n_admissible=n_admissible)
+        words = " ".join(doubtful.summary().split())
+        assert f"{missing}: validity not guaranteed." in words
+        assert sum(other in words for other in said.values()) == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,10 @@ import pytest
 
 import mmdbounds as mb
 from made import make_provenance, make_result
+from mmdbounds.cli.main import run
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.report.recipe import recipe
+from report.made import GROUP, HIDDEN
 
 VARY = {"seconds", "n_pairs"}
 
@@ -51,7 +56,20 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
         (mb.mmd_bounds, 0.3, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
         (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.Polynomial(degree=2)}),
         (mb.mmd_bounds, 0.3, {"method": "sd", "kernel": mb.RandomFeatures("rbf", n_features=64, seed=5)}),
+        (mb.mmd_bounds, 0.3, {"method": "exhaustive"}),
+        (mb.mmd_bounds, 0.3, {"method": "s-sd"}),
+        (mb.mmd_bounds, 0.3, {"method": "sm"}),
+        # Of 9 rows, 0.25 is 3 of 12, but 0.28 is 3 as well: these take the share as it was stated.
+        (mb.mmd_bounds, 0.28, {"method": "bootstrap", "rng": 4}),
+        (mb.mmd_bounds, mb.Contamination(share_of_y=0.27), {"method": "bootstrap", "rng": 4}),
+        (mb.mmd_bounds, 0.28, {"method": mb.StepwiseDominance(schedule="paper")}),
+        (mb.mmd_bounds, 0.31, {"method": mb.StepwiseDominance(schedule="paper", weights="means")}),
+        # Shares and counts allow other pairs of counts.
+        (mb.mmd_bounds, mb.Contamination(0.3, y_in_x=0.2), {"at_most": True, "rng": 0}),
+        (mb.mmd_bounds, mb.Contamination(np.float64(0.3), y_in_x=np.float64(0.1)), {"rng": 0}),
         (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "at_most": False, "beta": 0.01}),
+        (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "at_most": False}),
+        (mb.robust_test, mb.Contamination(0.2, y_in_x=0.2), {"n_permutations": 19, "rng": 3}),
     ],
 )
 def test_from_arrays(function: Any, amount: Any, options: dict[str, Any]):
@@ -67,6 +85,122 @@ def test_what_only_its_author_has_is_named():
     assert "method=your_method" in recipe(make_result(provenance=make_provenance(method="mine")))
 
 
-def test_a_command_is_shown_as_it_was_typed():
-    data = {"source": "a.csv", "command": "mmdbounds sweep a.csv --group 'a b'"}
-    assert recipe(make_result(provenance=make_provenance(data=data))) == data["command"]
+def test_an_amount_that_was_not_recorded_is_named():
+    assert "mb.mmd_bounds(X, Y, your_amount, " in recipe(make_result())
+
+
+FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        *(
+            ["bounds", "--epsilon", "0.21", "--method", method, "--rng", "3"]
+            for method in ("sharp", "s-sd", "sd", "s-qno", "qno", "sm", "bootstrap")
+        ),
+        ["bounds", "--n-moved", "2", "--method", "exhaustive", "--estimator", "biased"],
+        ["bounds", "--epsilon", "0.21", "--method", "s-sd", "--schedule", "paper", "--n-steps", "3"],
+        ["bounds", "--epsilon", "0.1", "--n-starts", "2", "--certify", "no", "--gap", "0", "--kernel", "imq"],
+        ["bounds", "--epsilon", "0.1", "--certify", "yes", "--bandwidth", "2", "--scale", "rank"],
+        [
+            "bounds",
+            "--epsilon",
+            "0.1",
+            "--y-in-x",
+            "0.1",
+            "--at-most",
+            "--columns",
+            "age",
+            "--columns",
+            "sex",
+        ],
+        ["bounds", "--n-moved", "1", "--n-moved-of-x", "1", "--kernel", "polynomial", "--exclude", "age"],
+        ["bounds", "--share-of-y", "0.2", "--features", "64", "--dtype", "float32", "--missing", "drop"],
+        [
+            "bounds",
+            "--epsilon",
+            "0.2",
+            "--landmarks",
+            "9",
+            "--na",
+            "n/a",
+            "--na",
+            "-",
+            "--encoding",
+            "cp1252",
+        ],
+        ["test", "--epsilon", "0.1", "--n-permutations", "19", "--best-case", "--exactly", "--beta", "0.01"],
+        ["test", "--epsilon", "0.1", "--n-permutations", "19", "--rng", "7"],
+        ["sweep", "--epsilons", "0.1", "--epsilons", "0.3", "--n-permutations", "19", "--level", "0.1"],
+        ["sweep", "--epsilons", "0.2", "--n-permutations", "19", "--value", "0.01", "--unit", "id"],
+    ],
+    ids=lambda flags: " ".join(flags[:1] + flags[3:]),
+)
+def test_a_command_gives_a_command_that_gives_the_same(
+    flags: list[str],
+    table: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    def printed(arguments: list[str]) -> Any:
+        assert run([*arguments, "--json", "--quiet"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    name, *more = flags
+    first = printed([name, str(table), *FLAGS, *more])
+    result = getattr(mb, first["type"]).from_dict(first)
+    text = recipe(result)
+    program, *arguments = shlex.split(text)
+    assert (program, arguments[:2]) == ("mmdbounds", [name, "patients.csv"])
+    monkeypatch.chdir(table.parent)
+    again = getattr(mb, first["type"]).from_dict(printed(arguments))
+    assert compared(again) == compared(result)
+
+
+EVIL = "$(touch evil); `touch evil`' \" && touch evil #"
+
+
+def forged(result: Any, **changes: Any) -> Any:
+    """A saved result in which somebody wrote, read back."""
+    saved = result.to_dict()
+    for name, value in changes.items():
+        saved["provenance"][name] = value
+    return type(result).from_dict(json.loads(json.dumps(saved)))
+
+
+def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.BoundsResult):
+    data = {**bounded.provenance.data, "by_command": True, "command": EVIL}
+    names = dict.fromkeys(("source", "group_column", "hidden", "among", "id_column", "scale"), EVIL)
+    plain = recipe(forged(bounded, data=data))
+    assert "evil" not in plain
+    assert shlex.split(plain)[:3] == ["mmdbounds", "bounds", "patients.csv"]
+    words = shlex.split(recipe(forged(bounded, data={**data, **names, "asked_columns": [EVIL, "--json"]})))
+    assert words.count(EVIL) == 7
+    assert words[words.index("--json") - 1] == "--columns"
+    options = {"method": "sharp", "options": {EVIL: 1}, "kernel_options": {EVIL: 2}, "kernel": EVIL}
+    for how in ({}, {"by_command": True}):
+        assert "evil" not in recipe(forged(bounded, data=how, **options))
+    for name in ("--json", "-"):
+        words = shlex.split(recipe(forged(bounded, data={**data, "source": name})))
+        assert words[2] == f"./{name}"
+
+
+def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.BoundsResult):
+    data = {**bounded.provenance.data, "by_command": True, "hidden": "a\nrm -rf ~ \u202e"}
+    text = recipe(forged(bounded, data=data))
+    first, groups, call = text.splitlines()
+    assert (first, call.split("(")[0]) == ("import mmdbounds as mb", "mb.mmd_bounds")
+    assert r"hidden='a\nrm -rf ~ \u202e'" in groups
+
+
+def test_a_forged_amount_is_refused(bounded: mb.BoundsResult):
+    with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be "):
+        recipe(forged(bounded, misfiling={"x_in_y": EVIL}))
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        recipe(forged(bounded, misfiling={EVIL: 1}))
+
+
+def test_a_table_that_was_piped_in_is_piped_in_again(bounded: mb.BoundsResult):
+    data = {**bounded.provenance.data, "by_command": True, "source": "<stdin>"}
+    assert shlex.split(recipe(forged(bounded, data=data)))[2] == "-"

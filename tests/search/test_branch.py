@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.progress import Meter, Stopped
-from mmdbounds.search.branch import BranchAndBound
+from mmdbounds.search.branch import BranchAndBound, _size
 from mmdbounds.search.ceiling import ceiling
 from mmdbounds.search.choice import Choice, outwards, relaxed
 from mmdbounds.search.effort import Effort
@@ -152,6 +152,10 @@ def test_the_search_ends_where_its_room_or_work_does():
     assert spent.n_nodes == narrow.n_nodes == 0
     assert 0 < some.n_nodes < whole.n_nodes
     assert best < some.bound <= spent.bound == narrow.bound
+    search = BranchAndBound(weak, -np.inf, 0.0, Effort(2e5), most_bytes=1e9)
+    assert search.run(choice).n_nodes == some.n_nodes
+    held = sum(_size(left, proof) for *_, left, proof in search._open)
+    assert 1e9 - search._bytes_left == held > 0  # what was looked at is not held any more
 
 
 def test_what_the_relaxation_suggests_is_improved_and_used():

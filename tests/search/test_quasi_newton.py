@@ -17,10 +17,11 @@ from mmdbounds.problem import pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.found import Task
-from mmdbounds.search.free_points import FreePoints, exact_weights, printed_weights
+from mmdbounds.search.free_points import BLOCKS, FreePoints, exact_weights, printed_weights
 from mmdbounds.search.quasi_newton import QuasiNewton, _Search
 from mmdbounds.search.refine import labelled
 from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.plan import BLOCK_BYTES, MIB
 from problems import (
     Problem,
     make_kernel,
@@ -174,6 +175,7 @@ def test_strips_change_nothing():
     problem = made("rbf", "unbiased")
     weights = exact_weights(quadratic_of(problem), unbiased=True)
     whole, strips = (FreePoints(posed(problem, memory), Meter()) for memory in (1024.0, 1e-3))
+    assert (whole._block, strips._block) == (BLOCK_BYTES, 1e-3 * MIB / BLOCKS)
     points = in_box(whole, 3, seed=4)
     for a, b in zip(
         *(s.value_and_gradient(points, weights, points[:1]) for s in (whole, strips)), strict=True

@@ -11,7 +11,7 @@ import mmdbounds as mb
 from mmdbounds.sums import _dask_client, plan
 from mmdbounds.sums._dask import TILE, tiles
 from mmdbounds.sums._dask_recipe import Recipe
-from mmdbounds.sums._dask_rows import block_rows
+from mmdbounds.sums._dask_rows import FETCHED_SHARE, DaskRows, block_rows, can_be_fetched
 from mmdbounds.sums._dask_tasks import Chosen, own_columns, own_values, pair_sums, pair_values, total
 from problems import KERNELS
 from sums.test_verbs import N, rows_and_kernel, weights
@@ -113,3 +113,17 @@ def test_a_missing_cluster_is_said_before_the_work(monkeypatch):
             mb.mmd2(X, X + 1, backend="dask")
     with pytest.raises(mb.MmdBoundsError, match="one of 'auto', 'numpy', 'torch', 'dask'; got 'dusk'"):
         mb.mmd2(X, X + 1, backend="dusk")
+
+
+@pytest.mark.parametrize("none", [slice(2, 2), slice(4, 1), [], np.array([], dtype=np.intp)])
+def test_no_rows_are_fetched_without_asking_anybody(none):
+    rows = DaskRows(None, [None], [0, 5], 3, 100.0)  # no client, and nothing on a worker
+    assert rows[none].shape == (0, 3)
+    assert rows[none].dtype == np.float64
+
+
+def test_rows_that_take_just_an_eighth_of_the_budget_are_fetched():
+    n_rows, n_columns = 3 * 2**10, 2**7  # 3 MiB
+    budget = 3 * FETCHED_SHARE
+    assert can_be_fetched(n_rows, n_columns, budget)
+    assert not can_be_fetched(n_rows + 1, n_columns, budget)

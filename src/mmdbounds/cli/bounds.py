@@ -92,8 +92,7 @@ def bounds_command(
     from mmdbounds.cli.dry_run import show_plan
     from mmdbounds.cli.files import check_writable, write_whole
     from mmdbounds.cli.rows import check_rows, rows_csv
-    from mmdbounds.cli.table import note_changes, read_split
-    from mmdbounds.cli.typed import recorded
+    from mmdbounds.cli.table import note_changes, read_split, recorded
 
     output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
     page = Page.asked(report, file, rows, checkpoint, include_rows=include_rows)
@@ -131,7 +130,7 @@ def bounds_command(
         na=na,
         encoding=encoding,
     )
-    X, Y = recorded(split.X, split.Y, file)
+    X, Y = recorded(split.X, split.Y, columns=columns)
     if dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=at_most)
         more = ("This is nearly all.",) if method in ("s-sd", "sd") else ()

@@ -24,7 +24,6 @@ from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.cli.robust import robust_command
 from mmdbounds.cli.sections import Command, Commands
 from mmdbounds.cli.sweep import sweep_command
-from mmdbounds.cli.typed import remember
 from mmdbounds.errors import MmdBoundsError
 
 EXIT_WRONG = 2
@@ -89,7 +88,6 @@ def main(arguments: list[str] | None = None) -> None:
 
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; whatever a user can cause is one line on stderr."""
-    remember(arguments)
     try:
         with warnings.catch_warnings():  # --quiet drops some
             outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)

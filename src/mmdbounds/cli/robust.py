@@ -64,8 +64,7 @@ def robust_command(
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.table import note_changes, note_repeated, read_split
-    from mmdbounds.cli.typed import recorded
+    from mmdbounds.cli.table import note_changes, note_repeated, read_split, recorded
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.worst_case import expected_pairs
 
@@ -96,7 +95,7 @@ def robust_command(
         encoding=encoding,
         unit=unit,
     )
-    X, Y = recorded(split.X, split.Y, file)
+    X, Y = recorded(split.X, split.Y, columns=columns, unit=unit)
     note_repeated(X, Y, id_, unit, output)
     if dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=at_most)

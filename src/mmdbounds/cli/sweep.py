@@ -58,8 +58,7 @@ def sweep_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.breakdown import LARGEST_SHARE, sweep
     from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.table import note_changes, note_repeated, read_split
-    from mmdbounds.cli.typed import recorded
+    from mmdbounds.cli.table import note_changes, note_repeated, read_split, recorded
     from mmdbounds.contamination import Contamination
     from mmdbounds.inference.worst_case import expected_pairs
 
@@ -87,7 +86,7 @@ def sweep_command(
         encoding=encoding,
         unit=unit,
     )
-    X, Y = recorded(split.X, split.Y, file)
+    X, Y = recorded(split.X, split.Y, columns=columns, unit=unit)
     note_repeated(X, Y, id_, unit, output)
     if dry_run:
         most = min(Contamination(max(epsilons or [LARGEST_SHARE])).n_moved_for(len(X)), len(Y) - 1)

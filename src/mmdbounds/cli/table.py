@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -73,6 +74,14 @@ def _require_units(split: Split) -> None:
             "Name it, or leave it out."
         )
         raise MmdBoundsError(msg)
+
+
+def recorded(
+    X: Group, Y: Group, *, columns: list[str] | None, unit: str | None = None
+) -> tuple[Group, Group]:
+    """Return the groups with what makes a command of their record: there was one, and what it named."""
+    record = {**X.record, "by_command": True, "asked_columns": columns or None, "unit_column": unit}
+    return dataclasses.replace(X, record=record), dataclasses.replace(Y, record=record)
 
 
 def notes(record: Any) -> list[str]:

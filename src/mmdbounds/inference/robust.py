@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,10 @@ def robust_test(
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,
-        provenance=provenance("robust test", problem, worst, meter, seed, time.perf_counter() - started),
+        provenance=replace(
+            provenance("robust test", problem, worst, meter, seed, time.perf_counter() - started),
+            misfiling=contamination.stated(),
+        ),
     )
 
 

@@ -69,7 +69,7 @@ def script_data(value: Any, name: str) -> Html:
 def inline(name: str, code: str, /, **attributes: str | bool | None) -> Html:
     """Return a ``script`` or ``style``; code that holds an end tag of its own is refused."""
     if f"</{name}" in code.lower() or "<!--" in code:
-        msg = f"code with a </{name}> in it cannot stand in a page. Use another release of vl-convert-python."
+        msg = f"code with a </{name}> in it cannot stand in a page. Install mmdbounds again."
         raise MmdBoundsError(msg)
     return element(name, Html(code), **attributes)
 

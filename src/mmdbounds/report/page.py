@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from mmdbounds.report.of_test import test_contents
 from mmdbounds.report.recipe import recipe
 from mmdbounds.report.record import data_facts, setting_facts, version_facts
 from mmdbounds.report.rows import RowNames
-from mmdbounds.report.runtime import check_runtime, javascript
+from mmdbounds.report.runtime import javascript, resource
 from mmdbounds.results import BoundsResult
 from mmdbounds.written import check_writable, write_bytes_whole
 
@@ -47,13 +46,12 @@ def write_report(
     Raises
     ------
     MmdBoundsError
-        If the package of the extra ``report`` is missing, the page cannot be written, or `data` is
-        another file.
+        If the page cannot be written, or `data` is another file.
 
     Notes
     -----
     The page makes no request, and its Content-Security-Policy allows none. It is about 1 MB, nearly all of it
-    Vega, which draws the pictures.
+    Vega, which draws the pictures, with its licences.
     """
     target = check_report(path)
     if not isinstance(result, KINDS):
@@ -66,7 +64,6 @@ def write_report(
 
 def check_report(path: str | os.PathLike[str]) -> Path:
     """Say now, not after the work, that a page cannot be written."""
-    check_runtime()
     target = Path(path)
     check_writable(target)
     return target
@@ -83,8 +80,8 @@ def report_html(result: BoundsResult | TestResult | SweepResult, names: RowNames
         recipe=recipe(result),
         is_open=names.is_open,
     )
-    programs = {"vega": javascript(), "page": _resource("page.js")}
-    style = _resource("page.css")
+    programs = {"vega": javascript(), "page": resource("page.js")}
+    style = resource("page.css")
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -117,7 +114,3 @@ def _told(contents: Contents) -> str:
         "start": contents.start,
     }
     return script_data(told, "told")
-
-
-def _resource(name: str) -> str:
-    return files("mmdbounds.report").joinpath(name).read_text(encoding="utf-8")

@@ -1,13 +1,16 @@
-"""How to make a result again: the command that was typed, or the call that it stands for."""
+"""How to make a result again: the command, or the call that it stands for, built from the result's fields."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from mmdbounds.contamination import Contamination
 from mmdbounds.inference.curve import SweepResult
 from mmdbounds.inference.outcome import TestResult
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
+from mmdbounds.report.command import command
 from mmdbounds.results import BoundsResult, Provenance
 from mmdbounds.search import METHODS
 
@@ -18,8 +21,8 @@ APPROXIMATE = {"random features": ("RandomFeatures", "n_features"), "nystrom": (
 def recipe(result: BoundsResult | TestResult | SweepResult) -> str:
     """Return the command line where there was one, else lines of Python."""
     record = result.provenance.data
-    if command := record.get("command"):
-        return str(command)
+    if record.get("by_command") is True and (typed := command(result, _stated(result))) is not None:
+        return typed
     return "\n".join(["import mmdbounds as mb", *_groups(record), _call(result)])
 
 
@@ -58,7 +61,7 @@ def _call(result: BoundsResult | TestResult | SweepResult) -> str:
             "unit": _unit(result),
         }
         return f"mb.sweep(X, Y, {_keywords({**options, **how})})"
-    amount = _amount(result)
+    amount = _amount(_stated(result))
     if isinstance(result, TestResult):
         options = {
             "at_most": result.at_most,
@@ -87,20 +90,26 @@ def _keywords(options: Mapping[str, Any]) -> str:
     )
 
 
-def _amount(result: BoundsResult | TestResult) -> str:
-    """Return how much was taken as misfiled."""
-    fewest, most = result.n_moved_range or (result.n_moved, result.n_moved)
-    of_x = result.n_moved_of_x if isinstance(result, BoundsResult) else result.most_moved_of_x
-    if not of_x and fewest < most and not result.at_most:
-        shares = tuple(moved / (result.n_samples_X + moved) for moved in (fewest, most))
-        return f"epsilon={shares!r}"
-    return f"mb.Contamination({_keywords({'n_moved': most, 'n_moved_of_x': of_x or None})})"
+def _stated(result: BoundsResult | TestResult | SweepResult) -> Contamination | None:
+    """Return how much was taken as misfiled, as it was stated; a curve has its points."""
+    stated = result.provenance.misfiling
+    return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
+
+
+def _amount(stated: Contamination | None) -> str:
+    """Return how much is misfiled as it is typed."""
+    if stated is None:
+        return "your_amount"
+    given = stated.stated()
+    if list(given) == ["x_in_y"]:
+        return f"epsilon={given['x_in_y']!r}"
+    return f"mb.Contamination({_keywords(given)})"
 
 
 def _shares(result: SweepResult) -> str:
     """Return the shares of a curve by their counts, which are shorter and exact."""
-    counts = ", ".join(str(point.n_moved) for point in result.points)
-    return f"[m / ({result.n_samples_X} + m) for m in ({counts},)]"
+    counts = ", ".join(f"{point.n_moved:d}" for point in result.points)
+    return f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]"
 
 
 def _unit(result: TestResult | SweepResult) -> _Code | None:
@@ -121,14 +130,20 @@ def _kernel(made: Provenance) -> str:
 
 def _exact_kernel(name: str, bandwidth: float | None, options: Mapping[str, Any]) -> str:
     known = {**WITH_BANDWIDTH, **WITHOUT_BANDWIDTH}
-    if name not in known:
+    given = {"bandwidth": bandwidth, **options} if bandwidth is not None else options
+    if name not in known or not _are_options(given, known[name]):
         return "your_kernel"
-    return f"mb.{known[name].__name__}({_keywords({'bandwidth': bandwidth, **options})})"
+    return f"mb.{known[name].__name__}({_keywords(given)})"
+
+
+def _are_options(given: Mapping[str, Any], of: type[Any]) -> bool:
+    """Return whether all names are options of a class: of a saved result they can be any text."""
+    return given.keys() <= {field.name for field in dataclasses.fields(of)}
 
 
 def _method(made: Provenance) -> str:
     """Return the method with all its options; `None` is not the default of each."""
-    if made.method not in METHODS:
+    if made.method not in METHODS or not _are_options(made.options, type(METHODS[made.method])):
         return "your_method"
     options = ", ".join(f"{name}={value!r}" for name, value in made.options.items())
     return f"mb.{type(METHODS[made.method]).__name__}({options})"

@@ -10,7 +10,7 @@ from typing import Any
 from mmdbounds._version import __version__
 from mmdbounds.kernel_words import kernel_name
 from mmdbounds.phrases import rows, shown
-from mmdbounds.report.runtime import runtime_version
+from mmdbounds.report.runtime import VERSIONS
 from mmdbounds.results import Provenance
 
 Facts = list[tuple[str, str]]
@@ -100,6 +100,6 @@ def version_facts(made: Provenance) -> Facts:
         f"mmdbounds {__version__}",
         f"Python {platform.python_version()}",
         f"NumPy {importlib.metadata.version('numpy')}",
-        runtime_version(),
+        VERSIONS,
     ]
     return [("the result", f"mmdbounds {made.version}"), ("this page", ", ".join(page))]

@@ -1,32 +1,18 @@
-"""The programs of a page: Vega, Vega-Lite and vega-embed in one; the only file that imports vl_convert."""
+"""The programs of a page: Vega, Vega-Lite and vega-embed in one file, kept in `vega` with its licences."""
 
 from __future__ import annotations
 
-import functools
-import importlib.metadata
-import importlib.util
+from importlib.resources import files
 
-from mmdbounds.errors import MmdBoundsError
-
-PACKAGE = "vl-convert-python"
+VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"
+"""What draws the pictures; a test compares it with the file."""
 
 
-def check_runtime() -> None:
-    """Say now, not after the work, that no page can be written."""
-    if importlib.util.find_spec("vl_convert") is None:
-        msg = f"a report needs {PACKAGE}, which is not installed. Install mmdbounds[report]."
-        raise MmdBoundsError(msg)
+def resource(name: str) -> str:
+    """Return the text of a file of this room."""
+    return files("mmdbounds.report").joinpath(name).read_text(encoding="utf-8")
 
 
-@functools.cache
 def javascript() -> str:
-    """Return the programs; bundling them takes seconds, so once is enough."""
-    check_runtime()
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle())
-
-
-def runtime_version() -> str:
-    """Return what drew the pictures, with its version."""
-    return f"{PACKAGE} {importlib.metadata.version(PACKAGE)}"
+    """Return the programs that draw, with their licences at the head: a file, so that nothing runs here."""
+    return resource("vega/charts.js")

@@ -1,0 +1,2 @@
+import embed from "vega-embed";
+window.vegaEmbed = embed;
