@@ -84,14 +84,16 @@ def test_every_column_counts_for_a_mean_square_of_two(cells: list):
     indicators = np.array([[float(c == each) for each in sorted(set(cells))] for c in cells])
     np.testing.assert_allclose(mean_square(indicators * category_weight(counts)), 2, rtol=1e-12)
     numbers = np.array([[float(ord(c))] for c in cells])
-    np.testing.assert_allclose(mean_square(by_rank(numbers[:, 0])[:, None]), 2, rtol=1e-12)
+    np.testing.assert_allclose(mean_square(by_rank(numbers[:, 0]).values[:, None]), 2, rtol=1e-12)
 
 
 def test_robust_scaling_by_hand():
     # 0, 1, 2, 3, 100: quartiles 1 and 3, median 2; the outlier moves nothing but itself.
     factor = 2 * statistics.NormalDist().inv_cdf(0.75) / 2
     np.testing.assert_allclose(
-        by_quartiles(np.array([0.0, 1.0, 2.0, 3.0, 100.0])), np.array([-2, -1, 0, 1, 98]) * factor, rtol=1e-14
+        by_quartiles(np.array([0.0, 1.0, 2.0, 3.0, 100.0])).values,
+        np.array([-2, -1, 0, 1, 98]) * factor,
+        rtol=1e-14,
     )
     X, Y = split(table(a=OK, zero=[0, 0, 0, 0, 0, 7]), scale="robust")
     assert X.record["scaled_by_deviation"] == ["zero"]

@@ -10,13 +10,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.checks import check_same_columns
 from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums import plan
 from mmdbounds.sums._engines import BY_PRODUCT
 from mmdbounds.sums.points import FAR, check_finite, squared_scale
 from mmdbounds.sums.protocol import Float64s, Rows
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, Identity, as_group, column_order
+from mmdbounds.tables.phrases import EXACT_UP_TO
 
 Tensor = Any
 
@@ -74,7 +74,7 @@ def on_one_device(X: Any, Y: Any) -> bool:
 def device_groups(X: Tensor, Y: Tensor) -> tuple[Group, Group, Float64s]:
     """Return groups of tensors on one device and their pooled rows, which stay there."""
     x, y = (_checked(data, argument) for data, argument in ((X, "X"), (Y, "Y")))
-    check_same_columns(x.shape[1], y.shape[1])
+    column_order(Identity(x.shape[1]), Identity(y.shape[1]))
     pooled = TorchRows(sys.modules["torch"].cat([x, y]))
     groups = [
         DeviceGroup(cast("Float64s", TorchRows(part)), name=name)
@@ -88,6 +88,8 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     kinds = data.is_complex() or data.is_quantized or data.is_sparse
     if data.ndim != 2 or 0 in data.shape or kinds:
         as_group(data, argument)
+    if data.dtype == sys.modules["torch"].int64 and bool((data.abs() >= EXACT_UP_TO).any()):
+        as_group(data, argument)  # refuses whole numbers that float64 has not
     rows = data.detach().double()
     if not bool(rows.isfinite().all()):
         wrong = (~rows.isfinite()).any(1).nonzero()[:1, 0]

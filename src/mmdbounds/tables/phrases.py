@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, did_you_mean
+
+EXACT_UP_TO = 2.0**53
+"""The first number from which on float64 has not every whole number."""
 
 MAX_NAMED = 5
 """Columns named in one message; the rest are counted."""
@@ -85,6 +88,27 @@ def require_finite(
     msg = (
         f"{subject} has {what} values in {len(bad)} of {counted(values.shape[1], 'column')}: "
         f"{listed(parts)}. {advice}"
+    )
+    raise DataError(msg)
+
+
+def refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) -> NoReturn:
+    """Refuse whole numbers that float64 would round: a difference of 1 between them would be lost.
+
+    Parameters
+    ----------
+    rounded
+        Rows with such numbers, by column as messages call it.
+    n_columns
+        Columns in all.
+    subject
+        What holds the numbers, as the message calls it.
+    """
+    parts = [f"{label} ({counted(n, 'row')})" for label, n in rounded.items()]
+    msg = (
+        f"{subject} has whole numbers beyond 2^53, of which float64 would lose digits, in {len(rounded)} of "
+        f"{counted(n_columns, 'column')}: {listed(parts)}. Subtract the same number from that column of both "
+        "groups first; if the last digits do not matter, convert it to float64."
     )
     raise DataError(msg)
 

@@ -144,7 +144,7 @@ def split_table(
     column = GroupColumn(frames.cells(table.frame[roles.by]), roles.by)
     placed = [column.rows(key) for key in two_groups(column, hidden, among)]
     rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
-    read = read_columns(table.frame, roles.features, rows, words, roles.id)
+    read = read_columns(table.frame, roles.features, rows, words, roles.id, scale)
     whole = complete(*read, missing, table.subject)
     left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
     rows = rows[whole.kept]
@@ -177,7 +177,7 @@ def split_table(
     ids, from_file = table.row_names(roles.id), table.name is not None
     units = None if roles.unit is None else table.texts(roles.unit)
     del table, read, whole  # of a large table there shall not be more copies than needed
-    values, names = features(values, used, scale)
+    values, names, record["scaling"] = features(values, used, scale)
 
     def build(name: Any, which: NDArray[np.intp]) -> Group:
         return Group(
