@@ -187,7 +187,8 @@ def test_what_is_no_category(cells: list, message: str):
 
 
 def test_fifty_values_are_a_category():
-    assert split(table(c=[f"v{i}" for i in range(MAX_CATEGORIES)] * 2))[0].shape[1] == MAX_CATEGORIES
+    cells = [f"v{i}" for i in range(MAX_CATEGORIES)] * 2
+    assert split(table(c=cells), columns="c")[0].shape[1] == MAX_CATEGORIES
 
 
 def test_a_declared_category_may_hold_numbers():
@@ -318,3 +319,20 @@ def test_none_is_a_category_and_no_number(tmp_path):
 def test_options_that_are_wrong(options: dict, message: str):
     with pytest.raises(DataError, match=message):
         split(table(a=OK), **options)
+
+
+@pytest.mark.parametrize("scale", TABLE_SCALES)
+def test_a_category_that_only_dropped_rows_had_is_no_column(scale: str):
+    cells = ["n", "s", "s", "n", "west", "n", "n", "s"]
+    ages = [1.0, 2.0, 5.0, 4.0, None, 7.0, 8.0, 6.0]
+    X, Y = split(table(age=ages, site=cells), missing="drop", scale=scale)
+    assert X.columns == ("age", "site=n", "site=s")
+    assert X.record["kinds"]["site"] == "2 categories"
+    left = [(age, cell) for age, cell in zip(ages, cells, strict=True) if age is not None]
+    assert len(X) + len(Y) == len(left)
+    both = np.concatenate([X.values, Y.values])
+    assert (both.max(axis=0) > both.min(axis=0)).all()
+    dx = ["MI", "healthy", "MI", "healthy", "healthy", "MI", "healthy"]
+    without = pl.DataFrame({"dx": dx, "age": [a for a, _ in left], "site": [s for _, s in left]})
+    for found, wanted in zip((X, Y), split(without, scale=scale), strict=True):
+        np.testing.assert_array_equal(found.values, wanted.values)

@@ -19,7 +19,7 @@ NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
 WHOLE = r"[+-]?[0-9]+"
 DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
 THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
-"""Numbers as most programs write them; whole; with a comma for the point; and with a comma after thousands."""
+"""Numbers as most programs write them; whole; with a comma for the point; with a comma after thousands."""
 
 _UNSURE = rf"{THOUSANDS}|[+-]?[0-9]+"
 
