@@ -64,7 +64,7 @@ def telling_columns(
         places = places[distances >= SEPARATION - LEEWAY]
     distances, n_splits = _distances(values, is_x, places)
     return [
-        columns[j].name
+        columns[int(j)].name
         for j, distance, splits in zip(places, distances, n_splits, strict=True)
         if distance >= SEPARATION and not _may_be_chance(is_x, distance, splits, len(columns))
     ]
