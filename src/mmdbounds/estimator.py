@@ -19,7 +19,8 @@ from mmdbounds.inference.units import Units
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
-from mmdbounds.tables import Group
+from mmdbounds.tables import Group, as_group
+from mmdbounds.tables.phrases import EXACT_UP_TO
 
 LABELS_NAMED = 5
 """Labels named in a message."""
@@ -56,6 +57,8 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             msg = "`epsilon` must be the share of rows that may be misfiled, for example 0.1; got None."
             raise MmdBoundsError(msg)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        if np.abs(rows).max() >= EXACT_UP_TO:
+            as_group(X, "X")  # refuses whole numbers that were rounded just now
         self.classes_ = _sorted_labels(labels)
         hidden = self._hidden_label()
         of_x, of_y = np.flatnonzero(labels == hidden), np.flatnonzero(labels != hidden)

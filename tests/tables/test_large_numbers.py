@@ -42,6 +42,11 @@ def test_arrays_are_refused_in_one_line(kind: type):
             DataError, match=rf"^`{argument}` has whole numbers beyond 2\^53, of which float64 would"
         ):
             mb.mmd2(X, Y)
+    with pytest.raises(DataError, match=r"^`values` has whole numbers beyond 2\^53"):
+        Group(shifted)
+    for front in (mb.MMDBounds(0.1, hidden="a"), mb.RobustTest(0.1, hidden="a")):
+        with pytest.raises(DataError, match=r"^`X` has whole numbers beyond 2\^53"):
+            front.fit(shifted, DX)
 
 
 @pytest.mark.parametrize("scale", [scale for scale in TABLE_SCALES if scale != "none"])

@@ -88,9 +88,9 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     kinds = data.is_complex() or data.is_quantized or data.is_sparse
     if data.ndim != 2 or 0 in data.shape or kinds:
         as_group(data, argument)
-    if data.dtype == sys.modules["torch"].int64 and bool((data.abs() >= EXACT_UP_TO).any()):
-        as_group(data, argument)  # refuses whole numbers that float64 has not
     rows = data.detach().double()
+    if not data.is_floating_point() and bool((rows.abs() >= EXACT_UP_TO).any()):
+        as_group(data, argument)  # refuses whole numbers that float64 has not
     if not bool(rows.isfinite().all()):
         wrong = (~rows.isfinite()).any(1).nonzero()[:1, 0]
         as_group(rows[wrong], argument)  # says what it is

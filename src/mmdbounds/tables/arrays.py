@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mmdbounds.errors import DataError
 from mmdbounds.tables.frames import frame_group, is_frame
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.phrases import EXACT_UP_TO, refuse_rounded, require_finite
+from mmdbounds.tables.phrases import require_exact, require_finite
 
 
 def as_group(data: Any, argument: str) -> Group:
@@ -43,8 +43,7 @@ def as_group(data: Any, argument: str) -> Group:
     array = _as_array(data, argument)
     _check_shape(array, argument)
     values = _as_floats(array, argument)
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        _require_exact(array, argument)
+    require_exact(array, f"`{argument}`")
     require_finite(values, None, f"`{argument}`")
     return Group(values, name=argument)
 
@@ -102,18 +101,3 @@ def _as_floats(array: NDArray[Any], argument: str) -> NDArray[np.float64]:
     if isinstance(floats, np.ma.MaskedArray):
         return np.asarray(floats.filled(np.nan), dtype=np.float64)
     return np.asarray(floats)
-
-
-def _require_exact(array: NDArray[Any], argument: str) -> None:
-    """Refuse whole numbers that float64 does not have; masked cells are no numbers."""
-    whole = np.ma.getdata(array)
-    if int(whole.max()) <= EXACT_UP_TO and int(whole.min()) >= -EXACT_UP_TO:
-        return
-    # Two's complement in unsigned numbers, because the smallest int64 has no positive one.
-    size = np.where(whole < 0, ~whole.astype(np.uint64) + np.uint64(1), whole.astype(np.uint64))
-    lowest_bit = size & (~size + np.uint64(1))
-    is_rounded = size // np.maximum(lowest_bit, np.uint64(1)) > np.uint64(EXACT_UP_TO)
-    counts = np.count_nonzero(is_rounded & ~np.ma.getmaskarray(array), axis=0)
-    rounded = {f"column {j}": int(counts[j]) for j in np.flatnonzero(counts)}
-    if rounded:
-        refuse_rounded(rounded, array.shape[1], f"`{argument}`")

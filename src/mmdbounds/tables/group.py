@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
 from mmdbounds.saved import from_fields, read_only
-from mmdbounds.tables.phrases import listed, shown
+from mmdbounds.tables.phrases import listed, require_exact, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,6 +51,7 @@ class Group:
         if values.ndim != 2 or np.ndim(self.values) != 2:
             msg = f"`values` must be 2-D; got shape {np.shape(self.values)}."
             raise DataError(msg)
+        require_exact(np.asarray(self.values), "`values`")
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         for name, dtype in (("ids", np.str_), ("file_rows", np.intp)):

@@ -92,6 +92,23 @@ def require_finite(
     raise DataError(msg)
 
 
+def require_exact(array: NDArray[Any], subject: str) -> None:
+    """Refuse whole numbers that float64 does not have; masked cells are no numbers."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or not array.size:
+        return
+    whole = np.ma.getdata(array)
+    if int(whole.max()) <= EXACT_UP_TO and int(whole.min()) >= -EXACT_UP_TO:
+        return
+    # Two's complement in unsigned numbers, because the smallest int64 has no positive one.
+    size = np.where(whole < 0, ~whole.astype(np.uint64) + np.uint64(1), whole.astype(np.uint64))
+    lowest_bit = size & (~size + np.uint64(1))
+    is_rounded = size // np.maximum(lowest_bit, np.uint64(1)) > np.uint64(EXACT_UP_TO)
+    counts = np.count_nonzero(is_rounded & ~np.ma.getmaskarray(array), axis=0)
+    rounded = {f"column {j}": int(counts[j]) for j in np.flatnonzero(counts)}
+    if rounded:
+        refuse_rounded(rounded, array.shape[1], subject)
+
+
 def refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) -> NoReturn:
     """Refuse whole numbers that float64 would round: a difference of 1 between them would be lost.
 
