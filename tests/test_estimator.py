@@ -38,12 +38,27 @@ X, LABELS = made()
 OF_X, OF_Y = X[LABELS == "MI"], X[LABELS == "healthy"]
 
 
+class _Second:
+    """Hides the second label: scikit-learn's checks draw labels of their own, so none can be named before."""
+
+    def _hidden_label(self) -> Any:
+        return self.classes_[1] if len(self.classes_) == 2 else super()._hidden_label()
+
+
+class Bounds(_Second, mb.MMDBounds):
+    pass
+
+
+class Test(_Second, mb.RobustTest):
+    __test__ = False
+
+
 @pytest.mark.parametrize(
     ("estimator", "not_applicable"),
     [
-        (mb.MMDBounds(), {}),
-        (mb.MMDBounds(method="s-sd", kernel="precomputed"), PRECOMPUTED),
-        (mb.RobustTest(n_permutations=19), {}),
+        (Bounds(0.1), {}),
+        (Bounds(0.1, method="s-sd", kernel="precomputed"), PRECOMPUTED),
+        (Test(0.1, n_permutations=19), {}),
     ],
     ids=str,
 )
@@ -82,16 +97,16 @@ def test_rows_are_places_in_the_data(side: str, contamination: Any):
 @pytest.mark.parametrize(
     ("labels", "hidden", "name"),
     [
-        (LABELS == "MI", None, "True"),
-        ((LABELS == "MI").astype(int), None, "1"),
-        (np.where(LABELS == "MI", 2.5, 1.5), None, "2.5"),
+        (LABELS == "MI", True, "True"),
+        ((LABELS == "MI").astype(int), 1, "1"),
+        (np.where(LABELS == "MI", 2.5, 1.5), 2.5, "2.5"),
         (LABELS.astype(object), "MI", "MI"),
         (list(LABELS), "MI", "MI"),
         ((LABELS != "MI").astype(int), 0, "0"),
         (LABELS != "MI", False, "False"),
     ],
 )
-def test_the_second_label_hides_unless_another_is_named(labels: Any, hidden: Any, name: str):
+def test_the_named_label_hides(labels: Any, hidden: Any, name: str):
     found = mb.MMDBounds(0.2, hidden=hidden, method="s-sd").fit(X, labels)
     assert found.interval_ == mb.mmd_bounds(OF_X, OF_Y, 0.2, method="s-sd").interval
     assert found.result_.name_x == name
@@ -125,7 +140,7 @@ def test_a_precomputed_kernel_is_in_the_order_of_the_labels():
         reached = getattr(found, side).value
         np.testing.assert_allclose(reached, getattr(expected, side).value, rtol=0, atol=1e-12)
     with pytest.raises(DataError, match=r"must be the N x N matrix with .*; got shape \(25, 7\)\.$"):
-        mb.MMDBounds(0.2, kernel="precomputed").fit(K[:, :7], LABELS)
+        mb.MMDBounds(0.2, hidden="MI", kernel="precomputed").fit(K[:, :7], LABELS)
 
 
 def test_last_step_of_a_pipeline():
@@ -136,7 +151,7 @@ def test_last_step_of_a_pipeline():
     np.testing.assert_allclose(found.interval_, expected.interval, rtol=0, atol=1e-12)
     assert make_pipeline(StandardScaler(), PCA(2), clone(asked)).fit(X, LABELS)[-1].n_features_in_ == 2
     units = np.arange(len(X))
-    tested = make_pipeline(StandardScaler(), mb.RobustTest(0.1, n_permutations=19, rng=0))
+    tested = make_pipeline(StandardScaler(), mb.RobustTest(0.1, hidden="MI", n_permutations=19, rng=0))
     assert tested.fit(X, LABELS, robusttest__unit=units)[-1].result_.units_note
 
 
@@ -190,9 +205,9 @@ def test_a_fitted_one_can_be_kept(again: Any):
 
 
 def test_the_seed_is_told():
-    found = mb.MMDBounds(0.2).fit(X, LABELS)
+    found = mb.MMDBounds(0.2, hidden="MI").fit(X, LABELS)
     seed = found.result_.provenance.seed
-    assert mb.MMDBounds(0.2, rng=seed).fit(X, LABELS).interval_ == found.interval_
+    assert mb.MMDBounds(0.2, hidden="MI", rng=seed).fit(X, LABELS).interval_ == found.interval_
     assert found.rng is None
 
 
@@ -221,11 +236,23 @@ def test_the_seed_is_told():
 )
 def test_refusals(labels: Any, options: dict[str, Any], message: str):
     with pytest.raises(mb.MmdBoundsError, match=message):
-        mb.MMDBounds(**options).fit(X, labels)
+        mb.MMDBounds(**{"epsilon": 0.1, "hidden": "MI", **options}).fit(X, labels)
+
+
+@pytest.mark.parametrize("front", [mb.MMDBounds, mb.RobustTest])
+def test_neither_the_share_nor_the_hidden_label_is_guessed(front: Any):
+    with pytest.raises(mb.MmdBoundsError, match=r"^`epsilon` must be the share of rows .*; got None\.$"):
+        front(hidden="MI").fit(X, LABELS)
+    with pytest.raises(
+        DataError, match=r"^`hidden` must name .*; got None\. The labels in `y` are 'MI', 'healthy'\.$"
+    ):
+        front(0.1).fit(X, LABELS)
+    assert clone(front()).get_params()["epsilon"] is None
+    assert clone(front()).set_params(epsilon=0.1, hidden="MI").fit(X, LABELS).result_.name_x == "MI"
 
 
 def test_nothing_is_checked_before_fit():
     """As scikit-learn wants it: parameters may be set one after the other."""
     assert mb.MMDBounds(epsilon="much").epsilon == "much"
     with pytest.raises(mb.MmdBoundsError, match="`epsilon` must be a number"):
-        mb.MMDBounds(epsilon="much").fit(X, LABELS)
+        mb.MMDBounds(epsilon="much", hidden="MI").fit(X, LABELS)

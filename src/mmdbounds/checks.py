@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean
 
 
 def is_number(value: Any) -> bool:
@@ -120,13 +120,3 @@ def check_memory(value: Any) -> float:
         msg = f"`working_memory` must be a number of MiB from 1; got {value!r}."
         raise MmdBoundsError(msg)
     return float(value)
-
-
-def check_same_columns(n_columns_x: int, n_columns_y: int) -> None:
-    """Refuse groups with different numbers of columns."""
-    if n_columns_x != n_columns_y:
-        msg = (
-            f"`X` and `Y` must have the same columns; got {n_columns_x} and {n_columns_y}. "
-            "Each must be an array of shape (rows, columns)."
-        )
-        raise DataError(msg)

@@ -31,6 +31,10 @@ class IdentifierWarning(MmdBoundsWarning):
     """A column that looks like an identifier is about to be used as a feature."""
 
 
+class GroupColumnWarning(MmdBoundsWarning):
+    """A column that tells nearly every row's group by itself is about to be used as a feature."""
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string."""
     near = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6)

@@ -13,13 +13,14 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import DataError, did_you_mean
+from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
-from mmdbounds.tables import Group
+from mmdbounds.tables import Group, as_group
+from mmdbounds.tables.phrases import EXACT_UP_TO
 
 LABELS_NAMED = 5
 """Labels named in a message."""
@@ -38,6 +39,7 @@ class Filed:
 class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators share: two labels of `y` become two groups."""
 
+    epsilon: float | tuple[float, float] | Contamination | None
     hidden: Any
     kernel: KernelLike
 
@@ -51,17 +53,24 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     def _filed(self, X: Any, y: Any) -> Filed:
         """Return checked rows as two groups; sets `classes_` and what is known of the columns."""
+        if self.epsilon is None:
+            msg = "`epsilon` must be the share of rows that may be misfiled, for example 0.1; got None."
+            raise MmdBoundsError(msg)
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        if np.abs(rows).max() >= EXACT_UP_TO:
+            as_group(X, "X")  # refuses whole numbers that were rounded just now
         self.classes_ = _sorted_labels(labels)
         hidden = self._hidden_label()
         of_x, of_y = np.flatnonzero(labels == hidden), np.flatnonzero(labels != hidden)
-        if self.__sklearn_tags__().input_tags.pairwise:
+        is_matrix = self.__sklearn_tags__().input_tags.pairwise
+        if is_matrix:
             if rows.shape[0] != rows.shape[1]:
                 msg = f"`X` must be the N x N matrix with kernel='precomputed'; got shape {rows.shape}."
                 raise DataError(msg)
             rows = rows[:, np.concatenate([of_x, of_y])]
         names = getattr(self, "feature_names_in_", None)
-        columns = None if names is None else tuple(map(str, names))
+        # The columns of a matrix of kernel values are rows, which have just changed places.
+        columns = None if names is None or is_matrix else tuple(map(str, names))
         (among,) = self.classes_[self.classes_ != hidden]
         return Filed(
             Group(rows[of_x], name=str(hidden), columns=columns),
@@ -75,14 +84,18 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         return {name: value for name, value in self.get_params(deep=False).items() if name != "hidden"}
 
     def _hidden_label(self) -> Any:
-        """Return the label of the group that hides, by default the positive class as scikit-learn counts."""
+        """Return the label of the group that hides; which one that is cannot be guessed."""
         known = self.classes_.tolist()
         shown = ", ".join(map(repr, known[:LABELS_NAMED])) + (", ..." if len(known) > LABELS_NAMED else "")
         if len(known) != 2:
             msg = f"`y` must hold two labels; got {len(known)}: {shown}. Keep the rows of two groups."
             raise DataError(msg)
         if self.hidden is None:
-            return self.classes_[1]
+            msg = (
+                f"`hidden` must name the label whose rows may be hidden among the others; got None. "
+                f"The labels in `y` are {shown}."
+            )
+            raise DataError(msg)
         if self.hidden not in known:
             hint = did_you_mean(str(self.hidden), map(str, known))
             msg = f"`hidden` must be one of the labels in `y`, {shown}; got {self.hidden!r}.{hint}"
@@ -107,11 +120,12 @@ class MMDBounds(_TwoLabels):
 
     Parameters
     ----------
-    epsilon : float, (low, high) or Contamination, default=0.1
-        Share of the true rows of the hidden label that carry the other one.
-    hidden : label, optional
-        The label whose rows may be hidden among those of the other; by default the second in sorted
-        order, which scikit-learn takes for the positive class: ones among zeros.
+    epsilon : float, (low, high) or Contamination
+        Share of the true rows of the hidden label that carry the other one. It must be given: `fit` refuses
+        `None`, which stands here only because scikit-learn wants a default.
+    hidden : label
+        The label whose rows may be hidden among those of the other. It must be given too: nothing in the data
+        says which it is.
     method, kernel, bandwidth, estimator, at_most, backend, dtype, working_memory, rng, progress
         As in `mmd_bounds`. `rng` is what scikit-learn calls ``random_state``: a whole number or a NumPy
         Generator; without it a seed is drawn, and ``result_.provenance.seed`` tells it. With
@@ -148,7 +162,7 @@ class MMDBounds(_TwoLabels):
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination = 0.1,
+        epsilon: float | tuple[float, float] | Contamination | None = None,
         *,
         hidden: Any = None,
         method: str | Method = "sharp",
@@ -211,9 +225,9 @@ class RobustTest(_TwoLabels):
 
     Parameters
     ----------
-    epsilon : float, (low, high) or Contamination, default=0.1
-        Share of the true rows of the hidden label that carry the other one.
-    hidden : label, optional
+    epsilon : float, (low, high) or Contamination
+        Share of the true rows of the hidden label that carry the other one; as in `MMDBounds`.
+    hidden : label
         As in `MMDBounds`.
     n_permutations, at_most, best_case, beta, kernel, bandwidth, estimator, backend, dtype, working_memory, \
 rng, progress
@@ -237,13 +251,13 @@ rng, progress
     >>> rng = np.random.default_rng(0)
     >>> y = np.repeat([1, 0], 60)
     >>> X = rng.normal(size=(120, 2)) + y[:, None]
-    >>> mb.RobustTest(0.05, rng=0).fit(X, y).pvalue_
+    >>> mb.RobustTest(0.05, hidden=1, rng=0).fit(X, y).pvalue_
     0.001
     """
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination = 0.1,
+        epsilon: float | tuple[float, float] | Contamination | None = None,
         *,
         hidden: Any = None,
         n_permutations: int = 999,

@@ -24,7 +24,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.saved import from_fields, read_only
 from mmdbounds.search.ranking import largest
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.tables import as_group
+from mmdbounds.tables import as_groups
 
 MechanismLike = str | Callable[[Float64s, Float64s, int, np.random.Generator], Any]
 MECHANISMS = ("nonrandom", "random")
@@ -146,8 +146,7 @@ def simulate(
     check_mechanism(mechanism)
     check_progress(progress)
     problem = pose(
-        as_group(X_clean, "X_clean"),
-        as_group(Y_clean, "Y_clean"),
+        *as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")),
         kernel=kernel,
         bandwidth=bandwidth,
         estimator="biased",  # the witness is a difference of plain means

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mmdbounds.checks import check_memory, check_option, check_same_columns
+from mmdbounds.checks import check_memory, check_option
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
@@ -25,7 +25,7 @@ from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.kept import fingerprint
 from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.protocol import Float64s, KernelSums
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, as_groups
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
@@ -123,8 +123,7 @@ def pose(
         backend = "torch"
         group_x, group_y, pooled = device_groups(X, Y)
     else:
-        group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
-        check_same_columns(group_x.values.shape[1], group_y.values.shape[1])
+        group_x, group_y = as_groups(X, Y)
         pooled = np.concatenate([group_x.values, group_y.values])
     resolved = resolve_kernel(kernel, bandwidth, pooled, memory)
     return Problem(group_x, group_y, pooled, resolved, estimator, backend, dtype, memory)

@@ -148,4 +148,4 @@ def test_refusals():
     ):
         hold_out(Group(np.zeros((1, 1))), Group(np.arange(9.0)[:, None]), 0.9, "rbf", 0)
     with pytest.raises(DataError, match=r"`X` and `Y` must have the same columns; got 1 and 2\."):
-        hold_out(Group(np.zeros((5, 1))), Group(np.zeros((5, 2))), 0.5, "rbf", 0)
+        mb.confidence_interval(np.zeros((5, 1)), np.zeros((5, 2)), 0.1, holdout=0.5)

@@ -231,6 +231,28 @@ def test_wrong_collections_are_refused_in_one_line(what, message):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.usefixtures("client", "fetched")
+def test_columns_of_frames_are_matched_by_name():
+    import dask.dataframe as dd
+    import pandas as pd
+
+    rng = np.random.default_rng(3)
+    x, y = (pd.DataFrame(rng.normal(size=(40, 2)) * (1, 5), columns=["age", "bmi"]) for _ in range(2))
+    expected = mb.mmd2(x, y, bandwidth=2.0)
+    assert abs(mb.mmd2(x, y.to_numpy()[:, ::-1], bandwidth=2.0) - expected) > 1e-3
+    of_x, of_y = (dd.from_pandas(each, npartitions=3) for each in (x, y))
+    for one, other in ((of_x, of_y), (of_x, of_y[["bmi", "age"]]), (x, of_y[["bmi", "age"]])):
+        # Sums of 40 + 40 rows in another order; each kernel value is at most 1.
+        assert mb.mmd2(one, other, bandwidth=2.0) == pytest.approx(expected, rel=0, abs=1e-13)
+    with pytest.raises(DataError, match=r"only `X` has 'age' and only `Y` has 'AGE'"):
+        mb.mmd2(of_x, of_y.rename(columns={"age": "AGE"}), bandwidth=2.0)
+    other = dd.from_map(lambda names: y[names], [["age", "bmi"], ["bmi", "age"]], meta=y.iloc[:0])
+    with pytest.raises(
+        DataError, match=r"^the partitions of `Y` must have the same columns in the same order"
+    ):
+        mb.mmd2(of_x, other, bandwidth=2.0)
+
+
 def test_without_a_client_dask_computes_the_rows_here(monkeypatch):
     import dask.array as da
     import dask.dataframe as dd

@@ -35,8 +35,15 @@ def test_numbers_become_float64(dtype: str):
     assert group.values.tolist() == [[0.0, 1.0], [1.0, 1.0]]
 
 
-def test_integers_beyond_float64_are_rounded():
-    assert as_group([[2**53 + 1]], "X").values[0, 0] == 2.0**53
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_whole_numbers_that_float64_has_not_are_refused(dtype):
+    whole = np.array([[2**53 + 1, 1], [2**62, 2], [2**62 + 2**10, 3], [2**63 - 1, 4]], dtype=dtype)
+    lost = [int(float(int(cell))) != int(cell) for cell in whole[:, 0]]
+    assert lost == [True, False, False, True]
+    words = rf"^`Y` has whole numbers beyond 2\^53, .* in 1 of 2 columns: column 0 \({sum(lost)} rows\)"
+    with pytest.raises(DataError, match=words):
+        as_group(whole, "Y")
+    assert as_group(whole[1:3], "Y").values.tolist() == [[2.0**62, 2.0], [2.0**62 + 2**10, 3.0]]
 
 
 def test_fortran_order_becomes_contiguous():
@@ -189,8 +196,12 @@ def test_polars_types_that_numpy_does_not_know():
 
     import polars as pl
 
-    frame = pl.DataFrame({"i": pl.Series([10**25], dtype=pl.Int128), "d": [Decimal("1.5")]})
-    assert as_group(frame, "X").values.tolist() == [[1e25, 1.5]]
+    frame = pl.DataFrame({"i": pl.Series([2**90], dtype=pl.Int128), "d": [Decimal("1.5")]})
+    assert as_group(frame, "X").values.tolist() == [[2.0**90, 1.5]]
+    with pytest.raises(DataError, match=r"lose digits, in 1 of 2 columns: 'i' \(1 row\)"):
+        as_group(frame.with_columns(pl.col("i") + 1), "X")
+    with pytest.raises(DataError, match=r"lose digits, in 1 of 1 column: 'd' \(1 row\)"):
+        as_group(pl.DataFrame({"d": [Decimal(2**60) + Decimal("0.5")]}), "X")
 
 
 def test_frames_that_are_refused():
@@ -254,12 +265,15 @@ def test_pandas_types():
         {
             0: pd.array([1, 2], dtype="Int64"),
             1: pd.array([True, False], dtype="boolean"),
-            2: pd.array([2**53 + 1, 1], dtype="int64[pyarrow]"),
+            2: pd.array([2**53 + 2, 1], dtype="int64[pyarrow]"),
         }
     )
     group = as_group(frame, "X")
     assert group.columns == ("0", "1", "2")
-    assert group.values.tolist() == [[1.0, 1.0, 2.0**53], [2.0, 0.0, 1.0]]
+    assert group.values.tolist() == [[1.0, 1.0, 2.0**53 + 2], [2.0, 0.0, 1.0]]
+    frame[2] += 1
+    with pytest.raises(DataError, match=r"lose digits, in 1 of 3 columns: '2' \(1 row\)"):
+        as_group(frame, "X")
 
 
 @pytest.mark.full
@@ -289,8 +303,10 @@ def test_pandas_frames_that_are_refused():
 def test_pyarrow_table():
     import pyarrow as pa
 
-    group = as_group(pa.table({"a": [2**53 + 1, 2], "b": [True, False]}), "X")
-    assert group.values.tolist() == [[2.0**53, 1.0], [2.0, 0.0]]
+    group = as_group(pa.table({"a": [2**53 + 2, 2], "b": [True, False]}), "X")
+    assert group.values.tolist() == [[2.0**53 + 2, 1.0], [2.0, 0.0]]
+    with pytest.raises(DataError, match=r"lose digits, in 1 of 1 column: 'a' \(1 row\)"):
+        as_group(pa.table({"a": [2**53 + 1, 2]}), "X")
     assert group.ids is None
     with pytest.raises(DataError, match=r"'a' \(1 row\), 'b' \(1 row\)"):
         as_group(pa.table({"a": pa.array([1, None]), "b": pa.array([None, True])}), "X")

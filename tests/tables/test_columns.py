@@ -84,14 +84,16 @@ def test_every_column_counts_for_a_mean_square_of_two(cells: list):
     indicators = np.array([[float(c == each) for each in sorted(set(cells))] for c in cells])
     np.testing.assert_allclose(mean_square(indicators * category_weight(counts)), 2, rtol=1e-12)
     numbers = np.array([[float(ord(c))] for c in cells])
-    np.testing.assert_allclose(mean_square(by_rank(numbers[:, 0])[:, None]), 2, rtol=1e-12)
+    np.testing.assert_allclose(mean_square(by_rank(numbers[:, 0]).values[:, None]), 2, rtol=1e-12)
 
 
 def test_robust_scaling_by_hand():
     # 0, 1, 2, 3, 100: quartiles 1 and 3, median 2; the outlier moves nothing but itself.
     factor = 2 * statistics.NormalDist().inv_cdf(0.75) / 2
     np.testing.assert_allclose(
-        by_quartiles(np.array([0.0, 1.0, 2.0, 3.0, 100.0])), np.array([-2, -1, 0, 1, 98]) * factor, rtol=1e-14
+        by_quartiles(np.array([0.0, 1.0, 2.0, 3.0, 100.0])).values,
+        np.array([-2, -1, 0, 1, 98]) * factor,
+        rtol=1e-14,
     )
     X, Y = split(table(a=OK, zero=[0, 0, 0, 0, 0, 7]), scale="robust")
     assert X.record["scaled_by_deviation"] == ["zero"]
@@ -185,7 +187,8 @@ def test_what_is_no_category(cells: list, message: str):
 
 
 def test_fifty_values_are_a_category():
-    assert split(table(c=[f"v{i}" for i in range(MAX_CATEGORIES)] * 2))[0].shape[1] == MAX_CATEGORIES
+    cells = [f"v{i}" for i in range(MAX_CATEGORIES)] * 2
+    assert split(table(c=cells), columns="c")[0].shape[1] == MAX_CATEGORIES
 
 
 def test_a_declared_category_may_hold_numbers():
@@ -316,3 +319,20 @@ def test_none_is_a_category_and_no_number(tmp_path):
 def test_options_that_are_wrong(options: dict, message: str):
     with pytest.raises(DataError, match=message):
         split(table(a=OK), **options)
+
+
+@pytest.mark.parametrize("scale", TABLE_SCALES)
+def test_a_category_that_only_dropped_rows_had_is_no_column(scale: str):
+    cells = ["n", "s", "s", "n", "west", "n", "n", "s"]
+    ages = [1.0, 2.0, 5.0, 4.0, None, 7.0, 8.0, 6.0]
+    X, Y = split(table(age=ages, site=cells), missing="drop", scale=scale)
+    assert X.columns == ("age", "site=n", "site=s")
+    assert X.record["kinds"]["site"] == "2 categories"
+    left = [(age, cell) for age, cell in zip(ages, cells, strict=True) if age is not None]
+    assert len(X) + len(Y) == len(left)
+    both = np.concatenate([X.values, Y.values])
+    assert (both.max(axis=0) > both.min(axis=0)).all()
+    dx = ["MI", "healthy", "MI", "healthy", "healthy", "MI", "healthy"]
+    without = pl.DataFrame({"dx": dx, "age": [a for a, _ in left], "site": [s for _, s in left]})
+    for found, wanted in zip((X, Y), split(without, scale=scale), strict=True):
+        np.testing.assert_array_equal(found.values, wanted.values)

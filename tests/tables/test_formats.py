@@ -135,8 +135,12 @@ def test_the_separator_is_that_of_all_rows(write: Write):
 
 
 def test_numbers_too_large_for_integers(write: Write):
-    table = read_table(write("t.csv", f"a,b\n{'9' * 45},1\n-1,2\n"))
-    assert table["a"].to_list() == [1e45, -1.0]
+    path = write("t.csv", f"g,a,b\nA,{'9' * 45},1\nB,-1,2\n")
+    with pytest.raises(
+        DataError, match=r"'a' \(whole numbers of which digits would be lost\)\. Leave.*, or subtr"
+    ):
+        groups(path, "g", hidden="A", among="B")
+    assert groups(path, "g", hidden="A", among="B", exclude="a")[0].columns == ("b",)
 
 
 def test_names_of_encodings(write: Write):
@@ -195,13 +199,38 @@ class TestAnotherProcess:
 
     def test_what_is_wrong_is_told_without_a_word_of_polars(self, capfd: pytest.CaptureFixture[str]):
         data = as_bytes("parquet")
-        assert readers._trouble(data, "read_parquet") is None
-        torn = readers._trouble(data[:40] + b"PAR1", "read_parquet")
+        assert readers._trouble(data, "read_parquet", "t") is None
+        torn = readers._trouble(data[:40] + b"PAR1", "read_parquet", "t")
         assert torn is not None
         assert torn.endswith(("Error", "Exception"))
         assert capfd.readouterr() == ("", "")
 
-    def test_a_process_that_is_killed_is_a_damaged_file(self, write: Write, monkeypatch: pytest.MonkeyPatch):
+    @pytest.mark.parametrize(
+        "trial",
+        [
+            "import os, sys; os.write(2, b'memory allocation of 800000000 bytes failed'); os.abort()",
+            "import sys; print('MemoryError'); sys.exit(3)",
+            "import os; os.kill(os.getpid(), 9)",
+        ],
+    )
+    def test_little_memory_is_no_damaged_file(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch, trial: str
+    ):
+        monkeypatch.setattr(readers, "_TRIAL", trial)
+        with pytest.raises(
+            MemoryError, match=r"^there is not enough memory to read 't\.parquet', 0\.0 MiB as a file"
+        ):
+            read_table(write("t.parquet", as_bytes("parquet")))
+
+    def test_a_file_that_asks_for_more_than_anybody_has_is_damaged(
+        self, write: Write, monkeypatch: pytest.MonkeyPatch
+    ):
+        words = f"memory allocation of {2**61} bytes failed"
+        monkeypatch.setattr(readers, "_TRIAL", f"import os; os.write(2, b'{words}'); os.abort()")
+        with pytest.raises(DataError, match=r"^'t\.parquet' is a damaged Parquet file"):
+            read_table(write("t.parquet", as_bytes("parquet")))
+
+    def test_a_process_that_ends_is_a_damaged_file(self, write: Write, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(readers, "_TRIAL", "import os; os.abort()")
         with pytest.raises(
             DataError, match=r"damaged Parquet file, or one that polars cannot read \(the process ended\)\.$"

@@ -72,6 +72,7 @@ def test_rows_names_and_record(write: Write):
             "n_among": 2,
             "n_other_groups": 1,
             "n_missing_group": 1,
+            "scaling": {},
         }
     )
     assert json.loads(json.dumps(X.record)) == X.record

@@ -17,7 +17,6 @@ from mmdbounds.checks import (
     check_flag,
     check_memory,
     check_option,
-    check_same_columns,
     check_share,
 )
 from mmdbounds.contamination import Counts, check_sizes
@@ -36,7 +35,7 @@ from mmdbounds.search import Method, as_method
 from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import check_scale, standardise, varying_columns
 
 Sizes = tuple[int | None, int | None]
@@ -85,7 +84,6 @@ class Asked:
         check_flag(self.at_most, "at_most")
         check_memory(self.working_memory)
         check_mechanism(self.mechanism)
-        check_same_columns(self.X.shape[1], self.Y.shape[1])
         for name, group, size in zip(("X_clean", "Y_clean"), (self.X, self.Y), self.sizes, strict=True):
             if size is not None and size > len(group) and not self.replace:
                 msg = (
@@ -179,11 +177,15 @@ class Asked:
         return dict(json.loads(json.dumps(plain(whole), default=repr)))
 
 
-def checked_group(data: Any, letter: str) -> Group:
-    """Return a true group without the names of its rows, which need not travel to other processes."""
-    group = as_group(data, f"{letter}_clean")
-    name = letter if group.name == f"{letter}_clean" else group.name
-    return Group(group.values, name=name, record=group.record)
+def checked_groups(X_clean: Any, Y_clean: Any) -> tuple[Group, Group]:
+    """Return the true groups without the names of their rows, which need not travel to other processes."""
+    arguments = ("X_clean", "Y_clean")
+    given = dict(zip(arguments, as_groups(X_clean, Y_clean, arguments), strict=True))
+    x, y = (
+        Group(group.values, name=argument[0] if group.name == argument else group.name, record=group.record)
+        for argument, group in given.items()
+    )
+    return x, y
 
 
 def scaled(X: Float64s, Y: Float64s, scale: str) -> tuple[Float64s, Float64s]:

@@ -12,7 +12,7 @@ import numpy as np
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_count, check_progress, check_seed
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.asked import Asked, checked_group, checked_sizes, labelled_methods
+from mmdbounds.evaluation.asked import Asked, checked_groups, checked_sizes, labelled_methods
 from mmdbounds.evaluation.checkpoint import Checkpoint
 from mmdbounds.evaluation.outcome import Evaluation, coverage_of
 from mmdbounds.evaluation.presets import Preset, preset_of
@@ -138,9 +138,10 @@ def evaluate(
         msg = "`checkpoint` needs `rng`, a seed: without, a run that was stopped cannot go on."
         raise MmdBoundsError(msg)
     how = _how(preset, methods, scale, estimator)
+    X, Y = checked_groups(X_clean, Y_clean)
     asked = Asked(
-        X=checked_group(X_clean, "X"),
-        Y=checked_group(Y_clean, "Y"),
+        X=X,
+        Y=Y,
         epsilon=epsilon,
         methods=dict(how.methods),
         sizes=checked_sizes(sizes),

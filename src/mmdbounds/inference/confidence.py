@@ -39,7 +39,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.sums.approximate import ApproximateKernel
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, as_groups
 
 ENOUGH = Sharp(gap=0.02)
 """Proofs that end where what they leave open no longer matters beside the radius."""
@@ -198,7 +198,7 @@ def _kept(
     X: Any, Y: Any, kernel: KernelLike, holdout: float | None, seed: int, working_memory: float
 ) -> Kept:
     """Return the rows that the interval rests on, and the kernel as far as it is known."""
-    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
+    group_x, group_y = as_groups(X, Y)
     if holdout is None:
         return Kept(group_x, group_y, kernel)
     share = check_chance(holdout, "holdout")

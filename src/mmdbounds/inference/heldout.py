@@ -15,7 +15,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmdbounds.checks import check_same_columns
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.objective import Indices
@@ -76,10 +75,10 @@ class Kept:
 def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int, working_memory: float = 1024) -> Kept:
     """Set a share of all rows aside, choose the kernel on them, and return what is left.
 
-    Rows of a table that was standardised are standardised anew, by the mean and the deviation of the
-    rows set aside; a column that is constant among these is left out.
+    The groups have the same columns, as `as_groups` returns them. Rows of a table that was standardised
+    are standardised anew, by the mean and the deviation of the rows set aside; a column that is constant
+    among these is left out.
     """
-    check_same_columns(X.shape[1], Y.shape[1])
     pooled = np.concatenate([X.values, Y.values])
     held = drawn_rows(pooled, share, seed)
     is_kept = np.ones(len(pooled), dtype=np.bool_)
@@ -93,6 +92,7 @@ def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int, working_m
     if record.get("scale") == "standard":
         pooled = _rescaled(pooled, held)
         record["scale"] = "standard, by the rows held out"
+        record.pop("scaling", None)
     return Kept(
         X=Group(pooled[: len(X)][of_x], name=X.name, record=record),
         Y=Group(pooled[len(X) :][of_y], name=Y.name, record=record),

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_same_columns, check_seed
+from mmdbounds.checks import check_seed
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.phrases import rows, shown
 from mmdbounds.saved import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, as_groups
 
 STREAM = 11
 """Keeps the draw apart from the permutations that the same seed gives."""
@@ -168,8 +168,7 @@ def by_units(
 
 def _one_row_each(X: Any, Y: Any, units: dict[str, Units], seed: int) -> OneRowEach:
     """Draw one row of every unit; `units` has those of X and of Y under the names of their arguments."""
-    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
-    check_same_columns(group_x.shape[1], group_y.shape[1])
+    group_x, group_y = as_groups(X, Y)
     of_x, of_y = (
         _names(given, argument, letter, group)
         for (argument, given), letter, group in zip(units.items(), "XY", (group_x, group_y), strict=True)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_same_columns
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH, FunctionKernel, Kernel, Precomputed
 from mmdbounds.phrases import percent
@@ -18,7 +17,7 @@ from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, as_groups
 
 Feature = int | str
 THINNING_SEED = 0
@@ -74,8 +73,7 @@ def seen(
     max_rows: int,
 ) -> Seen:
     """Return the rows to show, and the witness of all rows there."""
-    group_x, group_y = as_group(X, "X"), as_group(Y, "Y")
-    check_same_columns(group_x.shape[1], group_y.shape[1])
+    group_x, group_y = as_groups(X, Y)
     p, q = result.n_samples_X, result.n_samples_Y
     if (len(group_x), len(group_y)) != (p, q):
         came = f"{len(group_x)} and {len(group_y)}"

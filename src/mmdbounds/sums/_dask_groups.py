@@ -6,19 +6,18 @@ workers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_same_columns
 from mmdbounds.errors import DataError
 from mmdbounds.sums import plan
 from mmdbounds.sums._dask_client import Future, check_workers, is_collection, result_of, send, stacked, submit
 from mmdbounds.sums._dask_rows import DaskRows, block_rows, can_be_fetched
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, Identity, as_group, column_order
 
 
 class ClusterGroup(Group):
@@ -66,6 +65,13 @@ class Parts:
         """Rows in all."""
         return sum(self.lengths)
 
+    @property
+    def identity(self) -> Identity:
+        """Which columns they are."""
+        return Identity(
+            self.n_columns, self.fields["columns"], self.fields.get("record", {}).get("scaling", {})
+        )
+
 
 def cluster_groups(X: Any, Y: Any, client: Any, working_memory: float) -> tuple[Group, Group, Float64s]:
     """Return the groups and their pooled rows, one of `X` and `Y` at the least being a Dask collection."""
@@ -78,7 +84,10 @@ def cluster_groups(X: Any, Y: Any, client: Any, working_memory: float) -> tuple[
     lazy = [argument for argument in given if is_collection(given[argument])]
     given |= dict(zip(lazy, client.persist([given[argument] for argument in lazy]), strict=True))
     x, y = (_parts(client, data, argument) for argument, data in given.items())
-    check_same_columns(x.n_columns, y.n_columns)
+    order = column_order(x.identity, y.identity)
+    if order is not None:
+        moved = [submit(client, reordered, part, order) for part in y.values]
+        y = replace(y, values=moved, fields={**y.fields, "columns": x.fields["columns"]})
     if can_be_fetched(x.n_rows + y.n_rows, x.n_columns, working_memory):
         group_x, group_y = (Group(stacked(result_of(each.values)), **each.fields) for each in (x, y))
         return group_x, group_y, np.concatenate([group_x.values, group_y.values])
@@ -135,6 +144,12 @@ def _with_rows(values: list[Future], found: list[Facts | None], argument: str) -
         came = " and ".join(map(str, widths[:3]))
         msg = f"the partitions of `{argument}` must have the same columns; got {came} columns."
         raise DataError(msg)
+    if len({each.columns for each in facts}) > 1:
+        msg = (
+            f"the partitions of `{argument}` must have the same columns in the same order; their names "
+            "differ. Select the columns by name first."
+        )
+        raise DataError(msg)
     names = [each.ids for each in facts if each.ids is not None]
     ids = np.concatenate(names) if len(names) == len(facts) else None
     fields = {"name": argument, "ids": ids, "columns": facts[0].columns}
@@ -173,6 +188,11 @@ def values_of(group: Group | DataError | None) -> Float64s:
 def facts_of(group: Group | DataError | None) -> Facts | DataError | None:
     """Return what is known of a checked partition."""
     return Facts(*group.shape, group.columns, group.ids) if isinstance(group, Group) else group
+
+
+def reordered(rows: Float64s, order: NDArray[np.intp]) -> Float64s:
+    """Return rows with their columns in another order."""
+    return np.ascontiguousarray(rows[:, order])
 
 
 def assembled(parts: list[Float64s], cuts: list[tuple[int, int]]) -> Float64s:

@@ -10,13 +10,13 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.checks import check_same_columns
 from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums import plan
 from mmdbounds.sums.points import by_product, check_finite, is_drawn_away, squared_scale, takes_differences
 from mmdbounds.sums.protocol import Float64s, Rows
 from mmdbounds.sums.rounding import product_error
-from mmdbounds.tables import Group, as_group
+from mmdbounds.tables import Group, Identity, as_group, column_order
+from mmdbounds.tables.phrases import EXACT_UP_TO
 
 Tensor = Any
 
@@ -70,7 +70,7 @@ def on_one_device(X: Any, Y: Any) -> bool:
 def device_groups(X: Tensor, Y: Tensor) -> tuple[Group, Group, Float64s]:
     """Return groups of tensors on one device and their pooled rows, which stay there."""
     x, y = (_checked(data, argument) for data, argument in ((X, "X"), (Y, "Y")))
-    check_same_columns(x.shape[1], y.shape[1])
+    column_order(Identity(x.shape[1]), Identity(y.shape[1]))
     pooled = TorchRows(sys.modules["torch"].cat([x, y]))
     groups = [
         DeviceGroup(cast("Float64s", TorchRows(part)), name=name)
@@ -85,6 +85,8 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     if data.ndim != 2 or 0 in data.shape or kinds:
         as_group(data, argument)
     rows = data.detach().double()
+    if not data.is_floating_point() and bool((rows.abs() >= EXACT_UP_TO).any()):
+        as_group(data, argument)  # refuses whole numbers that float64 has not
     if not bool(rows.isfinite().all()):
         wrong = (~rows.isfinite()).any(1).nonzero()[:1, 0]
         as_group(rows[wrong], argument)  # says what it is

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from mmdbounds.errors import DataError
 from mmdbounds.tables.frames import frame_group, is_frame
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.phrases import require_finite
+from mmdbounds.tables.phrases import require_exact, require_finite
 
 
 def as_group(data: Any, argument: str) -> Group:
@@ -43,6 +43,7 @@ def as_group(data: Any, argument: str) -> Group:
     array = _as_array(data, argument)
     _check_shape(array, argument)
     values = _as_floats(array, argument)
+    require_exact(array, f"`{argument}`")
     require_finite(values, None, f"`{argument}`")
     return Group(values, name=argument)
 
@@ -63,6 +64,8 @@ def _as_array(data: Any, argument: str) -> NDArray[Any]:
             tensor = data.detach().cpu()
             data = tensor.double() if tensor.is_floating_point() else tensor
         return data if np.ma.isMaskedArray(data) else np.asarray(data)
+    except MemoryError:
+        raise
     except Exception as error:
         # Whatever an array-like does wrong; its message may quote cells, so only its type is told.
         msg = (

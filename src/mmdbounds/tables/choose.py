@@ -39,6 +39,7 @@ def choose_features(
     left_out
         Columns that are to be left out.
     """
+    left_out = frozenset(left_out)
     if columns is None:
         features = [name for name in names if name not in left_out and name not in taken]
     else:

@@ -6,17 +6,12 @@ import codecs
 import csv
 import io
 import itertools
-import sys
+import re
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from mmdbounds.errors import DataError
 from mmdbounds.tables.phrases import counted, listed, option, shown
-
-if TYPE_CHECKING:
-    from _csv import Reader
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Separators that are told apart, and what they are called; the first wins a tie."""
@@ -115,15 +110,13 @@ def sniff_separator(data: bytes) -> str:
         sizes = [len(record) for record in records if record]
         return len(set(sizes)) == 1 and sizes[0] > 1, sizes[0] if sizes else 0
 
-    with _long_fields():
-        return max(SEPARATORS, key=evenness)
+    return max(SEPARATORS, key=evenness)
 
 
 def read_header(data: bytes, separator: str, label: str) -> list[str]:
     """Return the column names, blanks around them removed, each only once or an error."""
     try:
-        with _long_fields():
-            names = [name.strip() for name in next(_records(data, separator))]
+        names = [name.strip() for name in next(_records(data, separator))]
     except (csv.Error, StopIteration):
         msg = f"{label} has a header that cannot be read. Check its quotation marks."
         raise DataError(msg) from None
@@ -147,17 +140,16 @@ def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int |
     """
     records, number = _records(data, separator), 0
     try:
-        with _long_fields():
-            next(records)
-            for number, record in enumerate(records, start=1):  # the last one counts them
-                if record and len(record) != n_columns:
-                    msg = (
-                        f"{label} is ragged: row {number} below the header has "
-                        f"{counted(len(record), 'field')} where the header has {n_columns}."
-                    )
-                    raise DataError(msg)
+        next(records)
+        for number, record in enumerate(records, start=1):  # the last one counts them
+            if record and len(record) != n_columns:
+                msg = (
+                    f"{label} is ragged: row {number} below the header has "
+                    f"{counted(len(record), 'field')} where the header has {n_columns}."
+                )
+                raise DataError(msg)
     except csv.Error:
-        msg = f"{label} cannot be read as CSV from line {records.line_num} on. Check its quotation marks."
+        msg = f"{label} cannot be read as CSV from row {number + 1} on. Check its quotation marks."
         raise DataError(msg) from None
     if n_rows is not None and n_rows != number:
         msg = (
@@ -167,16 +159,49 @@ def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int |
         raise DataError(msg)
 
 
-def _records(data: bytes, separator: str, *, strict: bool = True) -> Reader:
+def _records(data: bytes, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
+    """Return the fields of each record, none for a blank line.
+
+    The csv module reads them as long as no cell is longer than its limit (131,072 characters), which
+    belongs to the whole process and is not for us to change. From there on they are read here, more slowly.
+    """
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
-    return csv.reader(text, delimiter=separator, strict=strict)
-
-
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Let cells be as long as they are; the csv module stops at 131,072 characters."""
-    before = csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    number = 0
     try:
-        yield
-    finally:
-        csv.field_size_limit(before)
+        for record in csv.reader(text, delimiter=separator, strict=strict):
+            number += 1
+            yield record
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+        yield from itertools.islice(_long_records(data, separator, strict=strict), number, None)
+
+
+def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list[str]]:
+    """Return the fields of each record, however long they are, as the csv module would."""
+    cut = re.escape(separator.encode())
+    field = re.compile(
+        rb'(?:"([^"]*+(?:""[^"]*+)*+)"|([^"\r\n'
+        + cut
+        + rb"][^\r\n"
+        + cut
+        + rb"]*+))?("
+        + cut
+        + rb"|\r?\n|\r|\Z)"
+    )
+    place, record = 0, list[str]()
+    while place < len(data) or record:
+        found = field.match(data, place)
+        if found is None:
+            if strict:
+                raise csv.Error
+            return
+        quoted, plain, end = found.groups()
+        cell = plain or b"" if quoted is None else quoted.replace(b'""', b'"')
+        is_blank = not record and found.start(3) == place and end != separator.encode()
+        if not is_blank:
+            record.append(cell.decode("utf-8", errors="replace"))
+        if end != separator.encode():
+            yield record
+            record = []
+        place = found.end()

@@ -110,7 +110,7 @@ def _read_text(
             raise
         raise DataError(not_read(ending(name), "", label)) from None
     if text_format(data, name, label) == "JSON lines":
-        return readers.read_json_lines(data, label), "JSON lines"
+        return readers.read_json_lines(data, text, label), "JSON lines"
     return readers.read_csv(data, text, na, label)
 
 

@@ -1,4 +1,4 @@
-"""DataFrames of any library become columns of numbers; the only file that imports narwhals."""
+"""DataFrames of any library become columns of numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.phrases import counted, listed, require_finite, shown
+from mmdbounds.tables.libraries import import_narwhals, import_polars
+from mmdbounds.tables.phrases import EXACT_UP_TO, counted, listed, refuse_rounded, require_finite, shown
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -67,7 +68,7 @@ def as_frame(data: Any, argument: str) -> nw.DataFrame[Any]:
     argument
         Name of the argument, for the messages.
     """
-    narwhals = _narwhals()
+    narwhals = import_narwhals()
     try:
         frame = narwhals.from_native(data, eager_only=True)
     except (TypeError, ValueError) as error:
@@ -94,9 +95,7 @@ def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
     argument
         Name of the argument, for the messages.
     """
-    from mmdbounds.tables.readers import import_polars
-
-    narwhals = _narwhals()
+    narwhals = import_narwhals()
     import_polars()
     columns = {str(name): _column(str(name), cells, argument) for name, cells in data.items()}
     lengths = [f"{shown(name)} has {len(column)}" for name, column in columns.items()]
@@ -121,20 +120,12 @@ def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
         cells = np.asarray(cells)
     try:
         return nw.new_series(name, cells, backend="polars")
+    except MemoryError:
+        raise
     except Exception:
         # polars quotes cells in its messages.
         msg = f"column {shown(name)} of `{argument}` mixes values of different types. Give it one type."
         raise DataError(msg) from None
-
-
-def _narwhals() -> Any:
-    """Return narwhals, or say how to get it."""
-    try:
-        import narwhals.stable.v1 as nw
-    except ImportError:
-        msg = "DataFrames and files need narwhals: pip install narwhals. Arrays go without it."
-        raise DataError(msg) from None
-    return nw
 
 
 def _with_text_names(frame: nw.DataFrame[Any], argument: str) -> nw.DataFrame[Any]:
@@ -166,7 +157,7 @@ def frame_group(data: Any, argument: str) -> Group:
             "Drop or encode them first, or use `mmdbounds.groups`."
         )
         raise DataError(msg.replace("1 column that are", "1 column that is"))
-    values = numbers(frame, names, np.arange(len(frame)))
+    values = numbers(frame, names, argument)
     require_finite(values, names, f"`{argument}`")
     return Group(values, name=argument, ids=index_labels(frame), columns=names)
 
@@ -214,11 +205,16 @@ def type_name(series: nw.Series[Any]) -> str:
     return str(getattr(series.to_native(), "dtype", name))[:40] if name == "Unknown" else name
 
 
-def numbers(frame: nw.DataFrame[Any], names: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Return some rows of some columns as float64, missing cells as NaN."""
-    values = np.empty((len(rows), len(names)))
+def numbers(frame: nw.DataFrame[Any], names: Sequence[str], argument: str) -> NDArray[np.float64]:
+    """Return columns as float64, missing cells as NaN; refuse those of which float64 would lose digits."""
+    values, rounded = np.empty((len(frame), len(names))), {}
     for j, name in enumerate(names):
-        values[:, j] = column_numbers(frame.get_column(name))[rows]
+        series = frame.get_column(name)
+        values[:, j] = column_numbers(series)
+        if may_lose_digits(series, values[:, j]) and (n := n_rounded(cells(series), values[:, j])):
+            rounded[shown(name)] = n
+    if rounded:
+        refuse_rounded(rounded, len(names), f"`{argument}`")
     return values
 
 
@@ -230,6 +226,21 @@ def column_numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
     if series.dtype.is_integer() and series.dtype not in (nw.Int128, nw.UInt128):
         return np.asarray(series.to_numpy(), dtype=np.float64)
     return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+
+
+def may_lose_digits(series: nw.Series[Any], values: NDArray[np.float64]) -> bool:
+    """Tell whether a column's type has digits that float64 has not, and its values are that large."""
+    import narwhals.stable.v1 as nw
+
+    if np.fmax.reduce(np.abs(values), initial=0.0) < EXACT_UP_TO:
+        return False
+    return bool(series.dtype.is_integer() or series.dtype == nw.Decimal)
+
+
+def n_rounded(given: Sequence[Any], values: NDArray[np.float64]) -> int:
+    """Return how many whole numbers or decimals are others as float64, missing cells (`None`) left out."""
+    pairs = zip(given, values.tolist(), strict=True)
+    return sum(type(cell)(value) != cell for cell, value in pairs if cell is not None)
 
 
 def column_integers(series: nw.Series[Any]) -> NDArray[Any]:

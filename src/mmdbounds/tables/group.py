@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
 from mmdbounds.saved import from_fields, read_only
+from mmdbounds.tables.phrases import listed, require_exact, shown
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -32,7 +34,8 @@ class Group:
     columns
         Names of the columns, `None` for arrays.
     record
-        What was done to the table, ready for JSON; empty where nothing was done.
+        What was done to the table, ready for JSON; empty where nothing was done. Groups are compared only
+        if the scaling of their columns in it is the same.
     """
 
     values: NDArray[np.float64]
@@ -48,6 +51,7 @@ class Group:
         if values.ndim != 2 or np.ndim(self.values) != 2:
             msg = f"`values` must be 2-D; got shape {np.shape(self.values)}."
             raise DataError(msg)
+        require_exact(np.asarray(self.values), "`values`")
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         for name, dtype in (("ids", np.str_), ("file_rows", np.intp)):
@@ -68,6 +72,10 @@ class Group:
             if given is not None and len(given) != wanted:
                 msg = f"`{name}` must have length {wanted}, like `values`; got {len(given)}."
                 raise DataError(msg)
+        if self.columns is not None and len(set(self.columns)) < d:
+            twice = [shown(name) for name, n in Counter(self.columns).items() if n > 1]
+            msg = f"columns must have different names; got more than one {listed(twice)}. Rename them."
+            raise DataError(msg)
 
     @property
     def shape(self) -> tuple[int, int]:

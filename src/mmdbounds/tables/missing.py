@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,11 +87,25 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     require_finite(values, [column.name for column in left], subject, advice, "infinite")
     if missing == "drop":
         kept: NDArray[np.bool_] = np.asarray(~gone.any(axis=1))
-        return Complete(values if kept.all() else values[kept], left, kept, empty)
+        if kept.all():
+            return Complete(values, left, kept, empty)
+        values = values[kept]
+        return Complete(
+            values, [_of_these_rows(column, values[:, j]) for j, column in enumerate(left)], kept, empty
+        )
     n_filled = {column.name: n for j, column in enumerate(left) if (n := int(gone[:, j].sum()))}
     for j in np.flatnonzero(gone.any(axis=0)):
         values[gone[:, j], j] = _typical(values[~gone[:, j], j], left[j])
     return Complete(values, left, everyone, empty, n_filled)
+
+
+def _of_these_rows(column: Column, codes: NDArray[np.float64]) -> Column:
+    """Return a category without the values that no row has any more; writes the new places over the codes."""
+    if column.kind != "category" or not len(codes):
+        return column
+    there, places = np.unique(codes, return_inverse=True)
+    codes[:] = places
+    return replace(column, categories=tuple(column.categories[int(i)] for i in there))
 
 
 def _typical(cells: NDArray[np.float64], column: Column) -> float:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, did_you_mean
+
+EXACT_UP_TO = 2.0**53
+"""The first number from which on float64 has not every whole number."""
 
 MAX_NAMED = 5
 """Columns named in one message; the rest are counted."""
@@ -85,6 +88,44 @@ def require_finite(
     msg = (
         f"{subject} has {what} values in {len(bad)} of {counted(values.shape[1], 'column')}: "
         f"{listed(parts)}. {advice}"
+    )
+    raise DataError(msg)
+
+
+def require_exact(array: NDArray[Any], subject: str) -> None:
+    """Refuse whole numbers that float64 does not have; masked cells are no numbers."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or not array.size:
+        return
+    whole = np.ma.getdata(array)
+    if int(whole.max()) <= EXACT_UP_TO and int(whole.min()) >= -EXACT_UP_TO:
+        return
+    # Two's complement in unsigned numbers, because the smallest int64 has no positive one.
+    size = np.where(whole < 0, ~whole.astype(np.uint64) + np.uint64(1), whole.astype(np.uint64))
+    lowest_bit = size & (~size + np.uint64(1))
+    is_rounded = size // np.maximum(lowest_bit, np.uint64(1)) > np.uint64(EXACT_UP_TO)
+    counts = np.count_nonzero(is_rounded & ~np.ma.getmaskarray(array), axis=0)
+    rounded = {f"column {j}": int(counts[j]) for j in np.flatnonzero(counts)}
+    if rounded:
+        refuse_rounded(rounded, array.shape[1], subject)
+
+
+def refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) -> NoReturn:
+    """Refuse whole numbers that float64 would round: a difference of 1 between them would be lost.
+
+    Parameters
+    ----------
+    rounded
+        Rows with such numbers, by column as messages call it.
+    n_columns
+        Columns in all.
+    subject
+        What holds the numbers, as the message calls it.
+    """
+    parts = [f"{label} ({counted(n, 'row')})" for label, n in rounded.items()]
+    msg = (
+        f"{subject} has whole numbers beyond 2^53, of which float64 would lose digits, in {len(rounded)} of "
+        f"{counted(n_columns, 'column')}: {listed(parts)}. Subtract the same number from that column of both "
+        "groups first; if the last digits do not matter, convert it to float64."
     )
     raise DataError(msg)
 

@@ -1,4 +1,4 @@
-"""CSV, Parquet, Arrow and JSON lines into polars DataFrames; the only file that imports polars.
+"""CSV, Parquet, Arrow and JSON lines into polars DataFrames.
 
 polars gets bytes, never a name: given one, it expands patterns and ``~`` and fetches addresses, so that
 ``data[1].csv`` would read ``data1.csv``.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import DataError
@@ -23,6 +24,7 @@ from mmdbounds.tables.csvtext import (
     sniff_separator,
 )
 from mmdbounds.tables.formats import BinaryFormat
+from mmdbounds.tables.libraries import import_polars
 from mmdbounds.tables.numerals import numbers_from_text
 from mmdbounds.tables.phrases import listed, shown
 
@@ -49,16 +51,13 @@ except BaseException as error:
     sys.exit(3)
 """
 _REFUSED = 3
+_KILLED = -9  # by the system, when memory runs out
+_ALLOCATION = re.compile(rb"memory allocation of ([0-9]{1,30}) bytes failed")
 
+MOST_AT_ONCE = 2**40
+"""Bytes: who asks for more at once reads a damaged file, and not one that is too large for this machine."""
 
-def import_polars() -> Any:
-    """Return polars, or say how to get it."""
-    try:
-        import polars
-    except ImportError:
-        msg = "files and columns by name need polars: pip install polars. Other DataFrames go without it."
-        raise DataError(msg) from None
-    return polars
+_SORTS = {bool: "true or false", int: "numbers", float: "numbers", str: "text"}
 
 
 def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
@@ -112,6 +111,8 @@ def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[
                 io.BytesIO(data), separator=separator, schema_overrides=kept, **how
             )
             frame.columns = list(names)
+        except MemoryError:
+            raise
         except (Exception, polars.exceptions.PanicException):
             continue  # its messages quote cells: whoever asked looks for the reason
         return frame
@@ -138,10 +139,12 @@ def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
     if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
         msg = f"{label} is an incomplete Arrow stream: its end is missing."
         raise DataError(msg)
-    trouble = _trouble(data, READERS[which])
+    trouble = _trouble(data, READERS[which], label)
     if trouble is None:
         try:
             frame: pl.DataFrame = getattr(polars, READERS[which])(io.BytesIO(data))
+        except MemoryError:
+            raise
         except (Exception, polars.exceptions.PanicException) as error:
             trouble = type(error).__name__
         else:
@@ -154,31 +157,47 @@ def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
     raise DataError(msg)
 
 
-def _trouble(data: bytes, reader: str) -> str | None:
+def _trouble(data: bytes, reader: str, label: str) -> str | None:
     """Return what goes wrong when another process reads the file, `None` if nothing does.
 
     One damaged file in a thousand makes polars ask for more memory than there is, which ends the process;
     others make its threads write their stacks to standard error. Neither shall happen in this process.
+    A sound file that is too large for this machine is no damaged one: that is a `MemoryError`.
     """
     command = [sys.executable, "-P", "-c", _TRIAL, reader]  # -P: no module of the working directory
     try:
-        tried = subprocess.run(
-            command, input=data, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
-        )
+        tried = subprocess.run(command, input=data, capture_output=True, check=False)
     except OSError:  # no Python to start, as in a frozen application
         return None
+    said = tried.stdout.decode("utf-8", errors="replace").strip()
+    asked_for = [int(n) for n in _ALLOCATION.findall(tried.stderr)]
+    if tried.returncode == _KILLED or said == "MemoryError" or (asked_for and max(asked_for) < MOST_AT_ONCE):
+        msg = f"there is not enough memory to read {label}, {len(data) / 2**20:,.1f} MiB as a file."
+        raise MemoryError(msg)
     if tried.returncode == _REFUSED:
-        return tried.stdout.decode("utf-8", errors="replace").strip()
+        return said
     # A negative code is a signal's; Windows has large ones. 1 and 2 mean that Python itself did not start.
     return "the process ended" if tried.returncode < 0 or tried.returncode > _REFUSED else None
 
 
-def read_json_lines(data: bytes, label: str) -> pl.DataFrame:
-    """Read a file with one JSON object a line; keys that a line lacks are missing cells."""
+def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFrame:
+    """Read a file with one JSON object a line; keys that a line lacks are missing cells.
+
+    Parameters
+    ----------
+    data
+        The file in UTF-8.
+    text
+        Columns that are kept as they are printed, and so may mix numbers and text.
+    label
+        The file, as messages call it.
+    """
     polars = import_polars()
-    _require_objects(data, label)
+    _require_objects(data, text, label)
     try:
         frame: pl.DataFrame = polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+    except MemoryError:
+        raise
     except (Exception, polars.exceptions.PanicException):
         msg = f"{label} has a key with values of different types. Give each column one type."
         raise DataError(msg) from None
@@ -188,8 +207,11 @@ def read_json_lines(data: bytes, label: str) -> pl.DataFrame:
     return frame
 
 
-def _require_objects(data: bytes, label: str) -> None:
-    """Refuse lines that are no JSON object, and objects that have a key twice, of which one would win."""
+def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
+    """Refuse lines that are no JSON object, objects with a key twice, and keys whose values are of two sorts.
+
+    Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
+    """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
@@ -200,6 +222,8 @@ def _require_objects(data: bytes, label: str) -> None:
         return made
 
     decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse).decode
+    sorts: dict[str, str] = {}
+    last: list[type] = []
     for number, line in enumerate(io.BytesIO(data), start=1):
         where = f" in line {number}"
         if not line.strip():
@@ -212,6 +236,23 @@ def _require_objects(data: bytes, label: str) -> None:
             found = None
         if not isinstance(found, dict):
             msg = f"{label} is not JSON lines: line {number} is no JSON object. Write one object a line."
+            raise DataError(msg)
+        shape = list(map(type, found.values()))
+        if shape != last or found.keys() != sorts.keys():  # most lines are like the one before
+            _require_one_sort(found, sorts, text, f"{label}{where}")
+            last = shape
+
+
+def _require_one_sort(
+    found: Mapping[str, Any], sorts: dict[str, str], text: Collection[str], where: str
+) -> None:
+    """Refuse a value of another sort than those seen under the same key before, which are in `sorts`."""
+    for key, value in found.items():
+        sort = _SORTS.get(type(value), "objects or lists")
+        if value is not None and sorts.setdefault(key, sort) != sort and key not in text:
+            msg = (
+                f"{where} has {sort} under {shown(key)}, after {sorts[key]} there. Give each column one type."
+            )
             raise DataError(msg)
 
 

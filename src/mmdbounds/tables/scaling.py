@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,17 @@ SCALES = ("standard", "none")
 
 TABLE_SCALES = ("standard", "robust", "rank", "none")
 """Scales of the columns of a table."""
+
+Rule = list[Any]
+"""What was done to a column, ready for JSON: two columns on the same scale have the same."""
+
+
+class Scaled(NamedTuple):
+    """A column on its scale, and the rule that brought it there."""
+
+    values: Column
+    rule: Rule
+
 
 NORMAL_IQR = 1.3489795003921634
 """Distance between the quartiles of a normal distribution with deviation 1."""
@@ -50,55 +63,57 @@ def standardise(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
     -----
     The sums run over the sorted column, so that not even the last bit depends on the order of the
     rows, and over the column divided by a power of two, so that 1e300 does not overflow nor
-    1e-300 vanish.
+    1e-300 vanish. The middle value is subtracted first, which keeps the digits of values that are
+    large but close to each other.
     """
     scaled = np.empty_like(pooled)
     for j in range(pooled.shape[1]):
-        scaled[:, j] = by_deviation(pooled[:, j])
+        scaled[:, j] = by_deviation(pooled[:, j]).values
     return scaled
 
 
-def by_deviation(column: Column) -> Column:
+def by_deviation(column: Column) -> Scaled:
     """Return a column with mean 0 and standard deviation 1."""
-    column = _of_size_one(column)
+    column, middle, exponent = _near_zero(column)
     ordered = np.sort(column)
-    mean = ordered.mean()
-    scaled: Column = (column - mean) / np.sqrt(np.square(ordered - mean).mean())
-    return scaled
+    mean = float(ordered.mean())
+    spread = float(np.sqrt(np.square(ordered - mean).mean()))
+    return Scaled((column - mean) / spread, _rule(middle + mean, spread, exponent))
 
 
-def by_quartiles(column: Column) -> Column:
+def by_quartiles(column: Column) -> Scaled:
     """Return a column with median 0 and the quartiles of a standard normal distribution apart.
 
     A column whose quartiles are equal, such as one that is mostly 0, is scaled by its deviation.
     """
     if not has_quartiles(column):
         return by_deviation(column)
-    column = _of_size_one(column)
-    low, middle, high = np.quantile(column, (0.25, 0.5, 0.75))
-    scaled: Column = (column - middle) / ((high - low) / NORMAL_IQR)
-    return scaled
+    column, middle, exponent = _near_zero(column)
+    low, centre, high = map(float, np.quantile(column, (0.25, 0.5, 0.75)))
+    spread = (high - low) / NORMAL_IQR
+    return Scaled((column - centre) / spread, _rule(middle + centre, spread, exponent))
 
 
 def has_quartiles(column: Column) -> bool:
     """Tell whether the quartiles of a column differ."""
-    low, high = np.quantile(_of_size_one(column), (0.25, 0.75))
+    low, high = np.quantile(_near_zero(column)[0], (0.25, 0.75))
     return bool(low < high)
 
 
-def by_rank(column: Column) -> Column:
+def by_rank(column: Column) -> Scaled:
     """Return the ranks of a column, mean ranks where values are equal, with mean 0 and deviation 1."""
-    _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
+    found, place, counts = np.unique(column, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    return by_deviation((last - (counts - 1) / 2)[place])
+    digest = hashlib.sha256(found.tobytes() + counts.tobytes()).hexdigest()[:16]
+    return Scaled(by_deviation((last - (counts - 1) / 2)[place]).values, [digest])
 
 
-def unscaled(column: Column) -> Column:
+def unscaled(column: Column) -> Scaled:
     """Return a column as it is."""
-    return column
+    return Scaled(column, [])
 
 
-SCALERS: dict[str, Callable[[Column], Column]] = {
+SCALERS: dict[str, Callable[[Column], Scaled]] = {
     "standard": by_deviation,
     "robust": by_quartiles,
     "rank": by_rank,
@@ -120,7 +135,19 @@ def category_weight(counts: NDArray[np.intp]) -> float:
     return n / math.sqrt(differing)
 
 
-def _of_size_one(column: Column) -> Column:
-    """Return a column divided by the power of two that brings its largest value below 1."""
-    _, exponent = np.frexp(np.abs(column).max())
-    return np.ldexp(column, -int(exponent))
+def _near_zero(column: Column) -> tuple[Column, float, int]:
+    """Return a column divided by a power of two, less its middle value; that value; and the power's exponent.
+
+    The power brings the largest value below 1. A difference of two values is rounded by no more than the
+    last bit of the difference itself, so that values near 2^53 that differ by one keep that difference.
+    """
+    _, power = np.frexp(np.abs(column).max())
+    exponent = int(power)
+    small = np.ldexp(column, -exponent)
+    middle = float(np.partition(small, len(small) // 2)[len(small) // 2])
+    return small - middle, middle, exponent
+
+
+def _rule(centre: float, spread: float, exponent: int) -> Rule:
+    """Return what is subtracted from a column, and what it is then divided by."""
+    return [math.ldexp(centre, exponent), math.ldexp(spread, exponent)]

@@ -20,6 +20,7 @@ from mmdbounds.tables.missing import Complete, check_missing, complete
 from mmdbounds.tables.opened import Table, open_table
 from mmdbounds.tables.phrases import listed, option, option_names, shown
 from mmdbounds.tables.scaling import TABLE_SCALES, check_scale, varying_columns
+from mmdbounds.tables.telling import telling_columns, warn_of_telling_columns
 
 
 def groups(
@@ -86,6 +87,11 @@ def groups(
     -----
     IdentifierWarning
         If a column of integers looks like an identifier and is not named in `columns`.
+    GroupColumnWarning
+        If a single column tells nearly every row's group: one split of its values separates the groups with
+        a balanced accuracy of at least 0.99, and not by chance. Such a column is often recorded together with
+        the group (a code, a date of treatment), and then the groups differ whatever the truth is. Leave it
+        out with `exclude`, or name the features in `columns` if this is intended.
 
     Notes
     -----
@@ -144,7 +150,9 @@ def split_table(
     column = GroupColumn(frames.cells(table.frame[roles.by]), roles.by)
     placed = [column.rows(key) for key in two_groups(column, hidden, among)]
     rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
-    read = read_columns(table.frame, roles.features, rows, words, roles.id)
+    read = read_columns(table.frame, roles.features, rows, words, roles.id, scale)
+    # Before missing cells are filled: that a cell is missing can tell the group as well.
+    telling = [] if columns is not None else telling_columns(*read, np.isin(rows, placed[0]))
     whole = complete(*read, missing, table.subject)
     left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
     rows = rows[whole.kept]
@@ -155,6 +163,7 @@ def split_table(
     values, used, constant = _varying(whole)
     if columns is None:
         warn_of_identifiers(table.frame, used, roles.id)
+        warn_of_telling_columns(telling)
     record = {
         **_what_was_read(table, roles, (hidden, among)),
         "columns": [each.name for each in used],
@@ -177,7 +186,7 @@ def split_table(
     ids, from_file = table.row_names(roles.id), table.name is not None
     units = None if roles.unit is None else table.texts(roles.unit)
     del table, read, whole  # of a large table there shall not be more copies than needed
-    values, names = features(values, used, scale)
+    values, names, record["scaling"] = features(values, used, scale)
 
     def build(name: Any, which: NDArray[np.intp]) -> Group:
         return Group(
