@@ -84,6 +84,7 @@ def evaluate_command(
         --among healthy --epsilon 0.2 --method sharp --method s-sd --sizes 50,50
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
+    from mmdbounds.cli.side_files import plan_file
     from mmdbounds.cli.table import note_changes, read_split
     from mmdbounds.evaluation import run
 
@@ -97,6 +98,7 @@ def evaluate_command(
         working_memory=working_memory,
     )
     drawn = _sizes(sizes)
+    plan_file("--checkpoint", checkpoint, inputs=[file], is_read=True)
     split = read_split(
         file,
         group=group,

@@ -19,11 +19,17 @@ def held_stderr() -> Iterator[None]:
     A damaged Parquet file makes polars print the stack of its threads before it raises.
     """
     try:
-        shown = os.dup(STDERR)
-    except OSError:  # closed: nothing to keep clean
+        held = tempfile.TemporaryFile()
+    except OSError:  # nowhere to hold it
         yield
         return
-    with tempfile.TemporaryFile() as held:
+    try:
+        shown = os.dup(STDERR)
+    except OSError:  # closed: nothing to keep clean
+        held.close()
+        yield
+        return
+    with held:
         os.dup2(held.fileno(), STDERR)
         explained = False
         try:
