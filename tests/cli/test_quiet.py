@@ -35,6 +35,15 @@ def test_shown_otherwise(error: BaseException | None, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == "thread panicked\n"
 
 
+def test_without_a_folder_for_temporary_files(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
+    with pytest.raises(DataError, match="damaged"):
+        write_and(DataError("damaged"))
+    assert capfd.readouterr().err == "thread panicked\n"
+
+
 def test_without_standard_error(monkeypatch: pytest.MonkeyPatch):
     def closed(_: int) -> int:
         raise OSError(9, "Bad file descriptor")

@@ -307,7 +307,7 @@ def test_sums_of_another_kernel_are_refused(changes, named, path):
     bounds(path)
     before = path.read_bytes()
     message = (
-        f"sums.npz has sums of another problem: it differs in {named}. Name another file for `checkpoint`"
+        f"sums.journal has sums of another problem: it differs in {named}. Name another file for `checkpoint`"
     )
     with pytest.raises(mb.MmdBoundsError, match=re.escape(message)):
         bounds(path, **changes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from mmdbounds.errors import DataError
 
@@ -18,18 +18,15 @@ def held_stderr() -> Iterator[None]:
 
     A damaged Parquet file makes polars print the stack of its threads before it raises.
     """
-    try:
-        held = tempfile.TemporaryFile()
-    except OSError:  # nowhere to hold it
-        yield
-        return
-    try:
-        shown = os.dup(STDERR)
-    except OSError:  # closed: nothing to keep clean
-        held.close()
-        yield
-        return
-    with held:
+    with ExitStack() as stack:
+        try:
+            held = stack.enter_context(tempfile.TemporaryFile())
+            shown: int | None = os.dup(STDERR)
+        except OSError:  # nowhere to hold it, or closed: nothing to keep clean
+            shown = None
+        if shown is None:
+            yield
+            return
         os.dup2(held.fileno(), STDERR)
         explained = False
         try:

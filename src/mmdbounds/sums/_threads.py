@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+MOST_THREADS = 1024
+"""More than any machine has cores."""
 
 _lock = threading.Lock()
 _users = 0
@@ -18,8 +22,8 @@ _held: Any = None
 def thread_count() -> int:
     """Return the number of threads: ``MMDBOUNDS_NUM_THREADS``, or the cores this process may use."""
     wish = os.environ.get("MMDBOUNDS_NUM_THREADS", "")
-    if wish.isdigit() and int(wish) > 0:
-        return int(wish)
+    if re.fullmatch("[0-9]{1,9}", wish) and int(wish) > 0:
+        return min(int(wish), MOST_THREADS)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
