@@ -38,9 +38,13 @@ def test_shown_otherwise(error: BaseException | None, capfd: pytest.CaptureFixtu
 def test_without_a_folder_for_temporary_files(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
-    monkeypatch.setattr("tempfile.tempdir", "/nowhere")
-    with pytest.raises(DataError, match="damaged"):
-        write_and(DataError("damaged"))
+    def nowhere() -> None:
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tempfile.TemporaryFile", nowhere)
+        with pytest.raises(DataError, match="damaged"):
+            write_and(DataError("damaged"))
     assert capfd.readouterr().err == "thread panicked\n"
 
 

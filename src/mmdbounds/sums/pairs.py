@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.sums._forks import no_fork
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import strips
 from mmdbounds.sums.points import check_finite, kernel_rows, rounding_error
@@ -42,7 +43,10 @@ def squared_distances(Z: Float64s, length: float) -> tuple[Float64s, float]:
         from scipy.spatial.distance import pdist, squareform
 
         return np.asarray(squareform(pdist(Z, "sqeuclidean"))), PRODUCT_IS_EXACT
-    with one_blas_thread():  # threads would add in another order, and wait for each other on a busy machine
+    with (
+        no_fork(),
+        one_blas_thread(),
+    ):  # threads would add in another order, and wait for each other on a busy machine
         squared = Z @ Z.T
     squared *= -2.0
     squared += norms[:, None]
