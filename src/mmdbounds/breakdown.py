@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import (
+    MOST_PERMUTATIONS,
     check_count,
     check_no_weights,
     check_progress,
@@ -99,7 +100,7 @@ def sweep(
     7
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1)
+    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
     check_progress(progress)
     check_no_weights(sample_weight)

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-import math
 import numbers
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.errors import MmdBoundsError, came, did_you_mean
+
+MOST = 1_000_000_000
+"""The largest count that is taken where nothing smaller is said: more rows than any table has."""
+
+MOST_PERMUTATIONS = 10_000_000
+"""The largest number of random labellings: it takes p-values down to 1e-7."""
+
+MOST_TRIALS, MOST_PROCESSES = 1_000_000, 1_000
+"""The most trials of a simulation, and the most processes that run them."""
+
+MOST_SEED = 2**128 - 1
+"""The largest seed: NumPy advises to draw 128 bits."""
+
+MOST_MIB = 1e9
+"""The largest budget: a thousand times the memory of any machine."""
 
 
 def is_number(value: Any) -> bool:
-    """Return whether `value` is a real number, and not True or False."""
-    return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    """Return whether `value` is a real number that a float can hold, and not True or False."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool | np.bool_):
+        return False
+    try:
+        float(value)
+    except OverflowError:
+        return False
+    return True
+
+
+def is_whole(value: Any) -> bool:
+    """Return whether `value` is a whole number, and not True or False."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
 
 
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
@@ -29,7 +54,7 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
 def check_share(value: Any, name: str) -> float:
     """Return `value` as a share in [0, 1)."""
     if not is_number(value):
-        msg = f"`{name}` must be a number in [0, 1); got {value!r}."
+        msg = f"`{name}` must be a number in [0, 1); got {came(value)}."
         raise MmdBoundsError(msg)
     share = float(value)
     if not 0 <= share < 1:
@@ -43,7 +68,7 @@ def check_chance(value: Any, name: str) -> float:
     """Return `value` as a probability strictly between 0 and 1."""
     if not is_number(value) or not 0 < value < 1:
         hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value < 100 else ""
-        msg = f"`{name}` must be a number between 0 and 1; got {value!r}.{hint}"
+        msg = f"`{name}` must be a number between 0 and 1; got {came(value)}.{hint}"
         raise MmdBoundsError(msg)
     return float(value)
 
@@ -52,17 +77,25 @@ def check_rate(value: Any, name: str) -> float:
     """Return `value` as a rate in (0, 1]."""
     if not is_number(value) or not 0 < value <= 1:
         hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
-        msg = f"`{name}` must be a number in (0, 1]; got {value!r}.{hint}"
+        msg = f"`{name}` must be a number in (0, 1]; got {came(value)}.{hint}"
         raise MmdBoundsError(msg)
     return float(value)
 
 
-def check_count(value: Any, name: str, *, least: int = 0) -> int:
-    """Return `value` as a whole number from `least`."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < least:
-        msg = f"`{name}` must be a whole number from {least}; got {value!r}."
+def check_count(value: Any, name: str, *, least: int = 0, most: int = MOST) -> int:
+    """Return `value` as a whole number from `least` to `most`."""
+    if not is_whole(value) or int(value) < least:
+        msg = f"`{name}` must be a whole number from {least}; got {came(value)}."
+        raise MmdBoundsError(msg)
+    if int(value) > most:
+        msg = f"`{name}` must be at most {most:,}; got {came(int(value))}."
         raise MmdBoundsError(msg)
     return int(value)
+
+
+def check_processes(value: Any) -> int:
+    """Return a number of processes."""
+    return check_count(value, "n_processes", least=1, most=MOST_PROCESSES)
 
 
 def check_rng(value: Any) -> tuple[np.random.Generator, int | None]:
@@ -71,11 +104,11 @@ def check_rng(value: Any) -> tuple[np.random.Generator, int | None]:
         return value, None
     if value is None:
         seed = int(np.random.default_rng().integers(2**32))
-    elif isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Integral) or int(value) < 0:
-        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {value!r}."
+    elif not is_whole(value) or int(value) < 0:
+        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {came(value)}."
         raise MmdBoundsError(msg)
     else:
-        seed = int(value)
+        seed = check_count(value, "rng", most=MOST_SEED)
     return np.random.default_rng(seed), seed
 
 
@@ -116,7 +149,10 @@ def check_no_weights(value: Any) -> None:
 
 def check_memory(value: Any) -> float:
     """Return a budget in MiB."""
-    if not is_number(value) or not 1 <= float(value) < math.inf:
-        msg = f"`working_memory` must be a number of MiB from 1; got {value!r}."
+    if not is_number(value) or not float(value) >= 1:
+        msg = f"`working_memory` must be a number of MiB from 1; got {came(value)}."
+        raise MmdBoundsError(msg)
+    if float(value) > MOST_MIB:
+        msg = f"`working_memory` must be at most {MOST_MIB:,.0f} MiB; got {came(value)}."
         raise MmdBoundsError(msg)
     return float(value)

@@ -7,6 +7,10 @@ import sys
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+LONGEST_SHOWN = 80
+"""Letters of a value in a message."""
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -33,6 +37,15 @@ class IdentifierWarning(MmdBoundsWarning):
 
 class GroupColumnWarning(MmdBoundsWarning):
     """A column that tells nearly every row's group by itself is about to be used as a feature."""
+
+
+def came(value: Any) -> str:
+    """Return a value as a message shows it: whatever it is, and not for ever."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes no whole number of so many digits
+        return "a number of thousands of digits"
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -179,7 +179,7 @@ def test_warning_is_a_note(
 ):
     import warnings
 
-    from mmdbounds.cli.main import _show_warning
+    from mmdbounds.cli.app import _show_warning
 
     path = tmp_path / "ids.csv"
     path.write_text("g,mrn,x\n" + "".join(f"{'AB'[i % 2]},{(i * 37) % 101},{i % 7}\n" for i in range(20)))

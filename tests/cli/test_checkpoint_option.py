@@ -95,17 +95,26 @@ def without_costs(printed: str) -> str:
     return re.sub(r"[\d,]+ kernel values in \S+ s", "", " ".join(printed.split()))
 
 
-def test_interrupted_and_continued(
-    rows: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("sent", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_stopped_and_continued(
+    sent: int,
+    code: int,
+    word: str,
+    rows: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ):
-    path = tmp_path / "sums.npz"
+    path = tmp_path / "sums.journal"
     with started(SLOW, rows, "--checkpoint", str(path)) as process:
         wait_for(path, process)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(sent)
         out, err = process.communicate(timeout=100)
-    assert (process.returncode, out) == (130, "")
-    assert err == f"mmdbounds: interrupted; the same command goes on from {path}.\n"
-    assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.npz"]
+    assert (process.returncode, out) == (code, "")
+    assert err == f"mmdbounds: {word}; the same command goes on from {path}.\n"
+    assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.journal"]
     monkeypatch.setattr(checkpoint, "WORTH", 0)
     monkeypatch.setattr(plan, "block_shape", lambda dtype: (64, 32))
     assert run(["bounds", rows, *GROUPS, *STEPS]) == 0
@@ -114,12 +123,12 @@ def test_interrupted_and_continued(
     continued = capsys.readouterr().out
     assert without_costs(continued) == without_costs(whole)
     assert continued != whole  # fewer kernel values
-    assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.npz"]
+    assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.journal"]
 
 
 def test_interrupted_before_anything_was_kept(rows: str, tmp_path: Path):
     """Ctrl-C while one side waits for the other ends both, and the process with them."""
-    with started(WAITING, rows, "--checkpoint", str(tmp_path / "sums.npz")) as process:
+    with started(WAITING, rows, "--checkpoint", str(tmp_path / "sums.journal")) as process:
         assert process.stdout is not None
         said = {process.stdout.readline().strip() for _ in range(2)}
         time.sleep(0.1)  # the upper side has nothing to do
@@ -132,8 +141,8 @@ def test_interrupted_before_anything_was_kept(rows: str, tmp_path: Path):
 
 def test_refusals_are_one_line_and_come_before_the_table_is_read(tmp_path: Path, refused: Callable[..., str]):
     folder = tmp_path / "none"
-    line = refused("bounds", "no.csv", *GROUPS, "--checkpoint", str(folder / "sums.npz"))
-    assert line == f"cannot write {folder / 'sums.npz'}: there is no folder {folder}."
+    line = refused("bounds", "no.csv", *GROUPS, "--checkpoint", str(folder / "sums.journal"))
+    assert line == f"cannot write {folder / 'sums.journal'}: there is no folder {folder}."
     line = refused("bounds", "no.csv", *GROUPS, "--checkpoint", str(tmp_path))
     assert line == f"cannot write {tmp_path}: it is a folder."
     same = str(tmp_path / "both"), str(tmp_path / "." / "both")
@@ -144,5 +153,5 @@ def test_refusals_are_one_line_and_come_before_the_table_is_read(tmp_path: Path,
 def test_the_table_itself_is_no_checkpoint(rows: str, refused: Callable[..., str]):
     before = Path(rows).read_bytes()
     line = refused("bounds", rows, *GROUPS, *STEPS, "--checkpoint", rows)
-    assert line.startswith(f"{rows} is damaged, or no checkpoint of this version. Name another file")
+    assert line == f"cannot write {rows}: the table is read from it."
     assert Path(rows).read_bytes() == before

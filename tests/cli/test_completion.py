@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mmdbounds.cli.main import COMMANDS, run
+from mmdbounds.cli.app import COMMANDS, run
 
 HEAVY = "numpy scipy sklearn polars narwhals numba threadpoolctl pandas mmdbounds.bounds mmdbounds.tables"
 KERNELS = ["rbf", "laplacian", "imq", "matern32", "matern52", "polynomial", "linear", "cosine"]

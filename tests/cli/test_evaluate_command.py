@@ -16,6 +16,7 @@ from mmdbounds.cli.evaluate import evaluate_command
 from mmdbounds.cli.main import run
 from mmdbounds.evaluation import Evaluation, evaluate
 from mmdbounds.evaluation import run as evaluation_run
+from mmdbounds.journal import read_journal
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--epsilon", "0.34"]
 HERE = ["--processes", "1", "--trials", "4"]
@@ -138,7 +139,7 @@ def test_files_are_scaled_unless_told_otherwise(
 def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
     table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
-    path = str(tmp_path / "trials.jsonl")
+    path = str(tmp_path / "trials.journal")
 
     def stop(*_: Any, **__: Any) -> None:
         Path(path).touch()
@@ -154,7 +155,9 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
     Path(path).unlink()
     command = ["evaluate", table, *GROUPS, *HERE, "--method", "s-sd", "--checkpoint", path]
     assert [run(command), run(command)] == [0, 0]
-    assert len(Path(path).read_text().splitlines()) == 5
+    found = read_journal(Path(path))
+    assert found is not None
+    assert len(found.records) == 5
 
 
 @pytest.mark.parametrize(
@@ -184,5 +187,5 @@ def test_refusals(options: list[str], message: str, table: str, refused: Refused
 def test_a_checkpoint_that_is_the_table_is_left_alone(table: str, refused: Refused):
     before = Path(table).read_text()
     said = refused("evaluate", table, *GROUPS, *HERE, "--checkpoint", table)
-    assert said.endswith("is no file of trials. Name another file for `checkpoint`.")
+    assert said == f"cannot write {table}: the table is read from it."
     assert Path(table).read_text() == before

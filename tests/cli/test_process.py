@@ -94,7 +94,60 @@ def test_interrupt(tmp_path: Path):
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (130, "")
-    assert err.strip() == "mmdbounds: interrupted; nothing was written."
+    assert err == "mmdbounds: interrupted; nothing was written.\n"
+
+
+# A package that takes its time to load stands for numpy, typer and the others on a slow disk.
+LOADING = """
+import sys, time, types
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            print("loading", flush=True)
+            try:
+                time.sleep(100)
+            except KeyboardInterrupt:
+                if {hides!r}:
+                    raise ImportError("half loaded")
+                raise
+sys.meta_path.insert(0, Slow())
+from mmdbounds.cli.main import main
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+@pytest.mark.parametrize(
+    ("name", "hides"), [("typer", False), ("mmdbounds.cli.app", True), ("numpy", False), ("numpy", True)]
+)
+def test_interrupt_while_packages_are_loaded(name: str, hides: bool, table: str):
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADING.format(name=name, hides=hides), "bounds", table, *GROUPS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "loading\n"
+        process.send_signal(signal.SIGTERM if hides else signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    code, word = (143, "terminated") if hides else (130, "interrupted")
+    assert (process.returncode, out, err) == (code, "", f"mmdbounds: {word}; nothing was written.\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_signals_that_are_to_be_ignored_are():
+    """As after `nohup` and in scripts that shield a command."""
+    code = (
+        "import os, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "from mmdbounds.cli import app\nrun = app.run\n"
+        "app.run = lambda arguments: (os.kill(os.getpid(), signal.SIGTERM), run(arguments))[1]\n"
+        "from mmdbounds.cli.main import main\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.bounds
-from mmdbounds.cli import main as cli
+from mmdbounds.cli import app as cli
 from mmdbounds.cli.main import run
 from mmdbounds.errors import BandwidthWarning
 

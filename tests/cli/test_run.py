@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import signal
+import stat
 import sys
+import tempfile
 import warnings
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -72,13 +78,56 @@ def test_out_of_memory(table: str, capsys: pytest.CaptureFixture[str], monkeypat
     )
 
 
-def test_a_bug_is_not_hidden(table: str, monkeypatch: pytest.MonkeyPatch):
+class Panic(BaseException):
+    """What compiled packages raise: no Exception."""
+
+
+def with_a_bug(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def bug(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("a bug of ours")
+        raise error
 
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", bug)
-    with pytest.raises(ZeroDivisionError, match="a bug of ours"):
-        cli.run(["bounds", table, *GROUPS])
+
+
+@pytest.mark.parametrize(
+    "error",
+    [ZeroDivisionError("of\nours"), OSError(5, "of ours"), RecursionError("of ours"), Panic("of ours")],
+)
+def test_a_bug_is_one_line_and_its_details_are_in_a_log_file(
+    error: BaseException,
+    table: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    with_a_bug(monkeypatch, error)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert cli.run(["bounds", table, *GROUPS]) == 70
+    out, err = capsys.readouterr()
+    (log,) = tmp_path.glob("mmdbounds-*.log")
+    assert out == ""
+    assert err == (
+        f"mmdbounds: an error that should not happen ({type(error).__name__}); its details are in {log}. "
+        "Please report it, with that file.\n"
+    )
+    told = log.read_text()
+    assert told.startswith(f"mmdbounds {__version__}, Python ")
+    assert "Traceback (most recent call last):" in told
+    assert "in bug\n" in told
+    assert str(error) in told
+    assert os.name == "nt" or stat.S_IMODE(log.stat().st_mode) == 0o600
+
+
+def test_a_log_file_that_cannot_be_written(
+    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    with_a_bug(monkeypatch, ZeroDivisionError("a bug of ours"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+    assert cli.run(["bounds", table, *GROUPS]) == 70
+    assert capsys.readouterr().err == (
+        "mmdbounds: an error that should not happen (ZeroDivisionError); "
+        "its details could not be written to a log file: No such file or directory.\n"
+    )
 
 
 def test_disk_full(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
@@ -97,6 +146,16 @@ def test_no_standard_output(table: str, capsys: pytest.CaptureFixture[str], monk
     assert capsys.readouterr().err == ""
 
 
+@pytest.fixture
+def _signals() -> Iterator[None]:
+    """Put back what the end of a process does with signals."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("_signals")
 def test_main_leaves_with_the_exit_code(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # put back afterwards
     with pytest.raises(SystemExit, match=r"^2$"):

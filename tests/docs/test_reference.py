@@ -11,7 +11,7 @@ import pytest
 
 import mmdbounds
 from docs.shown import ROOT, tools
-from mmdbounds.cli.main import app
+from mmdbounds.cli.app import app
 
 DOCS = ROOT / "docs"
 

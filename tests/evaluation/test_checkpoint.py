@@ -1,6 +1,5 @@
 """A run that was stopped goes on and gives the same table; files of other questions are left alone."""
 
-import io
 import json
 import os
 import re
@@ -9,10 +8,12 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import mmdbounds as mb
 from evaluation.made_methods import Fixed, clean, last_rows, without_seconds
+from mmdbounds import journal
 from mmdbounds.evaluation import evaluate, workers
 from mmdbounds.evaluation.checkpoint import Checkpoint
 
@@ -50,12 +51,16 @@ def ran(monkeypatch):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "trials.jsonl"
+    return tmp_path / "trials.journal"
 
 
-def test_one_line_a_trial_below_the_question(path):
+def records(path):
+    return [json.loads(bytes(record)) for record in journal.read_journal(path).records]
+
+
+def test_one_record_a_trial_below_the_question(path):
     found = run(path)
-    first, *others = map(json.loads, path.read_text().splitlines())
+    first, *others = records(path)
     assert first["asked"]["epsilon"] == 0.2
     assert first["asked"]["sizes"] == [6, 7]
     assert others == found.records
@@ -67,7 +72,7 @@ def test_trials_are_on_disk_as_soon_as_they_are_done(path, monkeypatch):
     original = workers.run_trial
 
     def run_trial(asked, trial):
-        seen.append(len(path.read_bytes().splitlines()))
+        seen.append(len(records(path)))
         return original(asked, trial)
 
     monkeypatch.setattr(workers, "run_trial", run_trial)
@@ -75,26 +80,23 @@ def test_trials_are_on_disk_as_soon_as_they_are_done(path, monkeypatch):
     assert seen == [1, 2, 3, 4, 5, 6]
 
 
-@pytest.mark.parametrize(
-    "cut", ["whole lines", "half a line", "half the first line", "nothing", "no line end"]
-)
+CUTS = {"whole records": 0, "a letter": 1, "half a line": 70, "a line": 85, "half a record": 200}
+"""Bytes behind two trials."""
+
+
+@pytest.mark.parametrize("cut", [*CUTS, "half the first record", "nothing"])
 def test_goes_on_where_it_was(cut, path, ran):
     whole = run(path)
-    lines = path.read_bytes().splitlines(keepends=True)
-    left = {
-        "whole lines": b"".join(lines[:3]),
-        "half a line": b"".join(lines[:3]) + lines[3][:-9],
-        "half the first line": lines[0][:-30],
-        "nothing": b"",
-        "no line end": b"".join(lines[:4]).removesuffix(b"\n"),
-    }[cut]
+    content = path.read_bytes()
+    n_bytes = [len(b"".join(journal.framed(journal.read_journal(path).records[:n]))) for n in range(5)]
+    left = content[: n_bytes[3] + CUTS[cut]] if cut in CUTS else content[: {"nothing": 0}.get(cut, 45)]
     path.write_bytes(left)
     ran.clear()
     again = run(path)
-    assert ran == ([0, 1, 2, 3, 4, 5] if cut in ("half the first line", "nothing") else [2, 3, 4, 5])
+    assert ran == ([0, 1, 2, 3, 4, 5] if cut not in CUTS else [2, 3, 4, 5])
     assert same(again, whole)
-    kept = [json.loads(line) for line in path.read_bytes().splitlines()]
-    assert without_seconds(kept[1:]) == without_seconds(whole.records)
+    assert n_bytes[4] - n_bytes[3] > 200
+    assert without_seconds(records(path)[1:]) == without_seconds(whole.records)
 
 
 def test_a_finished_run_is_not_repeated_nor_its_file_written(path, ran, monkeypatch):
@@ -129,7 +131,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
     monkeypatch.setattr(workers, "run_trial", run_trial)
     with pytest.raises(KeyboardInterrupt):
         run(path)
-    assert [json.loads(line)["trial"] for line in path.read_text().splitlines()[1:]] == [0, 1, 2]
+    assert [record["trial"] for record in records(path)[1:]] == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -180,24 +182,67 @@ def test_other_data_and_another_version_are_refused(path, monkeypatch):
 )
 def test_a_file_that_is_something_else_is_left_alone(content, path):
     path.write_bytes(content)
-    with pytest.raises(mb.MmdBoundsError, match=r"trials\.jsonl is no file of trials\. Name another file"):
+    with pytest.raises(
+        mb.MmdBoundsError, match=r"trials\.journal is damaged, or no checkpoint of this version\. Name"
+    ):
         run(path)
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("line", ["nonsense", "[]", '{"trial": 1}', "null"])
-def test_a_line_that_is_no_trial_is_named(line, path):
+@pytest.mark.parametrize("record", [b"nonsense", b"[]", b'{"trial": 1}', b"null"])
+def test_a_record_that_is_no_trial_is_refused(record, path):
     run(path, n_trials=2)
-    with path.open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(mb.MmdBoundsError, match=r"line 4 of .*trials\.jsonl is no trial\. Remove that line"):
+    journal.append(path, record)
+    with pytest.raises(mb.MmdBoundsError, match=r"trials\.journal is damaged, .* or remove this one"):
         run(path)
+
+
+def test_no_flipped_bit_changes_a_result(path):
+    """Every part of a small file: a flip is found, or the trial is run again."""
+    whole = run(path, n_trials=2)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    n_found = 0
+    for place in [
+        *range(130),
+        *range(len(content) - 20, len(content)),
+        *rng.integers(len(content), size=300),
+    ]:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        try:
+            kept = Checkpoint(path, whole_question()).load()
+        except mb.MmdBoundsError as error:
+            assert re.search("is damaged, or no checkpoint.* or remove this one", str(error))  # noqa: PT017
+            n_found += 1
+        else:
+            assert [whole.records[number] for number in kept] == [trial.to_dict() for trial in kept.values()]
+    assert n_found == 450
+
+
+def test_no_truncated_file_changes_a_result(path):
+    whole = run(path, n_trials=2)
+    content = path.read_bytes()
+    for length in range(0, len(content), 3):
+        path.write_bytes(content[:length])
+        kept = Checkpoint(path, whole_question()).load()
+        assert [whole.records[number] for number in kept] == [trial.to_dict() for trial in kept.values()]
+
+
+def whole_question():
+    """The question that `run` asks."""
+    asked = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mmdbounds.evaluation.run.Checkpoint", lambda path, question: asked.append(question))
+        evaluate(X, Y, checkpoint="never", n_trials=1, **QUESTION)
+    return asked[0]
 
 
 def test_files_that_cannot_be_used(tmp_path, path):
     with pytest.raises(mb.MmdBoundsError, match=r"^cannot read .*: Is a directory\.$"):
         run(tmp_path)
-    with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: No such file or directory\.$"):
+    with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: there is no folder .*none\.$"):
         run(tmp_path / "none" / "trials.jsonl")
 
 
@@ -205,11 +250,8 @@ def test_a_full_disk_is_said_and_leaves_whole_lines(path, monkeypatch):
     run(path, n_trials=2)
     before = path.read_bytes()
 
-    class Full(io.FileIO):
-        def write(self, line):
-            return super().write(line[:10])
-
-    monkeypatch.setattr("pathlib.Path.open", lambda self, mode="r", buffering=-1: Full(self, mode.strip("b")))
+    written = os.write
+    monkeypatch.setattr(journal.os, "write", lambda file, content: written(file, content[:10]))
     with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: No space left on device\.$"):
         run(path, n_trials=3)
     monkeypatch.undo()
@@ -219,6 +261,7 @@ def test_a_full_disk_is_said_and_leaves_whole_lines(path, monkeypatch):
 SCRIPT = """
 import sys, time
 from evaluation.test_checkpoint import X, Y, QUESTION
+from mmdbounds import journal
 from mmdbounds.evaluation import evaluate, workers
 original = workers.run_trial
 def run_trial(asked, trial):
@@ -235,16 +278,16 @@ def test_killed_in_the_middle_and_continued(path):
     process = subprocess.Popen([sys.executable, "-c", SCRIPT, str(path)], env=environment)
     try:
         give_up = time.monotonic() + 60
-        while not path.exists() or path.read_bytes().count(b"\n") < 5:
+        while not path.exists() or path.read_bytes().count(b"\n") < 11:
             assert process.poll() is None
             assert time.monotonic() < give_up
             time.sleep(0.01)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait(60)
-    kept = path.read_bytes().count(b"\n") - 1
+    kept = len(records(path)) - 1
     assert 4 <= kept < 1000
     n_trials = kept + 3
     found = run(path, n_trials=n_trials)
     assert same(found, evaluate(X, Y, **QUESTION, n_trials=n_trials))
-    assert path.read_bytes().count(b"\n") == 1 + n_trials
+    assert len(records(path)) == 1 + n_trials

@@ -13,6 +13,7 @@ from mmdbounds.experiments.configs import EPSILONS, EXPERIMENTS, NAMES, SIZES, c
 from mmdbounds.experiments.plan import Run, runs_of
 from mmdbounds.experiments.protocols import protocol
 from mmdbounds.experiments.sources import SOURCES, source_named
+from mmdbounds.journal import append
 
 
 def test_every_table_and_figure_of_the_paper_is_there():
@@ -98,7 +99,8 @@ def test_the_name_of_a_file_tells_questions_apart(tmp_path):
 def test_trials_that_are_kept_cost_nothing(tmp_path):
     (run,) = runs_of(one_setting("main", "FOREST"), "both")
     assert run.cost(tmp_path, 0) == 50
-    (tmp_path / run.file_name(0)).write_text("what was asked\n" + "a trial\n" * 20)
+    for record in [b"what was asked", *[b"a trial"] * 20]:
+        append(tmp_path / run.file_name(0), record)
     assert run.cost(tmp_path, 0) == 30
     large = dataclasses.replace(run, setting=dataclasses.replace(run.setting, n_rows=2000))
     assert large.cost(tmp_path, 0) > 20 * 50

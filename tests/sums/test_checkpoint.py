@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds import kernels
+from mmdbounds import journal, kernels
 from mmdbounds.progress import Meter
 from mmdbounds.sums import blocked, plan
 from mmdbounds.sums import checkpoint as module
@@ -42,7 +42,7 @@ def _short_sums_count(monkeypatch):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "sums.npz"
+    return tmp_path / "sums.journal"
 
 
 def bounds(path=None, epsilon=0.25, **options):
@@ -75,8 +75,7 @@ def told(result):
 
 
 def header(path):
-    with np.load(path, allow_pickle=False) as arrays:
-        return json.loads(str(arrays["header"]))
+    return json.loads(bytes(journal.read_journal(path).records[0]))
 
 
 QUESTIONS = {
@@ -172,7 +171,7 @@ def test_a_finished_file_answers_at_once_and_is_not_written_again(path, monkeypa
     whole = bounds(path)
     before, sums = path.read_bytes(), header(path)["sums"]
     assert all(about["done"] == about["n_strips"] for about in sums.values())
-    monkeypatch.setattr(module, "write_bytes_whole", None)
+    monkeypatch.setattr(module, "write_whole", None)
     again = bounds(path)
     assert told(again) == told(whole)
     # What is left are the blocks of single rows, which no sum needs.
@@ -267,7 +266,7 @@ def test_written_now_and_then(path, monkeypatch):
         writings.append(now[0])
         now[0] += 1.0  # slow: the next writing has to wait for 50 seconds
 
-    monkeypatch.setattr(module, "write_bytes_whole", write)
+    monkeypatch.setattr(module, "write_whole", write)
     kept = Checkpoint(path)
     kept.attach({}, 1024)
     one = kept.sums(EVERYONE, EVERYONE, np.ones((700, 1)), (), 100, 10)
@@ -287,7 +286,7 @@ def test_a_disk_that_fills_up_is_said_once_and_stops_nothing(path, monkeypatch):
         msg = f"cannot write {where}: No space left on device."
         raise mb.MmdBoundsError(msg)
 
-    monkeypatch.setattr(module, "write_bytes_whole", full)
+    monkeypatch.setattr(module, "write_whole", full)
     with pytest.warns(mb.MmdBoundsWarning, match=r"No space left on device\. The work goes on") as said:
         result = bounds(path)
     assert len(said) == 1
@@ -308,7 +307,7 @@ def test_sums_of_another_kernel_are_refused(changes, named, path):
     bounds(path)
     before = path.read_bytes()
     message = (
-        f"sums.npz has sums of another problem: it differs in {named}. Name another file for `checkpoint`"
+        f"sums.journal has sums of another problem: it differs in {named}. Name another file for `checkpoint`"
     )
     with pytest.raises(mb.MmdBoundsError, match=re.escape(message)):
         bounds(path, **changes)
@@ -351,8 +350,8 @@ def other_contents():
     np.save(array, np.ones(3))
     rows = io.BytesIO()
     np.savez(rows, header=np.array([{"type": "mmdbounds checkpoint"}], dtype=object))
-    later = io.BytesIO()
-    np.savez(later, header=np.array('{"type": "mmdbounds checkpoint", "schema": 2, "of": {}, "sums": {}}'))
+    later = b'{"type": "mmdbounds checkpoint", "schema": 3, "of": {}, "sums": {}}'
+    trials = b'{"type": "mmdbounds evaluation trials", "schema": 2, "asked": {}}'
     return {
         "text": b"a,b\n1,2\n",
         "one byte": b"P",
@@ -360,38 +359,64 @@ def other_contents():
         "one array": array.getvalue(),
         "objects": rows.getvalue(),
         "pickle": pickle.dumps({"type": "mmdbounds checkpoint"}),
-        "a later layout": later.getvalue(),
+        "a later layout": b"".join(journal.framed([later])),
+        "trials": b"".join(journal.framed([trials])),
+        "no record": journal.MAGIC,
     }
 
 
 @pytest.mark.parametrize("content", other_contents().values(), ids=other_contents())
 def test_a_file_that_is_something_else_is_left_alone(content, path):
     path.write_bytes(content)
-    with pytest.raises(mb.MmdBoundsError, match=r"sums\.npz is damaged, or no checkpoint of this version\. "):
+    with pytest.raises(
+        mb.MmdBoundsError, match=r"sums\.journal is damaged, or no checkpoint of this version\. "
+    ):
         bounds(path)
     assert path.read_bytes() == content
 
 
-@pytest.mark.parametrize("damage", ["cut short", "a bit of a sum", "a bit of the text", "too many strips"])
+@pytest.mark.parametrize("damage", ["cut short", "a sum is missing", "a long sum", "too many strips"])
 def test_a_damaged_file_is_left_alone(damage, path):
     bounds(path)
     content = path.read_bytes()
-    with np.load(path) as arrays:
-        key = next(name for name in arrays if name != "header")
-        sums, text = arrays[key], str(arrays["header"])
+    text, *sums = map(bytes, journal.read_journal(path).records)
     if damage == "cut short":
         content = content[:-30]
     elif damage == "too many strips":
-        file, strips = io.BytesIO(), header(path)["sums"][key]["n_strips"]
-        np.savez(file, header=np.array(text.replace(f'"done": {strips}', '"done": 99')), **{key: sums})
-        content = file.getvalue()
+        strips = next(iter(header(path)["sums"].values()))["n_strips"]
+        text = text.replace(f'"done": {strips}'.encode(), b'"done": 99')
+        content = b"".join(journal.framed([text, *sums]))
+    elif damage == "a sum is missing":
+        content = b"".join(journal.framed([text, *sums[1:]]))
     else:
-        place = content.index(sums.tobytes() if damage == "a bit of a sum" else text.encode("utf-32-le")) + 40
-        content = content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+        content = b"".join(journal.framed([text, sums[0] + bytes(8), *sums[1:]]))
     path.write_bytes(content)
-    with pytest.raises(mb.MmdBoundsError, match=r"sums\.npz is damaged, or no checkpoint"):
+    with pytest.raises(mb.MmdBoundsError, match=r"sums\.journal is damaged, or no checkpoint"):
         bounds(path)
     assert path.read_bytes() == content
+
+
+def test_no_flipped_bit_changes_a_result(path):
+    """Every part of a small file: a flip is found, or it changes nothing."""
+    written_by_hand(path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    everywhere = [*range(200), *range(len(content) - 20, len(content)), *rng.integers(len(content), size=300)]
+    for place in everywhere:
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(flipped)
+        with pytest.raises(mb.MmdBoundsError, match=r"is damaged, or no checkpoint.* or remove this one"):
+            Checkpoint(path)
+
+
+def test_no_truncated_file_is_used(path):
+    written_by_hand(path)
+    content = path.read_bytes()
+    for length in [*range(1, 300), *range(len(content) - 100, len(content))]:
+        path.write_bytes(content[:length])
+        with pytest.raises(mb.MmdBoundsError, match=r"is damaged, or no checkpoint.* or remove this one"):
+            Checkpoint(path)
 
 
 def test_an_empty_file_is_a_new_one(path):
@@ -401,10 +426,10 @@ def test_an_empty_file_is_a_new_one(path):
 
 
 def test_files_that_cannot_be_used_are_found_before_the_work(tmp_path):
-    with pytest.raises(mb.MmdBoundsError, match=r"^cannot read .*: Is a directory\.$"):
+    with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: it is a folder\.$"):
         bounds(tmp_path)
-    with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: No such file or directory\.$"):
-        mb.mmd_bounds("no rows", Y, 0.1, checkpoint=tmp_path / "none" / "sums.npz")
+    with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: there is no folder .*none\.$"):
+        mb.mmd_bounds("no rows", Y, 0.1, checkpoint=tmp_path / "none" / "sums.journal")
     with pytest.raises(mb.MmdBoundsError, match=r"^cannot write .*: not a possible name\.$"):
         bounds("a\0b/c")
     for wrong in ("", 3, ["sums"]):

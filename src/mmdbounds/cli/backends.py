@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from mmdbounds.cli import options
+from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
     from mmdbounds.sums.available import Backend, Rate
@@ -29,12 +28,12 @@ def backends_command(*, json: options.Json = False) -> None:
     found = available.backends()
     choice, why = available.automatic(found)
     if json:
-        typer.echo(as_json(found, choice, why))
+        say(as_json(found, choice, why))
         return
     for backend in found:
-        typer.echo("\n".join(shown(backend)))
-    typer.echo("\n" + MEASURED.format(available.N_COLUMNS))
-    typer.echo(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
+        say("\n".join(shown(backend)))
+    say("\n" + MEASURED.format(available.N_COLUMNS))
+    say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
 
 
 def shown(backend: Backend) -> list[str]:

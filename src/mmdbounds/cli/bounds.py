@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
 from mmdbounds.cli.output import Output
@@ -90,12 +88,14 @@ def bounds_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import expected_pairs, mmd_bounds
     from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.files import check_writable, write_whole
-    from mmdbounds.cli.rows import check_rows, rows_csv
+    from mmdbounds.cli.rows import rows_csv
+    from mmdbounds.cli.side_files import plan_file, say, write_beside
     from mmdbounds.cli.table import note_changes, read_split, recorded
 
     output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)
-    page = Page.asked(report, file, rows, checkpoint, include_rows=include_rows)
+    plan_file("--rows", rows, inputs=[file])
+    plan_file("--checkpoint", checkpoint, inputs=[file], is_read=True)
+    page = Page.asked(report, file, include_rows=include_rows)
     amount = options.contamination(
         epsilon=epsilon, share_of_y=share_of_y, n_moved=n_moved, y_in_x=y_in_x, n_moved_of_x=n_moved_of_x
     )
@@ -110,13 +110,6 @@ def bounds_command(
         dtype=dtype,
         working_memory=working_memory,
     )
-    if rows is not None:
-        check_rows(rows, file)
-    if checkpoint is not None:
-        check_writable(checkpoint)
-    if rows is not None and checkpoint is not None and rows.resolve() == checkpoint.resolve():
-        msg = f"`--rows` and `--checkpoint` must be two files; got {rows} for both."
-        raise MmdBoundsError(msg)
     split = read_split(
         file,
         group=group,
@@ -149,12 +142,12 @@ def bounds_command(
             progress=output.progress,
             **how,
         )
-    if rows is not None:
-        write_whole(rows, rows_csv(result))
     output.show(result)
+    if rows is not None:
+        write_beside(rows, lambda: rows_csv(result).encode())
     page.write(result, output)
     if rows is not None and output.in_words:
-        typer.echo(f"\nWhat each row does to the bounds is in {rows}.")
+        say(f"\nWhat each row does to the bounds is in {rows}.")
 
 
 def _method(

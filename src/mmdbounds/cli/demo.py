@@ -33,25 +33,24 @@ def demo_command(
       mmdbounds demo --save tumours.csv
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import mmd2, mmd_bounds
-    from mmdbounds.cli.files import check_writable, write_whole
+    from mmdbounds.cli.side_files import plan_file, say, write_beside
     from mmdbounds.contamination import Contamination
     from mmdbounds.datasets import overlooked_tumours
     from mmdbounds.phrases import wrapped
 
-    if save is not None:
-        check_writable(save)
+    plan_file("--save", save)
     tumours = overlooked_tumours(SHARE)
     n_overlooked = len(tumours.overlooked)
     X, Y = _groups(tumours, tumours.filed)
-    typer.echo(wrapped(_opening(len(X), len(Y), n_overlooked)))
+    say(wrapped(_opening(len(X), len(Y), n_overlooked)))
     result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked), rng=0)
-    typer.echo(f"\n{result.summary()}\n")
+    say(f"\n{result.summary()}\n")
     truth = mmd2(*_groups(tumours, tumours.truth))
-    typer.echo(wrapped(_ending(truth, result, n_overlooked)))
+    say(wrapped(_ending(truth, result, n_overlooked)))
     if save is not None:
-        write_whole(save, tumours.to_csv())
-        typer.echo(f"\nThe table as filed is in {save}.")
-    typer.echo(f"\n{_try_next(save)}")
+        write_beside(save, lambda: tumours.to_csv().encode())
+        say(f"\nThe table as filed is in {save}.")
+    say(f"\n{_try_next(save)}")
 
 
 def _groups(tumours: FiledTumours, diagnosis: NDArray[np.str_]) -> tuple[Group, Group]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import typer
+from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
     from mmdbounds.cli.output import Output
@@ -59,10 +59,10 @@ def show_plan(
             "pairs_a_second": rate,
             "seconds": n_pairs / rate,
         }
-        typer.echo(json.dumps(plan, indent=2, ensure_ascii=False))
+        say(json.dumps(plan, indent=2, ensure_ascii=False))
         return
-    typer.echo("\n".join([*rows_in_words(X.record), *columns_in_words(X)]))
-    typer.echo("\n" + time_in_words(problem, n_pairs, rate, more))
+    say("\n".join([*rows_in_words(X.record), *columns_in_words(X)]))
+    say("\n" + time_in_words(problem, n_pairs, rate, more))
 
 
 def pair_rate(problem: Problem) -> float:

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 from mmdbounds.cli import options
+from mmdbounds.cli.numbers import whole_number
 from mmdbounds.cli.options import option
 from mmdbounds.cli.output import Output
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, came
 
 
 def evaluate_command(
@@ -84,6 +85,7 @@ def evaluate_command(
         --among healthy --epsilon 0.2 --method sharp --method s-sd --sizes 50,50
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
+    from mmdbounds.cli.side_files import plan_file
     from mmdbounds.cli.table import note_changes, read_split
     from mmdbounds.evaluation import run
 
@@ -97,6 +99,7 @@ def evaluate_command(
         working_memory=working_memory,
     )
     drawn = _sizes(sizes)
+    plan_file("--checkpoint", checkpoint, inputs=[file], is_read=True)
     split = read_split(
         file,
         group=group,
@@ -146,7 +149,7 @@ def _sizes(text: str | None) -> tuple[int | None, int | None] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(part == "all" or part.isdecimal() for part in parts):
-        msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {text!r}."
+        msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {came(text)}."
         raise MmdBoundsError(msg)
-    of_x, of_y = (None if part == "all" else int(part) for part in parts)
+    of_x, of_y = (None if part == "all" else whole_number(part) for part in parts)
     return of_x, of_y

@@ -1,125 +1,46 @@
-"""The command ``mmdbounds``: its commands, its one-line errors and its exit codes.
+"""Where the command ``mmdbounds`` starts and ends: signals, from the first moment on.
 
-Exit codes: 0 done, 1 whoever read our output has left, 2 something was typed or given wrong (one
-line says what), 130 interrupted.
+Nothing heavy is imported here, so that Ctrl-C is one line also while the rest is being loaded.
 """
 
 from __future__ import annotations
 
-import io
+import os
+import signal
 import sys
-import warnings
-from collections.abc import Callable
-from typing import Annotated, Any
+from types import FrameType
 
-import typer
-
-from mmdbounds._version import __version__
-from mmdbounds.cli.backends import backends_command
-from mmdbounds.cli.bounds import bounds_command
-from mmdbounds.cli.demo import demo_command
-from mmdbounds.cli.evaluate import evaluate_command
-from mmdbounds.cli.report import report_command
-from mmdbounds.cli.reproduce import reproduce_command
-from mmdbounds.cli.robust import robust_command
-from mmdbounds.cli.sections import Command, Commands
-from mmdbounds.cli.sweep import sweep_command
-from mmdbounds.errors import MmdBoundsError
-
-EXIT_WRONG = 2
-EXIT_INTERRUPTED = 130
-
-app = typer.Typer(
-    name="mmdbounds",
-    help="How different are two groups when some rows are filed under the wrong one?\n\n"
-    "Bounds on the kernel two-sample statistic (squared MMD) over every misfiling that is possible.",
-    epilog="Start with `mmdbounds demo`.\n\n"
-    "Exit codes: 0 done; 1 whoever read the output has left; 2 something was typed or given wrong, and one "
-    "line on standard error says what; 130 interrupted.",
-    cls=Commands,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
-)
-COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
-    "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
-    "test": (robust_command, "Test whether two groups differ, although rows may be misfiled."),
-    "sweep": (sweep_command, "How much misfiling it takes to explain a difference away."),
-    "report": (report_command, "A page to read, show and print, from a saved result."),
-    "evaluate": (evaluate_command, "How often each method misses the truth, by simulation."),
-    "reproduce": (reproduce_command, "A table or figure of the paper, run again."),
-    "demo": (demo_command, "A short story on real data."),
-    "backends": (backends_command, "Where pairs can be computed here, and how fast."),
-}
-for _name, (_command, _help) in COMMANDS.items():
-    app.command(_name, cls=Command, short_help=_help)(_command)
-
-# Newer releases of typer carry click inside, older ones depend on it: the base of their usage errors
-# is reached through the one that typer exports.
-_ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
-
-
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"mmdbounds {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
-) -> None:
-    """Take the options that come before a command; without a command, show the help."""
-    if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+from mmdbounds.cli import stopped
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and leave with its exit code."""
-    warnings.showwarning = _show_warning
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot print is no error
-            stream.reconfigure(errors="backslashreplace")
-    sys.exit(run(arguments))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        if signal.getsignal(number) != signal.SIG_IGN:  # as after `nohup`
+            signal.signal(number, _stop)
+    try:
+        from mmdbounds.cli import app
+
+        app.prepare()
+        code = app.run(arguments)
+    except BaseException as error:  # a signal, or what a half-loaded package made of it
+        if isinstance(error, SystemExit) or not (stopped.by() or isinstance(error, KeyboardInterrupt)):
+            raise
+        code = stopped.exit_code()
+        os.write(2, f"mmdbounds: {stopped.word()}; nothing was written.\n".encode())
+    for number in (signal.SIGINT, signal.SIGTERM):  # nothing is left to be tidied up
+        if signal.getsignal(number) is _stop:
+            signal.signal(number, signal.SIG_DFL)
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code; whatever a user can cause is one line on stderr."""
-    try:
-        with warnings.catch_warnings():  # --quiet drops some
-            outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)
-    except (KeyboardInterrupt, typer.Abort):
-        outcome = EXIT_INTERRUPTED
-    except _ClickError as error:
-        message = error.format_message().strip()
-        stop = "" if message.endswith((".", "?")) else "."
-        return _wrong(f"{message}{stop} {_where_to_look(error)}")
-    except MmdBoundsError as error:
-        return _wrong(str(error))
-    except MemoryError:
-        return _wrong("not enough memory. Give a smaller `--working-memory`, or fewer rows.")
-    except OSError as error:  # files have messages of their own: this is standard output, e.g. a full disk
-        return _wrong(f"cannot write the output: {error.strerror or type(error).__name__}.")
-    except SystemExit as left:  # the reader of our output has left, e.g. `| head`: typer's way to say so
-        return int(left.code or 0)
-    if outcome == EXIT_INTERRUPTED:  # newer releases of typer return it
-        typer.echo("mmdbounds: interrupted; nothing was written.", err=True)
-    return outcome if isinstance(outcome, int) else 0
+    """Run the command line in this process and return its exit code; signals stay as they are."""
+    from mmdbounds.cli import app
+
+    return app.run(arguments)
 
 
-def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {' '.join(message.split())}", err=True)
-    return EXIT_WRONG
-
-
-def _where_to_look(error: Any) -> str:
-    context = getattr(error, "ctx", None)
-    command = "mmdbounds" if context is None else context.command_path
-    return f"See `{command} --help`."
-
-
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {' '.join(str(message).split())}", err=True)
+def _stop(number: int, frame: FrameType | None) -> None:
+    stopped.remember(number)
+    raise KeyboardInterrupt

@@ -6,6 +6,8 @@ from typing import Any
 
 import typer
 
+from mmdbounds.errors import came
+
 
 def number(text: Any) -> float:
     """Return a number, or say what came; decimal commas and per cent signs are guessed."""
@@ -16,7 +18,7 @@ def number(text: Any) -> float:
         guess = _guess(str(text))
         if guess is not None:
             hint = f" Did you mean {guess:g}?"
-        msg = f"must be a number; got {text!r}.{hint}"
+        msg = f"must be a number; got {came(text)}.{hint}"
         raise typer.BadParameter(msg) from None
 
 
@@ -25,7 +27,7 @@ def whole_number(text: Any) -> int:
     try:
         return int(text)
     except ValueError:
-        msg = f"must be a whole number; got {text!r}."
+        msg = f"must be a whole number; got {came(text)}."
         raise typer.BadParameter(msg) from None
 
 

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from mmdbounds.cli import stopped
 from mmdbounds.cli.numbers import number, whole_number
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.cli.sections import Interrupted
+from mmdbounds.errors import MmdBoundsError, came
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
     from mmdbounds.kernels import Kernel
 
-EXIT_INTERRUPTED = 130
 KERNELS = "'rbf', 'laplacian', 'imq', 'matern32', 'matern52', 'polynomial', 'linear' or 'cosine'."
 PARSERS = {
     **dict.fromkeys(("SHARE", "MIB", "VALUE"), number),
@@ -107,16 +108,19 @@ Quiet = Annotated[bool, option("Print the answer alone: no words, notes or progr
 
 @contextmanager
 def interruptible(checkpoint: Path | None = None) -> Iterator[None]:
-    """Let Ctrl-C end the work, and say that the same command goes on from a file if one was written."""
+    """Let Ctrl-C and SIGTERM end the work; say that the same command goes on from a file if one was kept."""
     if hasattr(signal, "siginterrupt"):  # polars, once imported, makes waiting for a thread go on regardless
-        signal.siginterrupt(signal.SIGINT, True)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.siginterrupt(number, True)
     try:
         yield
-    except KeyboardInterrupt:
-        if checkpoint is None or not checkpoint.exists():
+    except BaseException as error:
+        if not (isinstance(error, KeyboardInterrupt) or stopped.by()):
             raise
-        typer.echo(f"mmdbounds: interrupted; the same command goes on from {checkpoint}.", err=True)
-        raise SystemExit(EXIT_INTERRUPTED) from None  # typer's own way would say that nothing was written
+        ended = Interrupted()
+        if checkpoint is not None and checkpoint.exists():
+            ended.continues = f"the same command goes on from {checkpoint}"
+        raise ended from error
 
 
 def contamination(
@@ -194,5 +198,5 @@ def _bandwidth(text: str) -> float | Literal["median"]:
     try:
         return float(text)
     except ValueError:
-        msg = f"`--bandwidth` must be 'median' or a positive number; got {text!r}."
+        msg = f"`--bandwidth` must be 'median' or a positive number; got {came(text)}."
         raise MmdBoundsError(msg) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from mmdbounds.cli.side_files import say
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Output:
 
     def show(self, result: Result) -> None:
         """Print a result."""
-        typer.echo(self._text(result))
+        say(self._text(result))
 
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""

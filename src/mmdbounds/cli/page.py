@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import typer
-
+from mmdbounds.cli.side_files import beside_the_answer, plan_file, say
 from mmdbounds.cli.table import STDIN
 from mmdbounds.errors import MmdBoundsError
 
@@ -34,20 +33,16 @@ class Page:
     file: str
 
     @classmethod
-    def asked(cls, path: Path | None, file: str, *others: Path | None, include_rows: bool = False) -> Self:
-        """Return what the flags ask for; `others` are files that are written, too."""
+    def asked(cls, path: Path | None, file: str, *, include_rows: bool = False) -> Self:
+        """Return what the flags ask for."""
         if path is None and include_rows:
             msg = "`--include-rows` is about the page of `--report`; add --report FILE."
             raise MmdBoundsError(msg)
         if path is not None:
-            from mmdbounds.cli.rows import check_rows
             from mmdbounds.report.page import check_report
 
             check_report(path)
-            check_rows(path, file)
-            if path.resolve() in [other.resolve() for other in others if other is not None]:
-                msg = f"`--report` must be a file of its own; got {path} twice."
-                raise MmdBoundsError(msg)
+            plan_file("--report", path, inputs=[file])
         return cls(path, include_rows, file)
 
     def write(self, result: Any, output: Output) -> None:
@@ -58,6 +53,7 @@ class Page:
 
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = self.file if self.include_rows and self.file != STDIN else None
-        write_report(result, self.path, include_rows=self.include_rows, data=data)
+        with beside_the_answer():
+            write_report(result, self.path, include_rows=self.include_rows, data=data)
         if output.in_words:
-            typer.echo(f"\nThe report is in {self.path}.")
+            say(f"\nThe report is in {self.path}.")

@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 from mmdbounds.errors import DataError
@@ -20,15 +20,13 @@ def held_stderr() -> Iterator[None]:
 
     A damaged Parquet file makes polars print the stack of its threads before it raises.
     """
-    try:
-        held = _somewhere()
-    except OSError:  # no folder can be written to: better untidy than not at all
-        yield
-        return
-    with held:
+    with ExitStack() as stack:
         try:
-            shown = os.dup(STDERR)
-        except OSError:  # closed: nothing to keep clean
+            held = stack.enter_context(_somewhere())
+            shown: int | None = os.dup(STDERR)
+        except OSError:  # nowhere to hold it, or closed: nothing to keep clean
+            shown = None
+        if shown is None:
             yield
             return
         os.dup2(held.fileno(), STDERR)

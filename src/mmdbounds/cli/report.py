@@ -42,14 +42,12 @@ def report_command(
         --json > result.json
       mmdbounds report result.json --out report.html
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.cli.rows import check_rows
+    from mmdbounds.cli.side_files import plan_file, say
     from mmdbounds.report import write_report
     from mmdbounds.report.page import check_report
 
     check_report(out)
-    for taken in (result, data):
-        if taken is not None:
-            check_rows(out, taken)
+    plan_file("--out", out, inputs=[result, data])
     text = _read(result)
     try:
         write_report(_result(text), out, include_rows=include_rows, data=data)
@@ -58,7 +56,7 @@ def report_command(
     except DAMAGED as error:
         msg = f"the saved result is damaged ({type(error).__name__}). Save it again with --json."
         raise DataError(msg) from error
-    typer.echo(f"The report is in {out}.")
+    say(f"The report is in {out}.")
 
 
 def _read(name: str) -> str:

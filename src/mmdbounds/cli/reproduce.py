@@ -9,6 +9,7 @@ import typer
 
 from mmdbounds.cli import options
 from mmdbounds.cli.options import option
+from mmdbounds.cli.side_files import say
 from mmdbounds.errors import MmdBoundsError
 
 
@@ -45,7 +46,7 @@ def reproduce_command(
       mmdbounds reproduce main --trials 10 --out results --data data
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     if list_:
-        typer.echo(_listing())
+        say(_listing())
         return
     if name is None:
         msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
@@ -63,7 +64,7 @@ def reproduce_command(
             rng=rng,
             progress=progress,
         )
-    typer.echo(f"The paper's numbers beside ours: {page}")
+    say(f"The paper's numbers beside ours: {page}")
 
 
 def _listing() -> str:

@@ -5,14 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-import os
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from mmdbounds.cli.files import check_writable
-from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
     from mmdbounds.results import BoundsResult
@@ -21,14 +16,6 @@ if TYPE_CHECKING:
 # begin a cell of its own where a spreadsheet takes another character than our comma for the separator.
 _FORMULA = re.compile("(^|[;\t\r\n])(?=[\t\r\n]|\\s*[=+@\uff1d\uff0b\uff0d\uff20-])")
 _PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
-
-
-def check_rows(path: Path, table: str) -> None:
-    """Say before the work that the rows cannot be written there."""
-    check_writable(path)
-    if os.path.exists(table) and os.path.exists(path) and os.path.samefile(table, path):
-        msg = f"cannot write {path}: the table is read from it."
-        raise MmdBoundsError(msg)
 
 
 def rows_csv(result: BoundsResult) -> str:

@@ -71,8 +71,22 @@ def write_options(command: Any, context: Any, formatter: Any) -> None:
             formatter.write_dl([records[name] for name in names])
 
 
+class Interrupted(BaseException):
+    """A signal has ended the work; not Python's own, which typer would announce with an empty line."""
+
+    continues = ""
+    """What the same command would go on from, as people say it."""
+
+
 class Command(TyperCommand):
     """A command whose help has its options in sections."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise Interrupted from None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name in the first line; newer releases of typer put braces round FILE."""

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.datasets.cards import Card
-from mmdbounds.errors import DataError
+from mmdbounds.errors import DataError, came
 
 PathLike = str | os.PathLike[str]
 
@@ -62,8 +62,8 @@ def data_folder(folder: PathLike | None) -> Path | None:
     if given is None or (folder is None and given == ""):
         return None
     path = as_path(given, name)
-    if not path.is_dir():
-        msg = f"{name} must name the folder with the data files; got {str(path)!r}, which is no folder."
+    if not os.path.isdir(path):  # of whatever length its name is
+        msg = f"{name} must name the folder with the data files; got {came(str(path))}, which is no folder."
         raise DataError(msg)
     return path
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_flag, check_option
 from mmdbounds.datasets.cards import Card
 from mmdbounds.datasets.clean import CleanGroups, clean_groups
@@ -16,7 +17,6 @@ from mmdbounds.datasets.exchange import packed, recorded, unpacked
 from mmdbounds.datasets.local import PathLike, as_path, read_bytes
 from mmdbounds.datasets.standins import LOGIT_COLUMNS
 from mmdbounds.errors import DataError
-from mmdbounds.written import write_bytes_whole
 
 UNKNOWN_PATIENTS = "Nothing tells the patients apart: rows may not be exchangeable."
 
@@ -75,7 +75,7 @@ def write_logits(
     }
     if patient is not None:
         given["patient"] = patient
-    write_bytes_whole(place, packed(given))
+    write_whole(place, packed(given))
 
 
 def load_logits(

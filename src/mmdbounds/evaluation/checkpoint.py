@@ -1,19 +1,18 @@
-"""A file of trials that survives being stopped: what was asked in its first line, then one trial a line."""
+"""A file of trials that survives being stopped: what was asked in its first record, then one trial each."""
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
+from mmdbounds import journal
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.evaluation.asked import Asked
 from mmdbounds.evaluation.records import Trial
 
-TYPE, SCHEMA = "mmdbounds evaluation trials", 1
+TYPE, SCHEMA = "mmdbounds evaluation trials", 2
 
 
 class Checkpoint:
@@ -28,66 +27,40 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], asked: Asked) -> None:
-        self._path = _checked_path(path)
+        self._path = journal.checked_path(path)
         self._header: dict[str, Any] = {"type": TYPE, "schema": SCHEMA, "asked": asked.fingerprint()}
         self._labels = set(asked.methods)
-        self._whole = 0
+        self._kept: journal.Contents | None = None
 
     def load(self) -> dict[int, Trial]:
-        """Return the trials that are there, by their numbers; a half-written last line counts for nothing."""
-        try:
-            content = self._path.read_bytes()
-        except FileNotFoundError:
+        """Return the trials that are there, by their numbers; one that is half written counts for nothing."""
+        self._kept = journal.read_journal(self._path)
+        if self._kept is None or not self._kept.records:
             return {}
-        except OSError as error:
-            msg = f"cannot read {self._path}: {error.strerror or error}."
-            raise MmdBoundsError(msg) from error
-        if _line(self._header).startswith(content):  # killed before the first trial was there, or before that
-            content = b""
-        self._whole = content.rfind(b"\n") + 1
-        first, *others = content[: self._whole].splitlines() or [b""]
-        if content:
-            self._check_header(first)
+        first, *others = self._kept.records
+        self._check_header(_parsed(first))
         trials: dict[int, Trial] = {}
-        for number, line in enumerate(others, start=2):
-            trial = self._trial(line, number)
+        for record in others:
+            trial = self._trial(_parsed(record))
             trials.setdefault(trial.trial, trial)
         return trials
 
     def begin(self) -> None:
-        """Get ready to keep trials: drop a half-written last line, write the first line of a new file."""
-        try:
-            with self._path.open("ab") as file:
-                file.truncate(self._whole)
-            if not self._whole:
-                self._append(_line(self._header))
-        except OSError as error:
-            self._refuse(error)
+        """Get ready to keep trials: drop a half-written one, write the first record of a new file."""
+        journal.check_usable(self._path)
+        if self._kept is not None and self._kept.is_torn:
+            journal.drop_torn(self._path, self._kept.n_bytes)
+        if self._kept is None or not self._kept.records:
+            journal.append(self._path, _content(self._header))
 
     def keep(self, trial: Trial) -> None:
         """Write one trial, whole and at once, so that a run that is stopped loses nothing."""
-        try:
-            self._append(_line(trial.to_dict()))
-        except OSError as error:
-            self._refuse(error)
+        journal.append(self._path, _content(trial.to_dict()))
 
-    def _append(self, line: bytes) -> None:
-        with self._path.open("ab", buffering=0) as file:
-            written = file.write(line)
-            if written != len(line):  # the disk is full
-                file.truncate(file.tell() - (written or 0))
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def _refuse(self, error: OSError) -> None:
-        msg = f"cannot write {self._path}: {error.strerror or error}."
-        raise MmdBoundsError(msg) from error
-
-    def _check_header(self, line: bytes) -> None:
+    def _check_header(self, header: Any) -> None:
         """Refuse a file that is something else, or has trials of another question."""
-        header = _parsed(line)
         if not isinstance(header, Mapping) or header.get("type") != TYPE:
-            msg = f"{self._path} is no file of trials. Name another file for `checkpoint`."
-            raise MmdBoundsError(msg)
+            raise journal.damaged(self._path)
         if header == self._header:
             return
         theirs, ours = header.get("asked"), self._header["asked"]
@@ -99,30 +72,22 @@ class Checkpoint:
         )
         raise MmdBoundsError(msg)
 
-    def _trial(self, line: bytes, number: int) -> Trial:
+    def _trial(self, saved: Any) -> Trial:
         try:
-            trial = Trial.from_dict(_parsed(line))
+            trial = Trial.from_dict(saved)
         except DataError:
             trial = None
         if trial is None or not isinstance(trial.trial, int) or set(trial.bounds) != self._labels:
-            msg = f"line {number} of {self._path} is no trial. Remove that line, and the trial is run again."
-            raise MmdBoundsError(msg)
+            raise journal.damaged(self._path)
         return trial
 
 
-def _line(data: dict[str, Any]) -> bytes:
-    return json.dumps(data, allow_nan=False).encode() + b"\n"
+def _content(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, allow_nan=False).encode()
 
 
-def _parsed(line: bytes) -> Any:
+def _parsed(record: memoryview) -> Any:
     try:
-        return json.loads(line)
+        return json.loads(bytes(record))
     except ValueError:
         return None
-
-
-def _checked_path(path: Any) -> Path:
-    if not isinstance(path, str | os.PathLike) or not str(path):
-        msg = f"`checkpoint` must be the name of a file; got {path!r}."
-        raise MmdBoundsError(msg)
-    return Path(path)

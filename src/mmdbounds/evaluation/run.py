@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds._version import __version__
-from mmdbounds.checks import check_count, check_progress, check_seed
+from mmdbounds.checks import MOST_TRIALS, check_count, check_processes, check_progress, check_seed
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.asked import Asked, checked_groups, checked_sizes, labelled_methods
 from mmdbounds.evaluation.checkpoint import Checkpoint
@@ -133,7 +133,7 @@ def evaluate(
     """
     check_progress(progress)
     trials = _trial_numbers(n_trials, only)
-    n_processes = thread_count() if n_processes is None else check_count(n_processes, "n_processes", least=1)
+    n_processes = thread_count() if n_processes is None else check_processes(n_processes)
     if checkpoint is not None and rng is None:
         msg = "`checkpoint` needs `rng`, a seed: without, a run that was stopped cannot go on."
         raise MmdBoundsError(msg)
@@ -175,7 +175,7 @@ def _how(preset: str | None, methods: Any, scale: str | None, estimator: Estimat
 
 def _trial_numbers(n_trials: Any, only: Any) -> list[int]:
     """Return the numbers of the trials, ascending."""
-    n_trials = check_count(n_trials, "n_trials", least=1)
+    n_trials = check_count(n_trials, "n_trials", least=1, most=MOST_TRIALS)
     if only is None:
         return list(range(n_trials))
     if isinstance(only, str) or not isinstance(only, Iterable):

@@ -22,10 +22,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mmdbounds import journal
 from mmdbounds._version import __version__
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.evaluation.workers import one_thread_each
 from mmdbounds.experiments import convergence_figure, folder, printed
@@ -143,7 +143,7 @@ def _file_name(rng: int) -> str:
         "asked": [EPSILON, rng, __version__],
     }
     digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
-    return f"{CONVERGENCE}-{digest}.jsonl"
+    return f"{CONVERGENCE}-{digest}.journal"
 
 
 def _collected(jobs: list[Job], path: Path, n_processes: int, progress: bool | None) -> list[dict[str, Any]]:
@@ -152,28 +152,24 @@ def _collected(jobs: list[Job], path: Path, n_processes: int, progress: bool | N
     missing = [job for job in jobs if job not in done]
     with TrialMeter(len(missing), show=progress) as meter:
         for record in _results(missing, n_processes):
-            with path.open("ab") as file:
-                file.write(json.dumps(record).encode() + b"\n")
+            journal.append(path, json.dumps(record).encode())
             done[_job_of(record)] = record
             meter.add(1)
     return [done[job] for job in jobs]
 
 
 def _kept(path: Path) -> dict[Job, dict[str, Any]]:
-    """Return what a file keeps; drop a half-written last line from it."""
-    if not path.exists():
+    """Return what a file keeps; drop a half-written last record from it."""
+    found = journal.read_journal(path)
+    if found is None:
         return {}
-    content = path.read_bytes()
-    whole = content.rfind(b"\n") + 1
-    if whole < len(content):
-        with path.open("r+b") as file:
-            file.truncate(whole)
+    if found.is_torn:
+        journal.drop_torn(path, found.n_bytes)
     try:
-        records = [json.loads(line) for line in content[:whole].splitlines()]
+        records = [json.loads(bytes(record)) for record in found.records]
         return {_job_of(record): record for record in records}
     except (ValueError, KeyError, TypeError):
-        msg = f"{str(path)!r} holds no samples of this study. Remove it, and they are drawn again."
-        raise MmdBoundsError(msg) from None
+        raise journal.damaged(path) from None
 
 
 def _job_of(record: dict[str, Any]) -> Job:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.datasets.cards import Card
 from mmdbounds.datasets.local import PathLike, as_path, require_file
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.experiments.lines import Line, to_csv
-from mmdbounds.written import write_bytes_whole
 
 CHECKPOINTS = "checkpoints"
 TYPE, SCHEMA = "mmdbounds reproduction", 1
@@ -44,12 +44,12 @@ def require_data(card: Card, data: PathLike | None) -> None:
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file, whole or not at all."""
-    write_bytes_whole(path, content)
+    write_whole(path, content)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    write_bytes_whole(path, text.encode())
+    write_whole(path, text.encode())
 
 
 def write_results(place: Path, name: str, document: dict[str, Any], rows: list[dict[str, Any]]) -> None:

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmdbounds._version import __version__
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.experiments.configs import Experiment, Setting
 from mmdbounds.experiments.protocols import PRESETS, Protocol, protocol
 from mmdbounds.experiments.sources import SOURCES, Source
+from mmdbounds.journal import read_journal
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 
@@ -61,7 +63,7 @@ class Run:
         }
         digest = hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:12]
         words = re.sub(r"[^a-z0-9.]+", "-", self.setting.name.lower()).strip("-")
-        return f"{words}-{self.estimator}-{digest}.jsonl"
+        return f"{words}-{self.estimator}-{digest}.journal"
 
     def cost(self, folder: Path, rng: int) -> float:
         """Return about how much work is left, in trials with 100 rows; trials that are kept cost nothing."""
@@ -71,11 +73,12 @@ class Run:
 
 
 def _kept(path: Path) -> int:
-    """Return how many trials a file keeps; its first line is no trial."""
+    """Return how many trials a file keeps; its first record is no trial."""
     try:
-        return max(0, path.read_bytes().count(b"\n") - 1)
-    except OSError:
+        found = read_journal(path)
+    except MmdBoundsError:  # said when it is used
         return 0
+    return 0 if found is None else max(0, len(found.records) - 1)
 
 
 def protocols_of(experiment: Experiment, preset: str) -> dict[tuple[str, str], Protocol]:

@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds._version import __version__
-from mmdbounds.checks import check_count, check_option, check_progress
+from mmdbounds.checks import (
+    MOST_SEED,
+    MOST_TRIALS,
+    check_count,
+    check_option,
+    check_processes,
+    check_progress,
+)
 from mmdbounds.datasets.local import PathLike
 from mmdbounds.evaluation import evaluate
 from mmdbounds.experiments import canvas, figures, folder
@@ -69,10 +76,10 @@ def reproduce(
     check_name(name)
     check_option(preset, "preset", tuple(PRESETS))
     check_progress(progress)
-    seed = check_count(rng, "rng")
-    n_processes = thread_count() if n_processes is None else check_count(n_processes, "n_processes", least=1)
+    seed = check_count(rng, "rng", most=MOST_SEED)
+    n_processes = thread_count() if n_processes is None else check_processes(n_processes)
     if n_trials is not None:
-        check_count(n_trials, "n_trials", least=1)
+        check_count(n_trials, "n_trials", least=1, most=MOST_TRIALS)
     names = NAMES if name == EVERYTHING else (name,)
     chosen = [EXPERIMENTS[each].with_trials(n_trials) for each in names if each != CONVERGENCE]
     canvas.check_available()

@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import (
+    MOST_PERMUTATIONS,
     check_chance,
     check_count,
     check_no_weights,
@@ -198,7 +199,7 @@ def mixture_ceiling(
     options = {
         "level": level,
         "noise": check_option(noise, "noise", ("resampled", "deviation")),
-        "n_resamples": check_count(n_resamples, "n_resamples", least=19),
+        "n_resamples": check_count(n_resamples, "n_resamples", least=19, most=MOST_PERMUTATIONS),
         "most_rows": check_count(most_rows, "most_rows", least=2),
     }
     check_progress(progress)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import (
+    MOST_PERMUTATIONS,
     check_chance,
     check_count,
     check_flag,
@@ -95,7 +96,7 @@ def resampling_interval(
     """
     started = time.perf_counter()
     search, level = as_method(method), check_chance(level, "level")
-    n_resamples = check_count(n_resamples, "n_resamples", least=2)
+    n_resamples = check_count(n_resamples, "n_resamples", least=2, most=MOST_PERMUTATIONS)
     check_progress(progress)
     check_no_weights(sample_weight)
     problem = pose(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import (
+    MOST_PERMUTATIONS,
     check_count,
     check_flag,
     check_no_weights,
@@ -111,7 +112,7 @@ def robust_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1)
+    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)

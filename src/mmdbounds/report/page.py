@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mmdbounds.atomic_write import check_writable, write_whole
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.curve import SweepResult
 from mmdbounds.inference.outcome import TestResult
@@ -21,7 +22,6 @@ from mmdbounds.report.record import data_facts, setting_facts, version_facts
 from mmdbounds.report.rows import RowNames
 from mmdbounds.report.runtime import javascript, resource
 from mmdbounds.results import BoundsResult
-from mmdbounds.written import check_writable, write_bytes_whole
 
 KINDS = (BoundsResult, TestResult, SweepResult)
 
@@ -59,7 +59,7 @@ def write_report(
         msg = f"a report is written of one of {known}; got {type(result).__name__}."
         raise MmdBoundsError(msg)
     names = row_names(result, include_rows=include_rows, data=data)
-    write_bytes_whole(target, report_html(result, names).encode("utf-8"))
+    write_whole(target, report_html(result, names).encode("utf-8"))
 
 
 def check_report(path: str | os.PathLike[str]) -> Path:

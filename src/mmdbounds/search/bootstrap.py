@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmdbounds.checks import check_count, is_number
+from mmdbounds.checks import MOST_PERMUTATIONS, check_count, is_number
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums
@@ -66,7 +66,9 @@ class Bootstrap:
     is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_resamples", check_count(self.n_resamples, "n_resamples", least=1))
+        object.__setattr__(
+            self, "n_resamples", check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
+        )
         if self.alpha is None:
             return
         if not is_number(self.alpha) or not 0 <= self.alpha <= 0.5:

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from mmdbounds.sums import plan
+from mmdbounds.sums._forks import no_fork
 from mmdbounds.sums._threads import one_blas_thread
 
 S = TypeVar("S")
@@ -21,13 +22,13 @@ def in_order(
     with one_blas_thread():
         if n_threads == 1:
             for task in tasks:
-                consume(task, work(task))
+                consume(task, _sheltered(work, task))
             return
         executor = ThreadPoolExecutor(n_threads)
         ahead: deque[tuple[S, Future[T]]] = deque()
         try:
             for task in tasks:
-                ahead.append((task, executor.submit(work, task)))
+                ahead.append((task, executor.submit(_sheltered, work, task)))
                 if len(ahead) >= max(plan.IN_FLIGHT, n_threads + 1):  # results wait in memory
                     done, future = ahead.popleft()
                     consume(done, future.result())
@@ -35,3 +36,8 @@ def in_order(
                 consume(done, future.result())
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
+
+
+def _sheltered(work: Callable[[S], T], task: S) -> T:
+    with no_fork():
+        return work(task)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_count, is_number
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.checks import MOST_SEED, check_count, is_number
+from mmdbounds.errors import MmdBoundsError, came
 from mmdbounds.kernels import WITH_BANDWIDTH, Cosine, Geometry, Kernel, Polynomial, check_kernel_name
 from mmdbounds.saved import from_fields
 
@@ -39,7 +39,7 @@ class ApproximateKernel(Kernel):
     centre: NDArray[np.float64] | None = field(default=None, kw_only=True, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", check_count(self.seed, "seed"))
+        object.__setattr__(self, "seed", check_count(self.seed, "seed", most=MOST_SEED))
         name = check_kernel_name(self.kernel) if isinstance(self.kernel, str) else self._name_of_object()
         if name not in self.possible():
             known = ", ".join(map(repr, self.possible()))
@@ -52,7 +52,7 @@ class ApproximateKernel(Kernel):
             )
             raise MmdBoundsError(msg)
         if not by_rows and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < math.inf):
-            msg = f"`bandwidth` must be 'median' or a positive number; got {self.bandwidth!r}."
+            msg = f"`bandwidth` must be 'median' or a positive number; got {came(self.bandwidth)}."
             raise MmdBoundsError(msg)
 
     def _name_of_object(self) -> str:

@@ -10,22 +10,21 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
+from mmdbounds.journal import check_usable, checked_path
 from mmdbounds.sums.kept import Kept, file_content, key_of, read_kept
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
-from mmdbounds.written import write_bytes_whole
 
 WORTH = 200_000_000
 """Kernel values from which on a sum is kept: fewer are computed again in a second."""
@@ -49,7 +48,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = _checked_path(path)
+        self._path = checked_path(path)
+        check_usable(self._path)
         self._theirs, self._sums = read_kept(self._path)
         self._of: dict[str, Any] | None = None
         self._room = 0.0
@@ -121,7 +121,7 @@ class Checkpoint:
     def _write(self) -> None:
         started = time.monotonic()
         try:
-            write_bytes_whole(self._path, file_content(self._of or {}, self._sums))
+            write_whole(self._path, file_content(self._of or {}, self._sums))
             self._is_changed = False
         except MmdBoundsError as error:
             if not self._has_failed:  # the sums are worth more than the file
@@ -129,17 +129,3 @@ class Checkpoint:
                 warn(f"{error} The work goes on, but not from there if it is stopped.", MmdBoundsWarning)
         now = time.monotonic()
         self._next = now + max(INTERVAL, PAUSE * (now - started))
-
-
-def _checked_path(path: Any) -> Path:
-    """Return the path of a file that can be written, which is tried now and not after the work."""
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        msg = f"`checkpoint` must be the name of a file; got {path!r}."
-        raise MmdBoundsError(msg)
-    checked = Path(os.fsdecode(path))
-    try:
-        with tempfile.TemporaryFile(dir=checked.parent):
-            return checked
-    except (OSError, ValueError) as error:
-        msg = f"cannot write {checked}: {getattr(error, 'strerror', None) or 'not a possible name'}."
-        raise MmdBoundsError(msg) from error

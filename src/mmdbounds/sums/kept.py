@@ -1,31 +1,27 @@
 """The file behind a checkpoint: sums over pairs, finished or under way, and whose they are.
 
-It is an ``.npz`` file of one text and some arrays, each with a checksum; nothing in it is unpickled. It holds
-sums and digests, no row's values.
+It is a journal (`mmdbounds.journal`) of one text and the values of each sum; nothing in it is unpickled. It
+holds sums and digests, no row's values.
 """
 
 from __future__ import annotations
 
 import hashlib
-import io
 import json
-import os
-import zipfile
-import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from mmdbounds import journal
 from mmdbounds._version import __version__
-from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel
 from mmdbounds.sums.pairs import function_block
 from mmdbounds.sums.protocol import Float64s, Rows
 
-TYPE, SCHEMA = "mmdbounds checkpoint", 1
+TYPE, SCHEMA = "mmdbounds checkpoint", 2
 
 HASHED_ROWS = 1 << 14
 """Rows that are hashed at a time, so that they need not be copied whole."""
@@ -94,52 +90,50 @@ def key_of(A: Rows, B: Rows, W: Float64s, order: tuple[Any, ...]) -> str:
     return digest.hexdigest()
 
 
-def file_content(of: dict[str, Any], sums: dict[str, Kept]) -> bytes:
-    """Return the content of a file with these sums."""
+def file_content(of: dict[str, Any], sums: dict[str, Kept]) -> Iterator[bytes | memoryview]:
+    """Yield the content of a file with these sums, in parts that are not copies of them."""
     about = {
-        key: {"done": kept.done, "n_strips": kept.n_strips, "n_pairs": kept.n_pairs}
+        key: {
+            "done": kept.done,
+            "n_strips": kept.n_strips,
+            "n_pairs": kept.n_pairs,
+            "shape": list(kept.values.shape),
+        }
         for key, kept in sums.items()
     }
-    header = json.dumps({"type": TYPE, "schema": SCHEMA, "of": of, "sums": about})
-    arrays: dict[str, Any] = {key: kept.values for key, kept in sums.items()}
-    content = io.BytesIO()
-    np.savez(content, header=np.array(header), **arrays)
-    return content.getvalue()
+    header = json.dumps({"type": TYPE, "schema": SCHEMA, "of": of, "sums": about}).encode()
+    values = (np.ascontiguousarray(kept.values, dtype="<f8").ravel().data for kept in sums.values())
+    yield from journal.framed([header, *values])
 
 
 def read_kept(path: Path) -> tuple[dict[str, Any] | None, dict[str, Kept]]:
     """Return whose sums a file has, and the sums; `None` and none if it is not there, or empty."""
-    try:
-        file = path.open("rb")
-    except FileNotFoundError:
+    found = journal.read_journal(path)
+    if found is None:
         return None, {}
-    except OSError as error:
-        msg = f"cannot read {path}: {error.strerror or error}."
-        raise MmdBoundsError(msg) from error
-    with file:
-        try:
-            return _parsed(file) if os.fstat(file.fileno()).st_size else (None, {})
-        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, LookupError, TypeError):
-            msg = (
-                f"{path} is damaged, or no checkpoint of this version. "
-                "Name another file for `checkpoint`, or remove this one."
-            )
-            raise MmdBoundsError(msg) from None
+    try:
+        if found.is_torn:  # it is written whole: something has cut it
+            raise journal.damaged(path)
+        return _parsed(found.records)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise journal.damaged(path) from None
 
 
-def _parsed(file: BinaryIO) -> tuple[dict[str, Any], dict[str, Kept]]:
-    with np.load(file, allow_pickle=False) as arrays:
-        header = json.loads(str(arrays["header"]))
-        if (header["type"], header["schema"]) != (TYPE, SCHEMA):
-            msg = "something else"
-            raise ValueError(msg)
-        sums = {key: _one_sum(arrays[key], about) for key, about in header["sums"].items()}
-        return dict(header["of"]), sums
+def _parsed(records: list[memoryview]) -> tuple[dict[str, Any], dict[str, Kept]]:
+    header = json.loads(bytes(records[0]))
+    if (header["type"], header["schema"]) != (TYPE, SCHEMA):
+        msg = "something else"
+        raise ValueError(msg)
+    pairs = zip(header["sums"].items(), records[1:], strict=True)
+    return dict(header["of"]), {key: _one_sum(record, about) for (key, about), record in pairs}
 
 
-def _one_sum(values: NDArray[Any], about: dict[str, int]) -> Kept:
+def _one_sum(record: memoryview, about: dict[str, Any]) -> Kept:
     done, n_strips, n_pairs = (int(about[name]) for name in ("done", "n_strips", "n_pairs"))
-    if values.dtype != np.float64 or values.ndim != 2 or not 0 <= done <= n_strips:
+    n_rows, n_columns = about["shape"]
+    if not 0 <= done <= n_strips:
         msg = "no sum"
         raise ValueError(msg)
+    # A copy, which can be added to.
+    values = np.frombuffer(record, dtype="<f8").reshape(n_rows, n_columns).astype(np.float64)
     return Kept(values, done, n_strips, n_pairs)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
+from mmdbounds.sums._forks import no_fork
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.protocol import Float64s, Rows
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
@@ -42,7 +43,7 @@ class MatrixSums:
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
         # Two threads would add in another order than one.
-        with one_blas_thread():
+        with no_fork(), one_blas_thread():
             return np.asarray(self._view(A, B) @ np.asarray(W, dtype=np.float64))
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:

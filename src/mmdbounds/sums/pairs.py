@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.sums._forks import no_fork
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import strips
 from mmdbounds.sums.points import (
@@ -52,7 +53,8 @@ def squared_distances(Z: Float64s) -> Float64s:
 def squared_products(Z: Float64s) -> Float64s:
     """Return all squared distances between the (centred) rows of `Z`, from a product, which is faster."""
     norms = np.einsum("ij,ij->i", Z, Z)
-    with one_blas_thread():  # threads would add in another order, and wait for each other on a busy machine
+    # Threads would add in another order, and wait for each other on a busy machine.
+    with no_fork(), one_blas_thread():
         squared = Z @ Z.T
     squared *= -2.0
     squared += norms[:, None]

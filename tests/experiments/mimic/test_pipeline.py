@@ -1,6 +1,7 @@
 """From a made-up folder in PhysioNet's layout to the file of logits, on the CPU."""
 
 import hashlib
+import io
 import json
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from mmdbounds.experiments.mimic import pipeline
 from mmdbounds.experiments.mimic.__main__ import main
 from mmdbounds.experiments.mimic.folder import read_table
 from mmdbounds.experiments.mimic.images import read_image
+from mmdbounds.journal import read_journal
 
 torch = needed("torch")
 needed("monai")
@@ -88,7 +90,8 @@ def test_the_logits_are_those_of_the_network_kept(place, made):
     from experiments.mimic import naive
 
     (checkpoint,) = (place / "out.work").glob("checkpoint-*.pt")
-    best = torch.load(checkpoint, weights_only=True)["best"]
+    (content,) = read_journal(checkpoint).records
+    best = torch.load(io.BytesIO(content), weights_only=True)["best"]
     state = {name.replace(".layers.", "."): value for name, value in best.items()}
     expected = {}
     for subject, study, dicom, y, group in frontal(place):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import os
+import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.journal import framed, read_journal
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,9 @@ def keep(path: Path, network: Any, optimiser: Any, epochs: list[Epoch], best_wei
         "epochs": [[e.training_loss, e.validation_loss, e.validation_auc] for e in epochs],
         "best": best_weights,
     }
-    half = path.with_name(path.name + ".part")
-    try:
-        torch.save(state, half)
-        os.replace(half, path)
-    except (OSError, RuntimeError) as error:
-        msg = f"the checkpoint {str(path)!r} cannot be written: {error}."
-        raise DataError(msg) from None
+    content = io.BytesIO()
+    torch.save(state, content)
+    write_whole(path, framed([content.getbuffer()]))
 
 
 def restore(path: Path, network: Any, optimiser: Any, n_epochs: int) -> tuple[list[Epoch], Any]:
@@ -60,7 +58,9 @@ def restore(path: Path, network: Any, optimiser: Any, n_epochs: int) -> tuple[li
     if not path.exists():
         return [], {}
     try:
-        state = torch.load(path, map_location="cpu", weights_only=True)
+        found = read_journal(path)  # torch itself would not notice a changed weight
+        (content,) = [] if found is None else found.records
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         network.load_state_dict(state["network"])
         optimiser.load_state_dict(state["optimiser"])
         epochs = [Epoch(*values) for values in state["epochs"]]

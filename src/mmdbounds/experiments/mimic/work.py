@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.errors import DataError
-from mmdbounds.written import write_bytes_whole
 
 SETTINGS = "run.json"
 """What the folder was made with: a run with other settings must not go on from it."""
@@ -53,7 +53,7 @@ def claim(work: Path, settings: Mapping[str, Any]) -> None:
     now = json.loads(json.dumps(settings))
     if not file.exists():
         work.mkdir(parents=True, exist_ok=True)
-        write_bytes_whole(file, json.dumps(now, indent=1).encode())
+        write_whole(file, json.dumps(now, indent=1).encode())
         return
     try:
         before = json.loads(file.read_bytes())

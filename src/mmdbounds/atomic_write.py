@@ -1,0 +1,217 @@
+"""The one way to write a file: whole or not at all, tried before the work, and nothing replaced but files.
+
+A regular file is written beside its place and then moved there, so that an old one stays until the new one is
+complete; links are followed, and the mode of an old file is kept. Pipes, terminals and ``/dev/null`` are
+written to and never replaced, and neither is a file that this process has open as its output
+(``--rows all.txt > all.txt``, ``/dev/stdout``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import secrets
+import stat
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mmdbounds.errors import MmdBoundsError
+
+Parts = Iterable[bytes | memoryview]
+
+ROOM = 1 << 16
+"""Bytes that are written as a trial, so that a full disk is found before the work."""
+
+LONGEST_SHOWN = 300
+"""Letters of a name in a message."""
+
+STDOUT, STDERR = 1, 2
+NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+"""What a file system answers that cannot be asked to write to the disk at once."""
+
+
+def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> None:
+    """Say now, not after the work, that a file cannot be written.
+
+    Parameters
+    ----------
+    path
+        The file.
+    is_read
+        Whether it is read again, as a checkpoint is, so that nothing but a regular file will do.
+    """
+    with _explained(path):
+        if (stream := _stream(path)) is not None:
+            if is_read:
+                raise OSError(errno.EINVAL, "it must be a regular file of its own")
+            if not isinstance(stream, int) and not os.access(stream, os.W_OK):
+                raise OSError(errno.EINVAL, "permission denied")
+            return
+        target = _target(path)
+        _check_replaceable(target)
+        with _beside(target) as (file, _):
+            _write_all(file, bytes(ROOM))
+
+
+def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
+    """Write a file so that it is there completely or not at all, and an old one stays until then.
+
+    Parameters
+    ----------
+    path
+        The file.
+    content
+        What is in it, or parts of that in their order, which need not be copied together.
+    """
+    parts = [content] if isinstance(content, bytes) else content
+    with _explained(path):
+        if (stream := _stream(path)) is not None:
+            _write_through(stream, parts)
+            return
+        target = _target(path)
+        _check_replaceable(target)
+        with _beside(target) as (file, temporary):
+            for part in parts:
+                _write_all(file, part)
+            _to_the_disk(file)
+            _keep_mode(target, file)
+            os.replace(temporary, target)
+
+
+def is_regular(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is, or would be, a regular one that is replaced."""
+    with _explained(path):
+        return _stream(path) is None
+
+
+@contextmanager
+def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say in one line which file cannot be written, and why."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a possible name"
+        shown = str(path) if len(str(path)) <= LONGEST_SHOWN else f"...{str(path)[-LONGEST_SHOWN:]}"
+        msg = f"cannot write {shown}: {reason}."
+        raise MmdBoundsError(msg) from error
+
+
+def _stream(path: str | os.PathLike[str]) -> int | str | None:
+    """Return the descriptor or the name of what is written to and not replaced, `None` for regular files."""
+    descriptor = _descriptor(path)
+    if descriptor is not None:
+        os.fstat(descriptor)  # not open: said now
+        return descriptor
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    for output in (STDOUT, STDERR):
+        with contextlib.suppress(OSError):  # closed
+            if os.path.samestat(found, os.fstat(output)):
+                return output
+    kinds = {stat.S_ISDIR: "it is a folder", stat.S_ISBLK: "it is a disk", stat.S_ISSOCK: "it is a socket"}
+    for is_kind, reason in kinds.items():
+        if is_kind(found.st_mode):
+            raise OSError(errno.EINVAL, reason)
+    return None if stat.S_ISREG(found.st_mode) else os.fspath(path)
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of an open file that a name stands for, such as 1 for ``/dev/stdout``."""
+    name, pattern = os.path.abspath(path), rf"/(?:dev|proc/self|proc/{os.getpid()})/fd/(\d+)"
+    for _ in range(40):  # as many links as the system follows
+        if found := re.fullmatch(pattern, name):
+            return int(found[1])
+        try:
+            name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+        except OSError:
+            return None
+    return None
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a name stands for, links followed; its folder must be there."""
+    target = Path(os.path.realpath(path))
+    if not target.parent.is_dir():
+        folder = Path(path).parent if target == Path(path).absolute() else target.parent
+        raise OSError(errno.EINVAL, f"there is no folder {folder}")
+    return target
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse a file that may not be written, or not be replaced in its folder."""
+    try:
+        found = target.lstat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.EINVAL, "its links lead in a circle")
+    if not os.access(target, os.W_OK):
+        raise OSError(errno.EINVAL, "permission denied")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        reason = f"it is replaced as a whole, and nothing can be written in its folder {target.parent}"
+        raise OSError(errno.EACCES, reason)
+    folder = target.parent.stat()
+    user = os.geteuid() if hasattr(os, "geteuid") else 0
+    if folder.st_mode & stat.S_ISVTX and user not in (0, found.st_uid, folder.st_uid):
+        reason = f"it belongs to another user, and {target.parent} lets nobody else replace it"
+        raise OSError(errno.EPERM, reason)
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[tuple[int, Path]]:
+    """Open a new file in the folder of another one, with a name as long, and remove it in the end."""
+    length = len(os.fsencode(target.name))
+    temporary = target.with_name(f".{secrets.token_hex(8)}".ljust(length, "_"))
+    mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    file = os.open(temporary, flags, mode)
+    try:
+        yield file, temporary
+    finally:
+        os.close(file)
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+
+
+def _write_all(file: int, part: bytes | memoryview) -> None:
+    left = memoryview(part).cast("B")
+    while left:
+        left = left[os.write(file, left) :]
+
+
+def _to_the_disk(file: int) -> None:
+    try:
+        os.fsync(file)  # some disks say only here that they are full
+    except OSError as error:
+        if error.errno not in NOT_ON_THIS_DISK:
+            raise
+
+
+def _keep_mode(target: Path, file: int) -> None:
+    """Give a new file the owner and the mode of the one that it replaces."""
+    if not target.exists() or not hasattr(os, "fchmod"):
+        return
+    old, new = target.stat(), os.fstat(file)
+    if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
+        with contextlib.suppress(OSError):  # only root may give files away
+            os.fchown(file, old.st_uid, old.st_gid)
+    os.fchmod(file, stat.S_IMODE(old.st_mode))
+
+
+def _write_through(stream: int | str, parts: Parts) -> None:
+    """Write to what is open already, behind what was printed, or to a pipe or device."""
+    for printed in (sys.stdout, sys.stderr):
+        if printed is not None:
+            printed.flush()
+    file = os.dup(stream) if isinstance(stream, int) else os.open(stream, os.O_WRONLY)
+    try:
+        for part in parts:
+            _write_all(file, part)
+    finally:
+        os.close(file)

@@ -1,0 +1,89 @@
+"""Every option of every command takes anything that can be typed: an answer, or one line; never a bug."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from mmdbounds.cli.app import app, run
+from mmdbounds.cli.options import PARSERS
+
+TYPED = ("99999999999999999999", "9" * 5000, "-1", "", "nan", "inf", "1e308", "²,²")
+NEEDED = {"n_steps": ["--method", "s-sd"]}
+"""What an option goes with."""
+
+
+def numeric_options() -> Iterator[tuple[str, str, str]]:
+    """Yield command, flag and parameter of each option that is a number, from the commands as they are."""
+    commands: Any = typer.main.get_command(app)
+    for name, command in commands.commands.items():
+        for parameter in command.params:
+            metavar = getattr(parameter, "metavar", None) or ""
+            if metavar in PARSERS or metavar in ("LENGTH", "A,B"):
+                yield name, parameter.opts[0], parameter.name
+
+
+OPTIONS = list(numeric_options())
+
+
+@pytest.fixture
+def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
+    """Each command with what it must have; nothing takes longer than a moment."""
+    monkeypatch.setenv("MMDBOUNDS_DATA", str(tmp_path))
+    monkeypatch.chdir(tmp_path)  # files may get names that were meant otherwise
+    groups = [table, "--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+    return {
+        "bounds": ["bounds", *groups],
+        "test": ["test", *groups, "--n-permutations", "9"],
+        "sweep": ["sweep", *groups, "--n-permutations", "9", "--epsilons", "0.2"],
+        "evaluate": ["evaluate", *groups, "--epsilon", "0.3", "--trials", "1", "--processes", "1"],
+        "reproduce": ["reproduce", "main", "--out", str(tmp_path / "out")],
+    }
+
+
+def test_the_numbers_are_found():
+    flags = {(command, name) for command, _, name in OPTIONS}
+    assert {("bounds", "n_moved"), ("bounds", "bandwidth"), ("evaluate", "sizes"), ("test", "rng")} <= flags
+    assert {("sweep", "level"), ("reproduce", "n_processes"), ("bounds", "working_memory")} <= flags
+    assert len(flags) > 40
+
+
+@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.parametrize(("command", "flag", "name"), OPTIONS)
+def test_numbers(
+    command: str, flag: str, name: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
+):
+    amount = command in ("bounds", "test") and name not in ("epsilon", "share_of_y", "n_moved")
+    words = [*start[command], *NEEDED.get(name, []), *(["--n-moved", "1"] if amount else [])]
+    for text in TYPED:
+        code = run([*words, f"{flag}={text}"])
+        err = capsys.readouterr().err
+        assert code in (0, 2), (text, err)
+        if code == 2:
+            assert err.startswith("mmdbounds: "), text
+            assert err.count("\n") == 1, text
+            assert len(err) < 500, text
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    commands: Any = typer.main.get_command(app)
+    for name, command in commands.commands.items():
+        for parameter in command.params:
+            is_flag = getattr(parameter, "is_flag", True)
+            if (name, parameter.opts[0], parameter.name) not in OPTIONS and not is_flag:
+                yield name, parameter.opts[0]
+
+
+@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.parametrize(("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report")])
+def test_texts(command: str, flag: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]):
+    words = [*start[command], *(["--n-moved", "1"] if command in ("bounds", "test") else [])]
+    for text in ("", "99999999999999999999", "a\nb", "x" * 5000):
+        code = run([*words, f"{flag}={text}"])
+        err = capsys.readouterr().err
+        assert code in (0, 2), (text[:40], err)
+        assert err.count("\n") == (code == 2), (text[:40], err)
