@@ -4,8 +4,8 @@ With u = 2^-53 and to first order, in whatever order and with or without fused o
 
 - a sum of n numbers is off by at most n u times the sum of their sizes;
 - the squared distance of two rows, from a product of centred rows with d columns, is off by at most
-  (d + 8) u (|a|^2 + |b|^2), and a kernel value of size 1 by no more than that in squared bandwidths: every
-  formula has a slope of at most 1 in half the squared distance;
+  (d + 8) u (|a|^2 + |b|^2), and a kernel value of size 1 by no more than half of that in squared bandwidths
+  times the formula's slope in half the squared distance: 1 for the Gaussian, at most 3 (Matern 3/2);
 - a squared MMD is two means of kernel values and twice a third, so its weights have the sum of sizes 4;
   it is added up row by row, then over the rows: 2 N numbers deep. Where it is put together from sums
   over all rows, that of a small group is lifted by the squared ratio of half the rows to the group.
@@ -21,6 +21,10 @@ SPREAD = 30.0
 """Largest squared distance from the centre, in squared bandwidths, of the normal rows that tests draw."""
 
 
+SLOPE = 3.0
+"""Steepest formula of a distance."""
+
+
 def of_a_sum(n: int, total: float = 1.0) -> float:
     """Two sums of the same `n` numbers, whose sizes have the sum `total`, in any two orders."""
     return 2 * n * UNIT * total
@@ -28,7 +32,7 @@ def of_a_sum(n: int, total: float = 1.0) -> float:
 
 def of_values(columns: int = 5, spread: float = SPREAD) -> float:
     """Two computations of a kernel value of size 1."""
-    return 2 * (columns + 8) * UNIT * (1 + spread)
+    return 2 * SLOPE * (columns + 8) * UNIT * (1 + spread)
 
 
 def of_a_mean(n: int, size: float = 1.0, *, columns: int = 5, spread: float = SPREAD) -> float:
