@@ -5,6 +5,8 @@ DATA ?= ../shared/data
 
 VENV := .venv
 FULL := .venv-full
+OLDEST := .venv-oldest
+NEWEST := .venv-newest
 BIN := $(VENV)/bin
 FULL_BIN := $(FULL)/bin
 
@@ -22,13 +24,14 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
+.PHONY: help demo test matrix check full docs refresh wheel bench bench-peers study-coverage study-gaps study-type-one study-power study-confidence study-features paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
 	@echo "make test     set up and run the tests (run-time dependencies only)"
 	@echo "make check    lint, format, types, direction of imports"
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
+	@echo "make matrix   a slice of the tests in every environment: oldest and newest versions, no cache, no numba"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
@@ -57,6 +60,9 @@ check: $(FULL)/.stamp-full
 
 full: $(FULL)/.stamp-full
 	$(FULL_TESTS)
+
+matrix: $(VENV)/.stamp-test $(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix
+	.ci/matrix
 
 docs: $(FULL)/.stamp-full
 	$(DOCS_DATA) $(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
@@ -101,7 +107,7 @@ paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 clean:
-	rm -rf $(VENV) $(FULL) .peers build dist docs/_build docs/gallery docs/reference/generated
+	rm -rf $(VENV) $(FULL) $(OLDEST) $(NEWEST) .peers build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests docs benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -123,4 +129,13 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
 	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[report,plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
+	@touch $@
+
+# Oldest versions on the oldest Python, pinned versions on the newest one that is found.
+$(OLDEST)/.stamp-matrix: ENDS := oldest constraints-oldest.txt
+$(NEWEST)/.stamp-matrix: ENDS := newest constraints.txt
+$(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix: constraints.txt constraints-oldest.txt pyproject.toml .ci/find-python
+	"$$(.ci/find-python $(word 1,$(ENDS)))" -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	PIP_CONSTRAINT=$(word 2,$(ENDS)) $(@D)/bin/python -m pip install --quiet -e . --group test
 	@touch $@
