@@ -4,6 +4,7 @@ Run by `.ci/matrix` as a user who owns nothing, without HOME. ``--no-temporary``
 writable temporary folder either. The first check is that the surroundings are as hard as they should be.
 """
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -31,18 +32,16 @@ def surroundings() -> None:
     assert "HOME" not in os.environ, "HOME is set"
     for folder in (Path(mb.__file__).parent, Path("~").expanduser(), Path.cwd()):
         assert not os.access(folder, os.W_OK), f"{folder} can be written"
-    try:
+    made = False
+    with contextlib.suppress(OSError):
         Path("~/.cache").expanduser().mkdir(parents=True)
-    except OSError:
-        pass
-    else:
-        raise AssertionError("a cache can be made")
+        made = True
+    assert not made, "a cache can be made"
     if "--no-temporary" in sys.argv:
-        try:
+        found = None
+        with contextlib.suppress(FileNotFoundError):
             found = tempfile.gettempdir()
-        except FileNotFoundError:
-            return
-        raise AssertionError(f"{found} can be written")
+        assert found is None, f"{found} can be written"
 
 
 def command(*words: str) -> Callable[[], None]:
