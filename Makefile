@@ -7,6 +7,8 @@ MINUTES ?= 20
 
 VENV := .venv
 FULL := .venv-full
+OLDEST := .venv-oldest
+NEWEST := .venv-newest
 BIN := $(VENV)/bin
 FULL_BIN := $(FULL)/bin
 
@@ -24,7 +26,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test perturbed check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features mutants paper clean
+.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features mutants paper clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -32,6 +34,7 @@ help:
 	@echo "make perturbed  the tests again where sums are added up in another order (processor, blocks, threads, no numba)"
 	@echo "make check    lint, format, types, direction of imports"
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
+	@echo "make matrix   a slice of the tests in every environment: oldest and newest versions, no cache, no numba"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
@@ -65,6 +68,9 @@ perturbed: $(VENV)/.stamp-test
 
 full: $(FULL)/.stamp-full
 	$(FULL_TESTS)
+
+matrix: $(VENV)/.stamp-test $(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix
+	.ci/matrix
 
 docs: $(FULL)/.stamp-full
 	$(DOCS_DATA) $(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
@@ -115,7 +121,7 @@ paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 clean:
-	rm -rf $(VENV) $(FULL) .peers build dist docs/_build docs/gallery docs/reference/generated
+	rm -rf $(VENV) $(FULL) $(OLDEST) $(NEWEST) .peers build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 	find src tests docs benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -137,4 +143,13 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
 	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
+	@touch $@
+
+# Oldest versions on the oldest Python, pinned versions on the newest one that is found.
+$(OLDEST)/.stamp-matrix: ENDS := oldest constraints-oldest.txt
+$(NEWEST)/.stamp-matrix: ENDS := newest constraints.txt
+$(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix: constraints.txt constraints-oldest.txt pyproject.toml .ci/find-python
+	"$$(.ci/find-python $(word 1,$(ENDS)))" -m venv --clear $(@D)
+	$(@D)/bin/python -m pip install --quiet --upgrade pip
+	PIP_CONSTRAINT=$(word 2,$(ENDS)) $(@D)/bin/python -m pip install --quiet -e . --group test
 	@touch $@

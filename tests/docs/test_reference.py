@@ -25,9 +25,9 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def pinned() -> list[str]:
-    """Return the lines of constraints.txt that are no comments."""
-    return [line for line in read("constraints.txt").splitlines() if line and not line.startswith("#")]
+def pinned(file: str = "constraints.txt") -> list[str]:
+    """Return the lines of a file of constraints that are no comments."""
+    return [line for line in read(file).splitlines() if line and not line.startswith("#")]
 
 
 def documented_names() -> list[str]:
@@ -94,10 +94,27 @@ def test_the_paper_is_cited() -> None:
     assert "2308.03570" in read("README.md")
 
 
-def test_constraints_pin_one_version_each() -> None:
-    assert [line for line in pinned() if not re.fullmatch(r"[A-Za-z0-9._-]+==[\w.+!]+", line)] == []
-    names = [normal(line.split("==")[0]) for line in pinned()]
+@pytest.mark.parametrize("file", ["constraints.txt", "constraints-oldest.txt"])
+def test_constraints_pin_one_version_each(file: str) -> None:
+    lines = pinned(file)
+    assert [line for line in lines if not re.fullmatch(r"[A-Za-z0-9._-]+==[\w.+!]+", line)] == []
+    names = [normal(line.split("==")[0]) for line in lines]
     assert sorted(set(names)) == sorted(names)
+
+
+def test_the_oldest_versions_are_those_that_are_tested() -> None:
+    data = tomllib.loads(read("pyproject.toml"))
+    tested = dict(line.split("==") for line in pinned("constraints-oldest.txt"))
+    for needed in data["project"]["dependencies"]:
+        name, oldest = needed.split(">=")
+        assert re.fullmatch(rf"{re.escape(oldest)}(\.0)*", tested[name]), f"{needed}, tested {tested[name]}"
+
+
+def test_the_tools_of_the_tests_are_the_same_at_both_ends() -> None:
+    text = read("constraints-oldest.txt")
+    both = [line for line in text.split("# -- installer and tests\n")[1].splitlines() if line]
+    assert "pytest" in {line.split("==")[0] for line in both}
+    assert set(both) <= set(pinned())
 
 
 def test_every_direct_dependency_is_pinned() -> None:

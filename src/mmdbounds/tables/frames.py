@@ -105,6 +105,9 @@ def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
     if len({len(column) for column in columns.values()}) > 1:
         msg = f"the columns of `{argument}` must have the same number of rows; {listed(lengths)}."
         raise DataError(msg)
+    if not columns:  # narwhals may refuse to make a table of nothing
+        msg = f"`{argument}` has no rows."
+        raise DataError(msg)
     return cast("nw.DataFrame[Any]", narwhals.from_dict(columns, backend="polars"))
 
 

@@ -105,7 +105,10 @@ def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[
     for how in ({"infer_schema_length": FIRST_ROWS}, {"infer_schema_length": None}, {"infer_schema": False}):
         try:
             # The columns by their places: names may have blanks around them, or be repeated but for these.
-            found = polars.read_csv(io.BytesIO(data), separator=separator, n_rows=0).columns
+            # As text: before 2.0 polars parses rows even if asked for none.
+            found = polars.read_csv(
+                io.BytesIO(data), separator=separator, n_rows=0, infer_schema=False
+            ).columns
             kept = {raw: polars.String for raw, name in zip(found, names, strict=True) if name in text}
             frame: pl.DataFrame = polars.read_csv(
                 io.BytesIO(data), separator=separator, schema_overrides=kept, **how
