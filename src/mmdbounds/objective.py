@@ -29,6 +29,9 @@ from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, precise_sums
 
+LARGEST = 1e140
+"""Searches and tests square kernel values, and add up their squares."""
+
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
@@ -94,10 +97,18 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     labels[:p, 0] = 1.0
     labels[p:, 1] = 1.0
     totals = sums.apply(everyone, everyone, labels)
-    if not np.isfinite(totals).all():
+    diagonal = sums.diagonal(everyone)
+    largest = max(float(np.abs(diagonal).max()), float(np.abs(totals).max()))
+    if not np.isfinite(largest):
         msg = "the sums of kernel values are not finite. Rescale the columns, or choose another `kernel`."
         raise DataError(msg)
-    return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), sums.diagonal(everyone))
+    if largest != 0 and not 1 / LARGEST <= largest <= LARGEST:
+        msg = (
+            f"kernel values must be between {1 / LARGEST:.0e} and {LARGEST:.0e} in size, or their squares are "
+            f"no numbers; got sums up to {largest:.3g}. Rescale the columns, or choose another `kernel`."
+        )
+        raise DataError(msg)
+    return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
 
 
 def lost(p: int, q: int, counts: Counts, o: int) -> float:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from fuzzing.naive import IS_LONG, kernel_matrix
 from mmdbounds import kernels
+from mmdbounds.errors import DataError
 from mmdbounds.sums import make_sums, rounding
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.points import GOOD_PRODUCT, prepare
@@ -203,3 +204,21 @@ def test_a_kernel_without_a_formula_says_so():
         mb.MmdBoundsError, match=r"the kernel Nothing has no formula\. Derive it from PairKernel"
     ):
         mb.mmd2(np.zeros((3, 1)), np.ones((3, 1)), kernel=Nothing())
+
+
+@pytest.mark.parametrize(("size", "dtype"), [(1e-30, "float32"), (1e-22, "float32"), (1e-160, "float64")])
+@pytest.mark.parametrize("kernel", [kernels.Linear(), kernels.Polynomial(degree=2, coef0=0.0)])
+def test_inner_products_that_vanish_are_refused(size, dtype, kernel):
+    """They were 0, or lost their digits, and the certificate said nothing of it; one search never ended."""
+    rng = np.random.default_rng(0)
+    X, Y = size * rng.normal(size=(70, 2)), size * (rng.normal(size=(70, 2)) + 1)
+    with pytest.raises(DataError, match=rf"the inner products of the rows vanish in {dtype}"):
+        mb.mmd2(X, Y, kernel=kernel, dtype=dtype, working_memory=1)
+    assert mb.mmd2(0 * X, 0 * Y, kernel=kernel, dtype=dtype, working_memory=1) == 0.0
+
+
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+def test_kernel_values_whose_squares_are_no_numbers_are_refused(size):
+    K = size * np.array([[2.0, 1, 0, 0], [1, 2, 0, 1], [0, 0, 2, 1], [0, 1, 1, 2]])
+    with pytest.raises(DataError, match=r"kernel values must be between 1e-140 and 1e\+140 in size"):
+        mb.sweep(K[:2], K[2:], kernel="precomputed", epsilons=[0.0], rng=0)

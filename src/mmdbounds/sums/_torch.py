@@ -87,7 +87,7 @@ class TorchSums:
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
         self._kernel, self._meter = kernel, meter or Meter()
-        rows, self._norms = prepared(given.to(where), kernel)
+        rows, self._norms = prepared(given.to(where), kernel, dtype)
         self._n_columns = int(given.shape[1])
         if self._norms.size and differences_pay(
             self._value_error(dtype), self.n_rows, self._n_columns, dtype

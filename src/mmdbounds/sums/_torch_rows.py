@@ -12,7 +12,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums import plan
-from mmdbounds.sums.points import by_product, check_finite, is_drawn_away, squared_scale, takes_differences
+from mmdbounds.sums.points import (
+    by_product,
+    check_finite,
+    check_not_vanishing,
+    is_drawn_away,
+    squared_scale,
+    takes_differences,
+)
 from mmdbounds.sums.protocol import Float64s, Rows
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.tables import Group, Identity, as_group, column_order
@@ -93,7 +100,7 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     return rows
 
 
-def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
+def prepared(Z: Tensor, kernel: Kernel, dtype: str) -> tuple[Tensor, Float64s]:
     """Return the same of the rows `Z` as `points.prepare`: right-hand factors, and squared norms.
 
     The norms are in squared bandwidths; there are none where nothing is a distance.
@@ -107,7 +114,9 @@ def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
         return rows, norms
     rows = _rows_of_formula(Z, kernel)
     if isinstance(kernel, PairKernel) and by_product(kernel):
-        check_finite(kernel.value(np.array([float((rows * rows).sum(1).max())])), "float64")
+        value = kernel.value(np.array([float((rows * rows).sum(1).max())]))
+        check_finite(value, "float64")
+        check_not_vanishing(float(rows.abs().max()), value, dtype)
     return rows, np.empty(0)
 
 

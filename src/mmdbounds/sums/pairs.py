@@ -17,6 +17,7 @@ from mmdbounds.sums.points import (
     by_product,
     centred,
     check_finite,
+    check_not_vanishing,
     differences_pay,
     is_drawn_away,
     kernel_rows,
@@ -89,7 +90,9 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
         if kernel.geometry == "l1":
             return _finite(kernel.value(l1_distances(rows, rows))), raw(rows, kernel).value_error
         error = inner_error(rows.shape[1], kernel, "float64") * sensitivity(kernel, rows)
-        return _finite(kernel.value(rows @ rows.T)), error
+        values = _finite(kernel.value(rows @ rows.T))
+        check_not_vanishing(float(np.abs(rows).max(initial=0.0)), values.diagonal(), "float64")
+        return values, error
 
 
 def _squared(Z: Float64s, kernel: PairKernel) -> tuple[Float64s, float]:

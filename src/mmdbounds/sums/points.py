@@ -39,6 +39,9 @@ QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10
 FLOAT32_LOSS = 1e-3
 """float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
 
+SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}
+"""Where the largest kernel value is below this, the products that make it up are no normal numbers."""
+
 TRIED, NUDGE = 4096, 1e-6
 """Pair numbers at which a kernel is tried, and the share by which each of them is moved."""
 
@@ -230,6 +233,7 @@ def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
         largest = np.einsum("ij,ij->i", right, right).max(keepdims=True)
         if isinstance(kernel, PairKernel):
             check_finite(kernel.value(largest), dtype)
+            check_not_vanishing(float(np.abs(rows).max(initial=0.0)), kernel.value(largest), dtype)
     error = rounding.inner_error(rows.shape[1], kernel, dtype)
     return Points(right, None, error * (sensitivity(kernel, rows) if isinstance(kernel, PairKernel) else 1.0))
 
@@ -252,6 +256,16 @@ def check_finite(rows: NDArray[Any], dtype: str) -> None:
             'Use dtype="float64", or rescale the columns.' if dtype == "float32" else "Rescale the columns."
         )
         msg = f"the squared norms of the rows overflow {dtype}: the values are too large. {cure}"
+        raise DataError(msg)
+
+
+def check_not_vanishing(largest: float, value: NDArray[Any], dtype: str) -> None:
+    """Refuse rows that are not 0, but whose kernel values are, or nearly."""
+    if largest > 0 and 0 <= float(np.abs(value).max(initial=0.0)) < SMALLEST_VALUE[dtype]:
+        cure = 'Use dtype="float64", or rescale' if dtype == "float32" else "Rescale"
+        msg = (
+            f"the inner products of the rows vanish in {dtype}: the values are too small. {cure} the columns."
+        )
         raise DataError(msg)
 
 
