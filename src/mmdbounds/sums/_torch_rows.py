@@ -107,10 +107,10 @@ def prepared(Z: Tensor, kernel: Kernel, dtype: str) -> tuple[Tensor, Float64s]:
     """
     if kernel.geometry == "distance2":
         rows, norms = _with_norms(Z - Z.mean(0), kernel)
+        check_finite(norms, "float64")
         error = product_error(norms, Z.shape[1], kernel, "float64")
         if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
             rows, norms = _with_norms(Z - Z.median(0).values, kernel)
-        check_finite(norms, "float64")
         return rows, norms
     rows = _rows_of_formula(Z, kernel)
     if isinstance(kernel, PairKernel) and by_product(kernel):
