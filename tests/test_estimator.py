@@ -67,7 +67,7 @@ def test_checks_of_scikit_learn(estimator: Any, not_applicable: dict[str, str]):
     other = {c["check_name"]: (c["status"], str(c["exception"])) for c in checks if c["status"] != "passed"}
     assert len(checks) > 35
     expected = {name for name, (how, _) in other.items() if how == "xfail"}
-    assert expected <= set(not_applicable)  # scikit-learn 1.6 lets pass what later ones do not
+    assert expected == set(not_applicable)
     assert {name: how for name, how in other.items() if name not in expected | NO_OTHER_ARRAYS} == {}
 
 
