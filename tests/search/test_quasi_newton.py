@@ -61,6 +61,8 @@ def raw(points, problem):
     """Points of the search in the columns of the data."""
     if problem.kernel.name == "polynomial":
         return points / math.sqrt(problem.kernel.gamma)
+    if not FreePoints(posed(problem), Meter())._by_product:
+        return points  # differences are taken of the rows as they are
     return points + problem.Z.mean(axis=0)
 
 

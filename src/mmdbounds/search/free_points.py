@@ -25,7 +25,7 @@ from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
-from mmdbounds.sums.points import GOOD_PRODUCT, kernel_rows
+from mmdbounds.sums.points import kernel_rows
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import product_error
 
@@ -75,6 +75,10 @@ def printed_weights(counts: Counts, steps: int) -> Weights:
     return Weights((1 - part) / n, -(1 + part) / n, 2 / n, -part / n, part / n)
 
 
+ENOUGH = 1e-9
+"""Error of a kernel value that a search over free points can live with: it proves nothing."""
+
+
 class FreePoints:
     """Points in the box of the pooled rows, in the coordinates of the kernel's formula.
 
@@ -114,7 +118,7 @@ class FreePoints:
         corner = np.abs(self.rows).max(axis=0) / (self._kernel.length or 1.0)
         with np.errstate(over="ignore"):
             farthest = np.minimum(np.full(2, corner @ corner), 1e300)
-        return product_error(farthest, self.rows.shape[1], self._kernel, "float64") <= GOOD_PRODUCT
+        return product_error(farthest, self.rows.shape[1], self._kernel, "float64") <= ENOUGH
 
     def to_rows(self, points: Float64s, weights: Weights, gradient: Float64s | None = None) -> Float64s:
         """Return for each point its weighted sum of k to the rows; add the derivative to `gradient`."""

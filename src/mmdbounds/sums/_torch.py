@@ -35,7 +35,7 @@ from mmdbounds.sums.rounding import claimed, differences_error, inner_error, pro
 Tensor = Any
 """A torch.Tensor; torch is an optional package."""
 
-WIDTH = {8: 4096, 4: 512}
+WIDTH = {8: 8192, 4: 512}
 """Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
 
 NEAR, MANY = 8.0, 0.05
