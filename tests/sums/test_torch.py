@@ -273,3 +273,11 @@ def test_the_same_sums_rough_and_precise():
     np.testing.assert_array_equal(
         exact.rough.apply(EVERYONE, EVERYONE, W), single.apply(EVERYONE, EVERYONE, W)
     )
+
+
+def test_inner_products_beyond_float32_are_refused():
+    """They were infinite, and so was the statistic."""
+    Z = np.array([[0.1], [-0.2], [0.3], [1e13]])
+    with pytest.raises(DataError, match="overflow float32"):
+        torch_sums(Z, kernels.Polynomial(), dtype="float32")
+    assert np.isfinite(torch_sums(Z, kernels.Polynomial()).block(slice(0, 4), slice(0, 4))).all()

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import NOTHING_BEYOND, Kernel, Laplacian, PairKernel, Polynomial
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums._torch_rows import TorchRows, prepared
+from mmdbounds.sums._torch_rows import TorchRows, check_inner, prepared
 from mmdbounds.sums.points import (
     FLOAT32_LOSS,
     by_product,
@@ -87,7 +87,7 @@ class TorchSums:
         self.is_positive_definite = kernel.is_positive_definite is True
         self.working_memory = working_memory
         self._kernel, self._meter = kernel, meter or Meter()
-        rows, self._norms = prepared(given.to(where), kernel, dtype)
+        rows, self._norms = prepared(given.to(where), kernel)
         self._n_columns = int(given.shape[1])
         if self._norms.size and differences_pay(
             self._value_error(dtype), self.n_rows, self._n_columns, dtype
@@ -99,6 +99,7 @@ class TorchSums:
     def _compute_in(self, dtype: str) -> None:
         """Get ready for products in `dtype`."""
         check_float32(self._spread, dtype)
+        check_inner(self._precise.rows, self._kernel, dtype)
         self.dtype, self._blocks, self._near = dtype, self._precise, None
         if dtype == "float32":
             rows = self._precise.rows
@@ -132,7 +133,12 @@ class TorchSums:
         is_coarse = np.finfo(np.float32).eps * self._spread > FLOAT32_LOSS
         if self.dtype == "float32" or not self._by_product or is_coarse:
             return self
-        return self if self.device == "cpu" else self._in("float32")
+        if self.device == "cpu":
+            return self
+        try:
+            return self._in("float32")
+        except DataError:  # inner products that float32 cannot hold
+            return self
 
     @cached_property
     def precise(self) -> KernelSums:

@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 from mmdbounds.kernels import Kernel, PairKernel, Polynomial
 from mmdbounds.sums import plan
 from mmdbounds.sums.points import (
-    by_product,
     check_finite,
     check_not_vanishing,
     is_drawn_away,
@@ -100,7 +99,7 @@ def _checked(data: Tensor, argument: str) -> Tensor:
     return rows
 
 
-def prepared(Z: Tensor, kernel: Kernel, dtype: str) -> tuple[Tensor, Float64s]:
+def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
     """Return the same of the rows `Z` as `points.prepare`: right-hand factors, and squared norms.
 
     The norms are in squared bandwidths; there are none where nothing is a distance.
@@ -113,11 +112,17 @@ def prepared(Z: Tensor, kernel: Kernel, dtype: str) -> tuple[Tensor, Float64s]:
             rows, norms = _with_norms(Z - Z.median(0).values, kernel)
         return rows, norms
     rows = _rows_of_formula(Z, kernel)
-    if isinstance(kernel, PairKernel) and by_product(kernel):
-        value = kernel.value(np.array([float((rows * rows).sum(1).max())]))
-        check_finite(value, "float64")
-        check_not_vanishing(float(rows.abs().max()), value, dtype)
+    check_inner(rows, kernel, "float64")
     return rows, np.empty(0)
+
+
+def check_inner(rows: Tensor, kernel: Kernel, dtype: str) -> None:
+    """Refuse inner products that `dtype` cannot hold."""
+    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+        with np.errstate(over="ignore"):
+            value = kernel.value(np.array([float((rows * rows).sum(1).max())])).astype(dtype)
+        check_finite(value, dtype)
+        check_not_vanishing(float(rows.abs().max()), value, dtype)
 
 
 def _with_norms(z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
