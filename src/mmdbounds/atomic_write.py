@@ -19,15 +19,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_path
 
 Parts = Iterable[bytes | memoryview]
 
 ROOM = 1 << 16
 """Bytes that are written as a trial, so that a full disk is found before the work."""
-
-LONGEST_SHOWN = 300
-"""Letters of a name in a message."""
 
 STDOUT, STDERR = 1, 2
 NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
@@ -95,8 +92,7 @@ def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a possible name"
-        shown = str(path) if len(str(path)) <= LONGEST_SHOWN else f"...{str(path)[-LONGEST_SHOWN:]}"
-        msg = f"cannot write {shown}: {reason}."
+        msg = f"cannot write {shown_path(path)}: {reason}."
         raise MmdBoundsError(msg) from error
 
 

@@ -12,6 +12,9 @@ from typing import Any
 LONGEST_SHOWN = 80
 """Letters of a value in a message."""
 
+LONGEST_PATH = 300
+"""Letters of the name of a file in a message."""
+
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -46,6 +49,12 @@ def came(value: Any) -> str:
     except ValueError:  # Python writes no whole number of so many digits
         return "a number of thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+
+
+def shown_path(path: Any) -> str:
+    """Return the name of a file or folder as a message shows it; of a very long one, its end."""
+    text = str(path)
+    return text if len(text) <= LONGEST_PATH else f"...{text[-LONGEST_PATH:]}"
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:

@@ -38,19 +38,6 @@ def test_shown_otherwise(error: BaseException | None, capfd: pytest.CaptureFixtu
     assert capfd.readouterr().err == "thread panicked\n"
 
 
-def test_without_a_folder_for_temporary_files(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-):
-    def nowhere() -> None:
-        raise FileNotFoundError(2, "No usable temporary directory found")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("tempfile.TemporaryFile", nowhere)
-        with pytest.raises(DataError, match="damaged"):
-            write_and(DataError("damaged"))
-    assert capfd.readouterr().err == "thread panicked\n"
-
-
 def test_without_standard_error(monkeypatch: pytest.MonkeyPatch):
     def closed(_: int) -> int:
         raise OSError(9, "Bad file descriptor")

@@ -241,10 +241,24 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == ["a.npz"]
 
 
+def test_low_memory_is_not_a_bad_file(monkeypatch):
+    """`np.load` and `np.asarray` run out of memory: the file and the rows may be fine."""
+    content = packed({**GOOD, "source": "", "licence": "", "record": {}})
+
+    def runs_out(*_, **__):
+        raise MemoryError("no room")
+
+    for function in ("load", "asarray"):
+        with monkeypatch.context() as patch:
+            patch.setattr(np, function, runs_out)
+            with pytest.raises(MemoryError, match="no room"):
+                unpacked(content, "a.npz")
+
+
 def test_places_that_cannot_be_written(tmp_path):
-    with pytest.raises(MmdBoundsError, match=r"^cannot write .*none/a\.npz: No such file or directory\.$"):
+    with pytest.raises(MmdBoundsError, match=r"^cannot write .*none/a\.npz: there is no folder .*none\.$"):
         write(tmp_path / "none" / "a.npz")
-    with pytest.raises(MmdBoundsError, match=r"^cannot write .*: Is a directory\.$"):
+    with pytest.raises(MmdBoundsError, match=r"^cannot write .*: it is a folder\.$"):
         write(tmp_path)
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: not a possible name\.$"):
         write(f"{tmp_path}/a\0b")

@@ -281,3 +281,19 @@ def test_inner_products_beyond_float32_are_refused():
     with pytest.raises(DataError, match="overflow float32"):
         torch_sums(Z, kernels.Polynomial(), dtype="float32")
     assert np.isfinite(torch_sums(Z, kernels.Polynomial()).block(slice(0, 4), slice(0, 4))).all()
+
+
+@pytest.mark.usefixtures("small_tiles")
+def test_rows_too_wide_for_the_fast_memory_of_a_gpu_take_blocks(monkeypatch):
+    """With 200 columns a GPU has no room for the tiles, and the call ended there."""
+    from mmdbounds.sums._triton import FusedRows, OutOfResources
+
+    Z, kernel, K = rows_and_kernel("rbf", d=3)
+    sums = torch_sums(Z, kernel, dtype="float32")
+
+    def refuses(*_):
+        raise OutOfResources(393_728, 232_448, "shared memory")
+
+    monkeypatch.setattr(FusedRows, "sums", refuses)
+    found = sums.apply(EVERYONE, EVERYONE, np.ones(N))
+    np.testing.assert_allclose(found, K.sum(axis=1), rtol=0, atol=sums.rounding * N)

@@ -77,6 +77,8 @@ def _read(data: bytes, name: str) -> dict[str, NDArray[Any]]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {each: file[each] for each in file.files}
+    except MemoryError:
+        raise
     except Exception as error:  # not a zip file, a damaged one, a pickle, an array without a name
         msg = (
             f"{name} is not a file of logits: NumPy cannot read it as .npz without pickles "
@@ -161,6 +163,8 @@ def _array(given: Any) -> NDArray[Any]:
     """Return an array of whatever type and shape; an object on its own where NumPy makes none of it."""
     try:
         array = np.asarray(given)
+    except MemoryError:
+        raise
     except Exception:  # lists of different lengths, and whatever an array-like does wrong
         return np.empty((), dtype=object)
     # pandas keeps text as objects; a pickle would be needed to write them.

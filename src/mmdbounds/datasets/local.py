@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.datasets.cards import Card
-from mmdbounds.errors import DataError, came
+from mmdbounds.errors import DataError, shown_path
 
 PathLike = str | os.PathLike[str]
 
@@ -63,7 +63,9 @@ def data_folder(folder: PathLike | None) -> Path | None:
         return None
     path = as_path(given, name)
     if not os.path.isdir(path):  # of whatever length its name is
-        msg = f"{name} must name the folder with the data files; got {came(str(path))}, which is no folder."
+        msg = (
+            f"{name} must name the folder with the data files; got {shown_path(path)!r}, which is not a folder."
+        )
         raise DataError(msg)
     return path
 

@@ -161,7 +161,10 @@ class TorchSums:
         if n_selected(A) == 0 or len(weights) == 0:
             return np.zeros((n_selected(A), weights.shape[1]))
         if self._near is not None and (plan.segments(weights) or weights.shape[1] <= FEW_COLUMNS):
-            return self._near.apply(A, B, weights)
+            try:
+                return self._near.apply(A, B, weights)
+            except self._near.too_large:  # rows too wide for this GPU's fast memory
+                self._near = None
         return self._blocks.apply(A, B, weights)
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
@@ -268,8 +271,9 @@ class NearRows:
     """
 
     def __init__(self, precise: Blocks, kernel: Kernel) -> None:
-        from mmdbounds.sums._triton import FusedRows
+        from mmdbounds.sums._triton import FusedRows, OutOfResources
 
+        self.too_large = OutOfResources
         rows = precise.rows
         z, half_norms = (rows[:, :-2], rows[:, -1]) if precise.is_distance else (rows, None)
         self._fused, self._precise = FusedRows(z, half_norms, kernel), precise
