@@ -48,7 +48,7 @@ help:
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
 	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
 	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; goes on where it was"
-	@echo "make study-far-rows  do certificates hold where rows lie far out? 39,000 problems, half an hour"
+	@echo "make study-far-rows  do certificates hold where rows lie far out? 30,000 problems, half an hour"
 	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
 	@echo "make clean    remove what make made, environments included"
 

@@ -1,6 +1,6 @@
 """Do certificates hold where rows lie far out? Bounds against all labellings in long double.
 
-    python -m studies.far_rows [--problems 1000] [--sizes 1e6 1e10]
+    python -m studies.far_rows [--problems 1000] [--sizes 1e6 1e10] [--processes 2] [--out FILE]
 
 For each size and each way of computing (matrix, blocks, PyTorch where it is installed), problems of 5 to 7
 rows in X and 6 to 8 in Y are drawn, with one to three rows at that size, alone or together; kernel, estimator
@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
+import multiprocessing
+import os
 import sys
 import time
 from collections import Counter
@@ -30,7 +32,7 @@ from studies import records
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fuzzing import naive  # the independent reference
 
-SIZES = (1e6, 1e7, 1e8, 1e10, 1e12, 1e14, 1e16, 1e18, 1e50, 1e100, 1e150, 1e200, 1e300)
+SIZES = (1e6, 1e7, 1e8, 1e10, 1e12, 1e14, 1e16, 1e18, 1e100, 1e300)
 KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52")
 
 
@@ -96,28 +98,34 @@ def table(rows):
     return "\n".join(lines) + "\n"
 
 
+def run(task):
+    """Return a line of the table: one size, one way of computing."""
+    size, (way, backend, most_kept), n_problems = task
+    start = time.perf_counter()
+    with mock.patch.object(plan, "SMALL_ROWS", most_kept):
+        counts = Counter(outcome(size, number, backend) for number in range(n_problems))
+    return size, way, counts, time.perf_counter() - start
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--problems", type=int, default=1000)
     parser.add_argument("--sizes", type=float, nargs="+", default=list(SIZES))
+    parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path, default=records.RESULTS / "far_rows.md")
     arguments = parser.parse_args()
     if not naive.IS_LONG:
         records.fail("long double has no more digits than float64 here.")
+    tasks = [(size, way, arguments.problems) for size in arguments.sizes for way in ways()]
     rows = []
-    for size in arguments.sizes:
-        for way, backend, most_kept in ways():
-            start = time.perf_counter()
-            with mock.patch.object(plan, "SMALL_ROWS", most_kept):
-                counts = Counter(outcome(size, number, backend) for number in range(arguments.problems))
-            rows.append((size, way, counts, time.perf_counter() - start))
+    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
+        for row in pool.imap(run, tasks):
+            rows.append(row)
             print(table(rows[-1:]).splitlines()[-1], flush=True)
-    wrong = sum(
-        n for _, _, counts, _ in rows for what, n in counts.items() if what not in ("held", "refused")
-    )
     about = " ".join(__doc__.split("\n\n")[2].split())
     text = f"# Rows far out\n\n{about}\n\n{records.machine()}\n\n{table(rows)}"
-    (records.RESULTS / "far_rows.md").write_text(text, encoding="utf-8")
-    return 1 if wrong else 0
+    arguments.out.write_text(text, encoding="utf-8")
+    return 1 if any(set(counts) - {"held", "refused"} for _, _, counts, _ in rows) else 0
 
 
 if __name__ == "__main__":
