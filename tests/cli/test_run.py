@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -67,15 +68,46 @@ def test_interrupted(
     assert err.strip() == "mmdbounds: interrupted; nothing was written."
 
 
-def test_out_of_memory(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+NO_MEMORY = [MemoryError(), OSError(errno.ENOMEM, "no room"), RuntimeError("can't start new thread")]
+
+
+@pytest.mark.parametrize("error", NO_MEMORY)
+def test_out_of_memory(
+    error: Exception, table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
     def stop(*_: object, **__: object) -> None:
-        raise MemoryError
+        raise error
 
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
     assert cli.run(["bounds", table, *GROUPS]) == 2
     assert capsys.readouterr().err == (
         "mmdbounds: not enough memory. Give a smaller `--working-memory`, or fewer rows.\n"
     )
+
+
+@pytest.mark.parametrize("error", [*NO_MEMORY, ImportError("libopenblas.so: cannot map")])
+def test_an_error_while_loading_is_one_line(
+    error: Exception, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    """Nothing of the commands is there yet, so not their last resort either."""
+
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    monkeypatch.setattr("mmdbounds.cli.app.prepare", fails)
+    with pytest.raises(SystemExit, match=r"^(2|70)$") as left:
+        cli.main(["--version"])
+    err = capfd.readouterr().err
+    if error in NO_MEMORY:
+        assert err == "mmdbounds: not enough memory. Give a smaller `--working-memory`, or fewer rows.\n"
+        assert left.value.code == 2
+    else:
+        (log,) = tmp_path.glob("mmdbounds-*.log")
+        assert err.startswith("mmdbounds: an error that should not happen (ImportError); its details are in ")
+        assert "cannot map" in log.read_text()
+        assert left.value.code == 70
 
 
 class Panic(BaseException):

@@ -48,7 +48,7 @@ def test_a_folder_that_is_none(forest, monkeypatch):
     with pytest.raises(DataError, match=r"^`folder` must name the folder .*\.npz', which is not a folder\.$"):
         load_forest(forest.folder / forest.card.file)
     monkeypatch.setenv("MMDBOUNDS_DATA", "/no/such")
-    with pytest.raises(DataError, match=r"^MMDBOUNDS_DATA must name the folder .* '/no/such', which is not a"):
+    with pytest.raises(DataError, match=r"^MMDBOUNDS_DATA must name the folder .* '/no/such', which is not"):
         load_forest()
     for wrong in (3, ""):
         with pytest.raises(DataError, match=rf"^`folder` must be a path; got {wrong!r}\.$"):

@@ -7,7 +7,6 @@ interrupted, 143 terminated.
 
 from __future__ import annotations
 
-import errno
 import io
 import sys
 import warnings
@@ -17,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from mmdbounds._version import __version__
-from mmdbounds.cli import side_files, stopped
+from mmdbounds.cli import low_memory, side_files, stopped
 from mmdbounds.cli.backends import backends_command
 from mmdbounds.cli.bounds import bounds_command
 from mmdbounds.cli.demo import demo_command
@@ -26,12 +25,10 @@ from mmdbounds.cli.report import report_command
 from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.cli.robust import robust_command
 from mmdbounds.cli.sections import Command, Commands, Interrupted
+from mmdbounds.cli.stopped import EXIT_UNFORESEEN, EXIT_WRONG
 from mmdbounds.cli.sweep import sweep_command
 from mmdbounds.cli.unforeseen import unforeseen
 from mmdbounds.errors import MmdBoundsError
-
-EXIT_WRONG = 2
-EXIT_UNFORESEEN = 70
 
 app = typer.Typer(
     name="mmdbounds",
@@ -117,8 +114,8 @@ def _ended(error: BaseException) -> int:
         return _wrong(f"{message}{stop} {_where_to_look(error)}")
     if isinstance(error, MmdBoundsError):
         return _wrong(str(error))
-    if isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM:
-        return _wrong("not enough memory. Give a smaller `--working-memory`, or fewer rows.")
+    if low_memory.is_low_memory(error):
+        return _wrong(low_memory.MESSAGE)
     typer.echo(f"mmdbounds: {unforeseen(error)}", err=True)
     return EXIT_UNFORESEEN
 

@@ -10,7 +10,7 @@ import signal
 import sys
 from types import FrameType
 
-from mmdbounds.cli import stopped
+from mmdbounds.cli import low_memory, stopped
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -23,11 +23,11 @@ def main(arguments: list[str] | None = None) -> None:
 
         app.prepare()
         code = app.run(arguments)
+    except SystemExit:
+        raise
     except BaseException as error:  # a signal, or what a half-loaded package made of it
-        if isinstance(error, SystemExit) or not (stopped.by() or isinstance(error, KeyboardInterrupt)):
-            raise
-        code = stopped.exit_code()
-        os.write(2, f"mmdbounds: {stopped.word()}; nothing was written.\n".encode())
+        line, code = _ended_while_loading(error)
+        os.write(2, f"mmdbounds: {line}\n".encode(errors="backslashreplace"))
     for number in (signal.SIGINT, signal.SIGTERM):  # nothing is left to be tidied up
         if signal.getsignal(number) is _stop:
             signal.signal(number, signal.SIG_DFL)
@@ -39,6 +39,17 @@ def run(arguments: list[str] | None = None) -> int:
     from mmdbounds.cli import app
 
     return app.run(arguments)
+
+
+def _ended_while_loading(error: BaseException) -> tuple[str, int]:
+    """Return what to say of an error outside the commands, and the exit code."""
+    if stopped.by() or isinstance(error, KeyboardInterrupt):
+        return f"{stopped.word()}; nothing was written.", stopped.exit_code()
+    if low_memory.is_low_memory(error):
+        return low_memory.MESSAGE, stopped.EXIT_WRONG
+    from mmdbounds.cli.unforeseen import unforeseen
+
+    return unforeseen(error), stopped.EXIT_UNFORESEEN
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,11 @@
-"""The signal that ended the work, if one did: Ctrl-C, or SIGTERM as schedulers and containers send it."""
+"""How the work ended early: exit codes, and the signal, if it was one (Ctrl-C, or a scheduler's SIGTERM)."""
 
 from __future__ import annotations
 
 import signal
+
+EXIT_WRONG = 2
+EXIT_UNFORESEEN = 70
 
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 

@@ -17,8 +17,8 @@ def unforeseen(error: BaseException) -> str:
     what = f"an error that should not happen ({type(error).__name__})"
     try:
         path = _logged(error)
-    except OSError as failed:
-        why = failed.strerror or type(failed).__name__
+    except (OSError, MemoryError) as failed:
+        why = getattr(failed, "strerror", None) or type(failed).__name__
         return f"{what}; its details could not be written to a log file: {why}."
     return f"{what}; its details are in {path}. Please report it, with that file."
 

@@ -64,7 +64,8 @@ def data_folder(folder: PathLike | None) -> Path | None:
     path = as_path(given, name)
     if not os.path.isdir(path):  # of whatever length its name is
         msg = (
-            f"{name} must name the folder with the data files; got {shown_path(path)!r}, which is not a folder."
+            f"{name} must name the folder with the data files; got {shown_path(path)!r}, "
+            "which is not a folder."
         )
         raise DataError(msg)
     return path
