@@ -95,7 +95,7 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     check_writable(pipe)  # without a reader
-    with pytest.raises(MmdBoundsError, match=r"pipe: it must be a regular file of its own\.$"):
+    with pytest.raises(MmdBoundsError, match=r"pipe: it must be a regular file, because it is read again\.$"):
         check_writable(pipe, is_read=True)
     read: list[bytes] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
@@ -202,10 +202,10 @@ def test_a_disk_without_room_is_found_before(tmp_path: Path):
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "owner", "message"),
     [
-        (0o555, 0o666, 65534, "it is replaced as a whole, and nothing can be written in its folder {0}"),
+        (0o555, 0o666, 65534, "a new file is to replace it, and its folder {0} is not writable"),
         (0o555, None, 65534, "Permission denied"),
         (0o777, 0o444, 0, "permission denied"),
-        (0o1777, 0o666, 0, "it belongs to another user, and {0} lets nobody else replace it"),
+        (0o1777, 0o666, 0, "it belongs to another user, and only its owner may replace it in {0}"),
         (0o1777, 0o666, 65534, None),
         (0o777, 0o666, 0, None),
     ],

@@ -44,7 +44,7 @@ def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> No
     with _explained(path):
         if (stream := _stream(path)) is not None:
             if is_read:
-                raise OSError(errno.EINVAL, "it must be a regular file of its own")
+                raise OSError(errno.EINVAL, "it must be a regular file, because it is read again")
             if not isinstance(stream, int) and not os.access(stream, os.W_OK):
                 raise OSError(errno.EINVAL, "permission denied")
             return
@@ -110,7 +110,11 @@ def _stream(path: str | os.PathLike[str]) -> int | str | None:
         with contextlib.suppress(OSError):  # closed
             if os.path.samestat(found, os.fstat(output)):
                 return output
-    kinds = {stat.S_ISDIR: "it is a folder", stat.S_ISBLK: "it is a disk", stat.S_ISSOCK: "it is a socket"}
+    kinds = {
+        stat.S_ISDIR: "it is a folder",
+        stat.S_ISBLK: "it is a disk device",
+        stat.S_ISSOCK: "it is a socket",
+    }
     for is_kind, reason in kinds.items():
         if is_kind(found.st_mode):
             raise OSError(errno.EINVAL, reason)
@@ -146,16 +150,16 @@ def _check_replaceable(target: Path) -> None:
     except FileNotFoundError:
         return
     if stat.S_ISLNK(found.st_mode):
-        raise OSError(errno.EINVAL, "its links lead in a circle")
+        raise OSError(errno.EINVAL, "its symbolic links form a loop")
     if not os.access(target, os.W_OK):
         raise OSError(errno.EINVAL, "permission denied")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        reason = f"it is replaced as a whole, and nothing can be written in its folder {target.parent}"
+        reason = f"a new file is to replace it, and its folder {target.parent} is not writable"
         raise OSError(errno.EACCES, reason)
     folder = target.parent.stat()
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     if folder.st_mode & stat.S_ISVTX and user not in (0, found.st_uid, folder.st_uid):
-        reason = f"it belongs to another user, and {target.parent} lets nobody else replace it"
+        reason = f"it belongs to another user, and only its owner may replace it in {target.parent}"
         raise OSError(errno.EPERM, reason)
 
 

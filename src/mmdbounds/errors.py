@@ -47,7 +47,7 @@ def came(value: Any) -> str:
     try:
         text = repr(value)
     except ValueError:  # Python writes no whole number of so many digits
-        return "a number of thousands of digits"
+        return "a number with thousands of digits"
     return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 

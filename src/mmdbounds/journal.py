@@ -179,5 +179,5 @@ def _open_regular(path: str, flags: int) -> int:
         os.close(file)
         if is_folder:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        raise OSError(errno.EINVAL, "it is no regular file")
+        raise OSError(errno.EINVAL, "it is not a regular file")
     return file

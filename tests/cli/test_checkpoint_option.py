@@ -113,7 +113,7 @@ def test_stopped_and_continued(
         process.send_signal(sent)
         out, err = process.communicate(timeout=100)
     assert (process.returncode, out) == (code, "")
-    assert err == f"mmdbounds: {word}; the same command goes on from {path}.\n"
+    assert err == f"mmdbounds: {word}; the same command resumes from {path}.\n"
     assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.journal"]
     monkeypatch.setattr(checkpoint, "WORTH", 0)
     monkeypatch.setattr(plan, "block_shape", lambda dtype: (64, 32))
@@ -147,7 +147,7 @@ def test_refusals_are_one_line_and_come_before_the_table_is_read(tmp_path: Path,
     assert line == f"cannot write {tmp_path}: it is a folder."
     same = str(tmp_path / "both"), str(tmp_path / "." / "both")
     line = refused("bounds", "no.csv", *GROUPS, "--rows", same[0], "--checkpoint", same[1])
-    assert line == f"`--rows` and `--checkpoint` must be two files; got {same[0]} for both."
+    assert line == f"`--rows` and `--checkpoint` must be two different files; got {same[0]} for both."
 
 
 def test_the_table_itself_is_no_checkpoint(rows: str, refused: Callable[..., str]):

@@ -70,7 +70,7 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
         "  site    3 categories, a 0-1 column each\n"
         "  smoker  true or false\n"
         "Left out as asked: note.\n"
-        "Rows go by their patient.\n"
+        "Rows are identified by patient.\n"
         "\n"
         "Time: under a second for 27 kernel values, at 1 million a second as measured just now (rbf, 8\n"
         "features, float64). Searching and proving come on top; `--method s-sd` with `bounds` needs little\n"

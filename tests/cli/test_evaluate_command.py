@@ -149,7 +149,7 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         stopped.setattr(evaluation_run, "evaluate", stop)
         assert run(["evaluate", table, *GROUPS, "--checkpoint", path]) == 130
         out, err = capsys.readouterr()
-        assert (out, err) == ("", f"mmdbounds: interrupted; the same command goes on from {path}.\n")
+        assert (out, err) == ("", f"mmdbounds: interrupted; the same command resumes from {path}.\n")
         assert run(["evaluate", table, *GROUPS]) == 130
         assert capsys.readouterr().err.strip() == "mmdbounds: interrupted; nothing was written."
     Path(path).unlink()

@@ -105,7 +105,7 @@ def test_an_error_while_loading_is_one_line(
         assert left.value.code == 2
     else:
         (log,) = tmp_path.glob("mmdbounds-*.log")
-        assert err.startswith("mmdbounds: an error that should not happen (ImportError); its details are in ")
+        assert err.startswith("mmdbounds: unexpected error (ImportError). Its details are in ")
         assert "cannot map" in log.read_text()
         assert left.value.code == 70
 
@@ -139,8 +139,8 @@ def test_a_bug_is_one_line_and_its_details_are_in_a_log_file(
     (log,) = tmp_path.glob("mmdbounds-*.log")
     assert out == ""
     assert err == (
-        f"mmdbounds: an error that should not happen ({type(error).__name__}); its details are in {log}. "
-        "Please report it, with that file.\n"
+        f"mmdbounds: unexpected error ({type(error).__name__}). Its details are in {log}; "
+        "please report it and attach that file.\n"
     )
     told = log.read_text()
     assert told.startswith(f"mmdbounds {__version__}, Python ")
@@ -157,8 +157,8 @@ def test_a_log_file_that_cannot_be_written(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "none"))
     assert cli.run(["bounds", table, *GROUPS]) == 70
     assert capsys.readouterr().err == (
-        "mmdbounds: an error that should not happen (ZeroDivisionError); "
-        "its details could not be written to a log file: No such file or directory.\n"
+        "mmdbounds: unexpected error (ZeroDivisionError). "
+        "Its details could not be written to a log file: No such file or directory.\n"
     )
 
 

@@ -57,7 +57,7 @@ def test_two_outputs_in_one_file_are_refused(table: str, tmp_path: Path, refused
     (tmp_path / "link").symlink_to(one)
     for other in (one, tmp_path / "link", tmp_path / "." / "one"):
         line = refused("bounds", table, *GROUPS, "--rows", str(one), "--checkpoint", str(other))
-        assert line == f"`--rows` and `--checkpoint` must be two files; got {one} for both."
+        assert line == f"`--rows` and `--checkpoint` must be two different files; got {one} for both."
     assert not one.exists()
 
 

@@ -80,4 +80,4 @@ def test_stopped_it_says_how_to_go_on(monkeypatch, capsys, tmp_path):
 
     monkeypatch.setattr(experiments_run, "reproduce", stopped)
     assert run(["reproduce", "main", "--out", str(tmp_path)]) == 130
-    assert capsys.readouterr().err == f"mmdbounds: interrupted; the same command goes on from {tmp_path}.\n"
+    assert capsys.readouterr().err == f"mmdbounds: interrupted; the same command resumes from {tmp_path}.\n"

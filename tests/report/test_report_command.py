@@ -100,10 +100,12 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
     sweep = ["sweep", str(table), *GROUPS]
     assert refused(*sweep, "--report", str(tmp_path)).endswith("it is a folder.")
     assert refused(*sweep, "--report", str(table)).endswith("the table is read from it.")
-    assert refused(*sweep, "--include-rows").startswith("`--include-rows` is about the page of `--report`")
+    assert refused(*sweep, "--include-rows") == (
+        "`--include-rows` needs a page to put them on; add --report FILE."
+    )
     both = ["--report", str(tmp_path / "a"), "--rows", str(tmp_path / "a")]
     assert refused("bounds", str(table), *GROUPS, "--epsilon", "0.1", *both) == (
-        f"`--rows` and `--report` must be two files; got {tmp_path / 'a'} for both."
+        f"`--rows` and `--report` must be two different files; got {tmp_path / 'a'} for both."
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -92,7 +92,7 @@ def test_frames_of_all_libraries():
 
 def test_two_tables_with_other_offsets_are_not_on_the_same_scale():
     (X, _), (_, Y) = (split(csv(by), columns=["u", "v"]) for by in (2**62, 2**62 + 1))
-    with pytest.raises(DataError, match=r"scaled by different rows in 1 column: 'u'"):
+    with pytest.raises(DataError, match=r"scaled over different rows in 1 column: 'u'"):
         mb.mmd2(X, Y)
 
 

@@ -118,7 +118,7 @@ def test_names_that_differ_are_listed():
     many = RNG.normal(size=(5, 9))
     names = [f"c{j}" for j in range(9)]
     with pytest.raises(
-        DataError, match=r"; only `X` has 'c8'\. Rename them or leave them out; arrays are compared"
+        DataError, match=r"; only `X` has 'c8'\. Rename them or leave them out\. To match columns"
     ):
         as_groups(frame(many, names), frame(many[:, :8], names[:8]))
     with pytest.raises(
@@ -156,16 +156,16 @@ def test_groups_of_two_calls_are_compared_only_if_scaled_alike(scale: str):
     _, other_y = groups(other, **asked)
     with pytest.raises(
         DataError,
-        match=r"^`X` and `Y` were scaled by different rows in 1 column: 'bmi'\. Call `groups` once, on",
+        match=r"^`X` and `Y` were scaled over different rows in 1 column: 'bmi'\. Call `groups` once, on",
     ):
         mb.mmd2(x, other_y)
     _, plain_y = groups(TABLE, **{**asked, "scale": "none"})
     with pytest.raises(
-        DataError, match=r"^`X` was scaled by `groups` and `Y` was not in 5 columns: 'age', 'bmi'"
+        DataError, match=r"^`X` was scaled by `groups` and `Y` was not, in 5 columns: 'age', 'bmi'"
     ):
         mb.mmd2(x, plain_y)
     with pytest.raises(
-        DataError, match=r"^`Y` was scaled by `groups` and `X` was not in 5 columns: 'age', 'bmi'"
+        DataError, match=r"^`Y` was scaled by `groups` and `X` was not, in 5 columns: 'age', 'bmi'"
     ):
         mb.mmd2(plain_y, x)
     assert mb.mmd2(x, y.values) == mb.mmd2(x, y)  # an array has no record to compare
@@ -175,7 +175,7 @@ def test_a_category_with_other_shares_has_another_scale():
     asked = {"by": "g", "hidden": "a", "among": "b", "columns": "site"}
     x, _ = groups(TABLE, **asked)
     _, y = groups({**TABLE, "site": ["n", "n", "n", "s"] * 7}, **asked)
-    with pytest.raises(DataError, match=r"scaled by different rows in 2 columns: 'site=n', 'site=s'"):
+    with pytest.raises(DataError, match=r"scaled over different rows in 2 columns: 'site=n', 'site=s'"):
         mb.mmd2(x, y)
     _, y = groups({**TABLE, "site": ["n", "s", "n", "west"] * 7}, **asked)
     with pytest.raises(DataError, match=r"only `Y` has 'site=west'"):

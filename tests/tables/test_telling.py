@@ -40,7 +40,8 @@ def split(**columns: Any) -> None:
 )
 def test_a_column_that_tells_the_group_is_named(column: Any):
     with pytest.warns(
-        GroupColumnWarning, match=r"^column 'code' tells nearly every row's group alone\. If .*exclude"
+        GroupColumnWarning,
+        match=r"^column 'code' alone tells the group of nearly every row\. .*exclude",
     ):
         split(code=column.tolist())
     split(code=column.tolist(), options={"columns": ["age", "code"]})
@@ -54,7 +55,9 @@ def test_missing_cells_can_tell_the_group():
 
 
 def test_several_columns_are_named():
-    with pytest.warns(GroupColumnWarning, match=r"^columns 'a', 'b' tell .* leave them out"):
+    with pytest.warns(
+        GroupColumnWarning, match=r"^each of the columns 'a', 'b' alone tells .* leave them out"
+    ):
         split(a=IS_X * 2.0, b=IS_X)
 
 

@@ -1,8 +1,8 @@
 """The commands of ``mmdbounds``, their one-line errors and their exit codes.
 
-Exit codes: 0 done, 1 the reader of the output closed the pipe, 2 something was typed or given wrong, or a
-file could not be written (one line says what), 70 an error that nobody foresaw (details in a log file), 130
-interrupted, 143 terminated.
+Exit codes: 0 done, 1 the reader of the output closed the pipe, 2 the input or an option cannot be used, a
+file cannot be written or memory ran out (one line says which), 70 an unexpected error (details in a log
+file), 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from mmdbounds.errors import MmdBoundsError
 app = typer.Typer(
     name="mmdbounds",
     help="How different are two groups when some rows are filed under the wrong one?\n\n"
-    "Bounds on the kernel two-sample statistic (squared MMD) over every misfiling that is possible.",
+    "Bounds on the kernel two-sample statistic (squared MMD) over all possible misfilings.",
     epilog="Start with `mmdbounds demo`.\n\n"
-    "Exit codes: 0 done; 1 the reader of the output closed the pipe; 2 something was typed or given wrong, "
-    "or a file could not be written, and one line on standard error says what; 70 an error that nobody "
-    "foresaw, with its details in a log file; 130 interrupted; 143 terminated.",
+    "Exit codes: 0 done; 1 the reader of the output closed the pipe; 2 the input or an option cannot be "
+    "used, a file cannot be written or memory ran out, and one line on standard error says which; 70 an "
+    "unexpected error, with its details in a log file; 130 interrupted; 143 terminated.",
     cls=Commands,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -50,8 +50,8 @@ COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
     "report": (report_command, "A page to read, show and print, from a saved result."),
     "evaluate": (evaluate_command, "How often each method misses the truth, by simulation."),
     "reproduce": (reproduce_command, "A table or figure of the paper, run again."),
-    "demo": (demo_command, "A short story on real data."),
-    "backends": (backends_command, "Where pairs can be computed here, and how fast."),
+    "demo": (demo_command, "A one-second example on real data."),
+    "backends": (backends_command, "Where this machine can compute, and how fast."),
 }
 for _name, (_command, _help) in COMMANDS.items():
     app.command(_name, cls=Command, short_help=_help)(_command)

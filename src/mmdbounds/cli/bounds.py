@@ -66,7 +66,7 @@ def bounds_command(
         Path | None, option("Also write what each row does to the bounds to a CSV file.", "FILE")
     ] = None,
     checkpoint: Annotated[
-        Path | None, option("Keep long sums in this file; the same command goes on from there.", "FILE")
+        Path | None, option("Keep long sums in this file; the same command resumes from it.", "FILE")
     ] = None,
     report: options.Report = None,
     include_rows: options.IncludeRows = False,

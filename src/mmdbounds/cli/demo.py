@@ -23,10 +23,10 @@ SHARE = 0.1
 def demo_command(
     save: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Also write the table as filed to a CSV file, to try things on."),
+        typer.Option(metavar="FILE", help="Also write the table as filed to a CSV file to experiment with."),
     ] = None,
 ) -> None:
-    """Tell a short story on real data: malignant tumours that were filed as benign.
+    """Show a one-second example on real data: malignant tumours that were filed as benign.
 
     \b
     Example:

@@ -128,7 +128,7 @@ def columns_in_words(X: Group) -> list[str]:
     if excluded := X.record["excluded_columns"]:
         lines.append(wrapped(f"Left out as asked: {', '.join(map(shown, excluded))}."))
     if X.record["id_column"] is not None:
-        lines.append(f"Rows go by their {shown(X.record['id_column'])}.")
+        lines.append(f"Rows are identified by {shown(X.record['id_column'])}.")
     return lines
 
 

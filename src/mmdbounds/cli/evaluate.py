@@ -52,7 +52,8 @@ def evaluate_command(
         option("'paper', 'paper-bio' or 'ours', in place of --method, --scale and --estimator.", "NAME"),
     ] = None,
     at_most: Annotated[
-        bool, option("Tell the methods up to so many rows, not exactly so many.", None, "--at-most")
+        bool,
+        option("Tell the methods a maximum of misfiled rows, not their exact number.", None, "--at-most"),
     ] = False,
     kernel: options.KernelName = "rbf",
     bandwidth: options.Bandwidth = "median",
@@ -62,10 +63,10 @@ def evaluate_command(
     working_memory: Annotated[float, option("Memory budget of each process.", "MIB")] = 1024,
     n_processes: Annotated[
         int | None,
-        option("Trials at the same time; by default one a core.", "NUMBER", "--n-processes", "--processes"),
+        option("Trials at the same time; by default one per core.", "NUMBER", "--n-processes", "--processes"),
     ] = None,
     checkpoint: Annotated[
-        Path | None, option("Keep every trial in this file; the same command goes on from there.", "FILE")
+        Path | None, option("Keep every trial in this file; the same command resumes from it.", "FILE")
     ] = None,
     rng: Annotated[int, option("Seed of all trials.", "SEED")] = 0,
     dry_run: options.DryRun = False,

@@ -51,12 +51,16 @@ Among = Annotated[str, option("The group among whose rows they hide (Y).", "B")]
 Id = Annotated[str | None, option("Column with the names of the rows; never a feature.", "COL", "--id")]
 Unit = Annotated[
     str | None,
-    option("Column with the unit (patient, household) of each row: one row a unit is drawn.", "COL"),
+    option("Column with the unit (patient, household) of each row: one row per unit is drawn.", "COL"),
 ]
 Columns = Annotated[list[str] | None, option("Compare only this column; repeat for more.", "COL")]
 Exclude = Annotated[list[str] | None, option("Leave this column out; repeat for more.", "COL")]
 Scale = Annotated[
-    str, option("Of numbers, over both groups: 'standard', 'robust' (quartiles), 'rank' or 'none'.", "NAME")
+    str,
+    option(
+        "Scaling of numeric columns, over both groups: 'standard', 'robust' (quartiles), 'rank' or 'none'.",
+        "NAME",
+    ),
 ]
 Missing = Annotated[
     str, option("Missing cells: 'refuse', 'drop' (their rows) or 'impute' (median, mode).", "NAME")
@@ -75,10 +79,11 @@ NMovedOfX = Annotated[int, option("Two-way: number of rows of A that belong to B
 KernelName = Annotated[str, option(KERNELS, "NAME")]
 Bandwidth = Annotated[str, option("'median' or a number.", "LENGTH")]
 Features = Annotated[
-    int | None, option("Approximate the kernel by so many random features: linear in the rows.", "NUMBER")
+    int | None,
+    option("Approximate the kernel by this many random features: linear in the rows.", "NUMBER"),
 ]
 Landmarks = Annotated[
-    int | None, option("Instead: by its values at so many landmarks (Nystrom), with a proof.", "NUMBER")
+    int | None, option("Instead: by its values at this many landmarks (Nystrom), with a proof.", "NUMBER")
 ]
 Estimator = Annotated[str, option("'unbiased' or 'biased'.", "NAME")]
 Backend = Annotated[str, option("Where: 'auto', 'numpy', 'torch' (a GPU) or 'dask' (a cluster).", "NAME")]
@@ -89,7 +94,7 @@ WorkingMemory = Annotated[float, option("Memory budget.", "MIB")]
 NPermutations = Annotated[
     int, option("Random labellings; the smallest p-value is 1 / (NUMBER + 1).", "NUMBER")
 ]
-TestSeed = Annotated[int, option("Seed of the permutations; not to be chosen by the result.", "SEED")]
+TestSeed = Annotated[int, option("Seed of the permutations; choose it before you see a result.", "SEED")]
 
 # What is shown.
 DryRun = Annotated[
@@ -98,7 +103,7 @@ DryRun = Annotated[
 ]
 Report = Annotated[Path | None, option("Also write one self-contained page: HTML, offline.", "FILE")]
 IncludeRows = Annotated[
-    bool, option("Let the page hold names and cells of single rows.", None, "--include-rows")
+    bool, option("Put names and cells of single rows on the page.", None, "--include-rows")
 ]
 Progress = Annotated[bool | None, option("Show how far the work is.", show_default=False)]
 Json = Annotated[bool, option("Print the whole result as JSON.", None, "--json")]
@@ -119,7 +124,7 @@ def interruptible(checkpoint: Path | None = None) -> Iterator[None]:
             raise
         ended = Interrupted()
         if checkpoint is not None and checkpoint.exists():
-            ended.continues = f"the same command goes on from {checkpoint}"
+            ended.continues = f"the same command resumes from {checkpoint}"
         raise ended from error
 
 

@@ -36,7 +36,7 @@ class Page:
     def asked(cls, path: Path | None, file: str, *, include_rows: bool = False) -> Self:
         """Return what the flags ask for."""
         if path is None and include_rows:
-            msg = "`--include-rows` is about the page of `--report`; add --report FILE."
+            msg = "`--include-rows` needs a page to put them on; add --report FILE."
             raise MmdBoundsError(msg)
         if path is not None:
             from mmdbounds.report.page import check_report

@@ -33,8 +33,8 @@ def report_command(
 ) -> None:
     """Write a saved result as one HTML page that can be read and printed anywhere, offline.
 
-    A sweep becomes a page with a slider over the shares of misfiled rows. Rows go by their numbers in the
-    file, unless --include-rows asks for more.
+    A sweep becomes a page with a slider over the shares of misfiled rows. Rows are identified by
+    their numbers in the file, unless --include-rows asks for more.
 
     \b
     Example:

@@ -22,7 +22,7 @@ def robust_command(
     y_in_x: options.YInX = 0.0,
     n_moved_of_x: options.NMovedOfX = 0,
     at_most: Annotated[
-        bool, option("Up to so many rows, or exactly so many.", None, "--at-most/--exactly")
+        bool, option("Take the amount as a maximum, or as exact.", None, "--at-most/--exactly")
     ] = True,
     n_permutations: options.NPermutations = 999,
     best_case: Annotated[

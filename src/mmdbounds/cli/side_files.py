@@ -74,7 +74,7 @@ def plan_file(
             raise MmdBoundsError(msg)
     for other in _now().planned:
         if regular and other.is_regular and _is_same(path, other.path):
-            msg = f"`{other.flag}` and `{flag}` must be two files; got {other.path} for both."
+            msg = f"`{other.flag}` and `{flag}` must be two different files; got {other.path} for both."
             raise MmdBoundsError(msg)
     _now().planned.append(_Planned(flag, path, regular, _signature(path)))
 

@@ -14,13 +14,13 @@ from mmdbounds._version import __version__
 
 def unforeseen(error: BaseException) -> str:
     """Return a line about an error of ours, once its details are in a log file."""
-    what = f"an error that should not happen ({type(error).__name__})"
+    what = f"unexpected error ({type(error).__name__})"
     try:
         path = _logged(error)
     except (OSError, MemoryError) as failed:
         why = getattr(failed, "strerror", None) or type(failed).__name__
-        return f"{what}; its details could not be written to a log file: {why}."
-    return f"{what}; its details are in {path}. Please report it, with that file."
+        return f"{what}. Its details could not be written to a log file: {why}."
+    return f"{what}. Its details are in {path}; please report it and attach that file."
 
 
 def _logged(error: BaseException) -> str:

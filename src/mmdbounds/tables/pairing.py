@@ -81,8 +81,8 @@ def column_order(x: Identity, y: Identity, arguments: tuple[str, str] = ("X", "Y
         return None
     if x.columns != y.columns and (differing := _differing(x.columns, y.columns, arguments)):
         msg = (
-            f"{both} must have the same columns; {differing}. Rename them or leave them out; arrays are "
-            "compared by position."
+            f"{both} must have the same columns; {differing}. Rename them or leave them out. "
+            "To match columns by position, pass arrays."
         )
         raise DataError(msg)
     _check_scaling(x, y, arguments)
@@ -112,9 +112,9 @@ def _check_scaling(x: Identity, y: Identity, arguments: tuple[str, str]) -> None
         return
     which = f"{counted(len(other), 'column')}: {listed([shown(name) for name in other])}"
     if x.scaling and y.scaling:
-        how = f"`{arguments[0]}` and `{arguments[1]}` were scaled by different rows in {which}"
+        how = f"`{arguments[0]}` and `{arguments[1]}` were scaled over different rows in {which}"
     else:
         scaled, plain = arguments if x.scaling else arguments[::-1]
-        how = f"`{scaled}` was scaled by `groups` and `{plain}` was not in {which}"
-    msg = f"{how}. Call `groups` once, on one table with the rows of both, or with scale='none' for each."
+        how = f"`{scaled}` was scaled by `groups` and `{plain}` was not, in {which}"
+    msg = f"{how}. Call `groups` once, on one table with all rows, or use scale='none' in both calls."
     raise DataError(msg)

@@ -30,12 +30,13 @@ def warn_of_telling_columns(found: Sequence[str]) -> None:
     """Warn of columns of which a single one tells almost every row's group."""
     if found:
         names = listed([shown(name) for name in found])
-        tell = f"column {names} tells" if len(found) == 1 else f"columns {names} tell"
+        which = f"column {names}" if len(found) == 1 else f"each of the columns {names}"
         leave = "it" if len(found) == 1 else "them"
         warn(
-            f"{tell} nearly every row's group alone. If recorded together with the group, such a column "
-            f"makes the groups differ whatever the truth is. Then leave {leave} out with "
-            f"{option('exclude')}; naming the features with {option('columns')} silences this.",
+            f"{which} alone tells the group of nearly every row. A column that was recorded together with "
+            f"the group makes the groups differ, whatever the truth is. In that case leave {leave} out with "
+            f"{option('exclude')}; to use {leave} without this warning, name the features with "
+            f"{option('columns')}.",
             GroupColumnWarning,
         )
 
