@@ -27,6 +27,7 @@ from mmdbounds.objective import group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.sums._engines import FusedEngine
 from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.points import prepare
 
 ROWS = {2: 20_000, 54: 20_000, 512: 8_000}
 KEOPS_ROWS = 5_000  # its rate does not depend on the number of rows
@@ -54,7 +55,7 @@ def ours(Z, bandwidth, dtype, engine=None):
     meter = Meter()
     sums = BlockedSums(Z, RBF(bandwidth), dtype=dtype, meter=meter)
     if engine is not None:
-        sums._engine = engine(Z, RBF(bandwidth), dtype)
+        sums._engine = engine(prepare(Z, RBF(bandwidth), dtype), RBF(bandwidth), dtype)
 
     def run():
         meter.n_pairs = 0

@@ -237,6 +237,7 @@ class Blocks:
         column = np.full(len(self.rows), -1, dtype=np.intp)  # of each pooled row
         column[B] = np.arange(n_columns)
         own = column[places_in(A)]
+        self.rows.new_zeros(1)  # a thread that begins with a product is warned that it has no context
         left, right = self._left(self.rows[self.places(A)]), self.rows[self.places(B)]
         for i, stop in plan.strips([0, n_selected(A)], max(1, self._room // width)):
             for j, end in plan.strips([0, n_columns], width):
