@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import SLOPED_NAMES
 from mmdbounds.problem import pose
 from mmdbounds.progress import Meter
@@ -532,3 +532,11 @@ def test_without_the_rows_there_is_no_search():
 def test_wrong_options_are_named(options, message):
     with pytest.raises(MmdBoundsError, match=message):
         QuasiNewton(**options)
+
+
+def test_inner_products_that_overflow_are_refused():
+    """The mean of equal rows is rounded, and what is left of them has squares that are no numbers."""
+    Z = np.full((12, 1), 1e178)
+    problem = replace(posed(made("linear", "unbiased")), pooled=Z)
+    with pytest.raises(DataError, match="overflow float64"):
+        FreePoints(problem, Meter())

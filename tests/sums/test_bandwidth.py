@@ -115,3 +115,15 @@ def test_names_give_kernels_with_the_median():
     assert resolve_kernel("laplacian", "median", Z) == mb.Laplacian(median_distance(Z, l1=True))
     assert resolve_kernel("matern52", 2, Z) == mb.Matern52(2.0)
     assert resolve_kernel("polynomial", "median", Z) == mb.Polynomial(3, 1 / 3, 1.0)
+
+
+@pytest.mark.parametrize("near", [1e-101, 1e-40])
+def test_distances_whose_squares_vanish_are_no_duplicates(near):
+    """One stray value made all others look alike, and the bandwidth was taken from it."""
+    Z = near * np.arange(1.0, 8.0)[:, None] ** 2
+    Z[-1] = -1e120
+    with pytest.raises(
+        DataError, match="most distances between rows are below 1e-150 of the"
+    ):
+        median_distance(Z)
+    assert median_distance(Z, l1=True) == np.median(np.abs(Z - Z.T)[np.triu_indices(7, 1)])

@@ -25,7 +25,7 @@ from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
-from mmdbounds.sums.points import kernel_rows
+from mmdbounds.sums.points import check_finite, kernel_rows
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import product_error
 
@@ -108,7 +108,9 @@ class FreePoints:
         if not self._by_product:
             self.rows = np.asarray(problem.pooled)  # differences are exact where rows are as handed in
         self.low, self.high = self.rows.min(axis=0), self.rows.max(axis=0)
-        self._norms = np.einsum("ij,ij->i", self.rows, self.rows)
+        with np.errstate(over="ignore"):
+            self._norms = np.einsum("ij,ij->i", self.rows, self.rows)
+        check_finite(self._norms, "float64")
         spread = math.sqrt(float(self.rows.var(axis=0).sum())) or 1.0
         self.unit = min(self._kernel.length or spread, spread)
         self._block = min(BLOCK_BYTES, problem.working_memory * MIB / BLOCKS)

@@ -39,6 +39,9 @@ SAMPLED_PAIRS = 200_000
 SHARE = 1 / 32
 """Of the budget, for one side of the pairs whose distances are computed at a time; a few times it is held."""
 
+VANISHING = 1e-150
+"""Distances, relative to the largest value, whose squares are no normal numbers."""
+
 _SAMPLE_SEED = 20_230_807
 
 
@@ -117,8 +120,14 @@ def median_distance(
     power = math.frexp(max(_each_part(Z, _largest)))[1]
     distances = _distances(Z, power, l1, working_memory)
     median = float(np.median(distances))
-    if median > 0:
+    if median > (0.0 if l1 else VANISHING):
         return math.ldexp(median, power)
+    if not l1 and np.median(_distances(Z, power, True, working_memory)) > 0:  # no squares in these
+        msg = (
+            "most distances between rows are below 1e-150 of the largest value, so their squares vanish. "
+            "Check the columns for stray values, or give a `bandwidth`."
+        )
+        raise DataError(msg)
     positive = distances[distances > 0]
     if positive.size == 0:
         msg = "nearly all rows are equal: no two rows that were compared differ. Give a `bandwidth`."
