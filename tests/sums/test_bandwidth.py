@@ -127,3 +127,11 @@ def test_distances_whose_squares_vanish_are_no_duplicates(near):
     ):
         median_distance(Z)
     assert median_distance(Z, l1=True) == np.median(np.abs(Z - Z.T)[np.triu_indices(7, 1)])
+
+
+def test_a_row_far_out_costs_the_median_no_digit():
+    """Half of the pairs are near: from a product, their distances were off by what the far ones lose."""
+    Z = np.random.default_rng(8).normal(size=(4, 200))
+    Z[-1] *= 1e10
+    exact = np.sqrt(((Z[:, None].astype(np.longdouble) - Z) ** 2).sum(axis=-1))[np.triu_indices(4, 1)]
+    np.testing.assert_allclose(median_distance(Z), float(np.median(exact)), rtol=1e-13)

@@ -30,7 +30,7 @@ from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
-from mmdbounds.sums.points import centred, differences_are_affordable
+from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s
 
 SAMPLED_PAIRS = 200_000
@@ -196,12 +196,13 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
     above = np.triu_indices(len(Z), k=1)
     if l1:
         return np.asarray(l1_distances(Z, Z)[above])
-    squared = squared_products(centred(Z))[above]
-    # A product cannot tell a tiny distance from none; with many duplicates that matters.
-    if np.median(squared) > 1e-6 * squared.max():
-        return np.asarray(np.sqrt(squared))
-    if not differences_are_affordable(*Z.shape):
-        return None
+    if len(Z) ** 2 * Z.shape[1] > QUICK_DIFFERENCES:
+        squared = squared_products(centred(Z))[above]
+        # A product cannot tell a tiny distance from none; with many duplicates that matters.
+        if np.median(squared) > 1e-6 * squared.max():
+            return np.asarray(np.sqrt(squared))
+        if not differences_are_affordable(*Z.shape):
+            return None
     from scipy.spatial.distance import pdist
 
     return np.asarray(pdist(Z))
