@@ -111,18 +111,19 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
 
 
-def lost(p: int, q: int, counts: Counts, o: int) -> float:
+def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:
     r"""Return how far rounding can move a proof about all labellings with these counts.
 
     The unit is the error :math:`\delta` of a mean of kernel values. With A = p / (n_X - o) + q / (n_Y - o)
     and M the same of the rows that move, f(u0) is off by up to :math:`A^2 \delta`, the gradient's entries of
-    these rows together by :math:`2 A M \delta` and their pairs by :math:`M^2 \delta`. The proof at a point
-    u adds the gradient there, for as many rows that enter as leave it: :math:`4 M (A + M) \delta`.
+    these rows together by :math:`2 A M \delta` and their pairs by :math:`M^2 \delta`. A proof `by_gradient`,
+    at a point between labellings, adds the gradient there for as many rows that enter as leave it,
+    :math:`4 M (A + M) \delta`.
     """
     moves = counts.n_moved + counts.n_moved_of_x
     filed = p / (counts.n_x - o) + q / (counts.n_y - o)
     moved = moves / (counts.n_x - o) + moves / (counts.n_y - o)
-    return (filed + moved) * (filed + 5 * moved)
+    return (filed + moved) * (filed + (5 if by_gradient else 1) * moved)
 
 
 class Quadratic:
@@ -141,8 +142,9 @@ class Quadratic:
         +1 for rows of Y (they enter X when they move), -1 for rows of X.
     tie_width
         Entries of the gradient that differ by less are tied.
-    margin
-        How far rounding can move a proof about all labellings with these counts.
+    margin, margin_by_gradient
+        How far rounding can move a proof about all labellings with these counts: one that adds up what each
+        of them is made of, or one by the gradient at a point between them (see `lost`).
     """
 
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
@@ -161,7 +163,9 @@ class Quadratic:
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
         self.value_as_filed = self._three_means(o)
         self.tie_width = slope * totals.tie_width
-        self.margin = totals.value_margin * lost(totals.p, totals.q, counts, o)
+        self.margin, self.margin_by_gradient = (
+            totals.value_margin * lost(totals.p, totals.q, counts, o, by_gradient=by) for by in (False, True)
+        )
 
     def _three_means(self, o: int) -> float:
         t, p = self.totals, self.totals.p

@@ -122,9 +122,7 @@ def test_distances_whose_squares_vanish_are_no_duplicates(near):
     """One stray value made all others look alike, and the bandwidth was taken from it."""
     Z = near * np.arange(1.0, 8.0)[:, None] ** 2
     Z[-1] = -1e120
-    with pytest.raises(
-        DataError, match="most distances between rows are below 1e-150 of the"
-    ):
+    with pytest.raises(DataError, match="most distances between rows are below 1e-150 of the"):
         median_distance(Z)
     assert median_distance(Z, l1=True) == np.median(np.abs(Z - Z.T)[np.triu_indices(7, 1)])
 

@@ -69,4 +69,6 @@ def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
 
 def _is_proved(found: Found, quadratic: Quadratic) -> bool:
     """Return whether there is nothing left to find, but for rounding."""
-    return found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin
+    return (
+        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
+    )

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmdbounds.contamination import SLACK, Counts
 from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order
-from mmdbounds.objective import Labelling, Quadratic, observed_mmd2
+from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
@@ -171,10 +171,10 @@ class WorstCase:
                 break
         return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
-    def pvalue(self, value: float, counts: Counts) -> float:
+    def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
         """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
-        null = self.null_of(counts)
-        return float(1 + np.count_nonzero(null >= value - self.tolerance(counts))) / (1 + len(null))
+        null, width = self.null_of(counts), self.tolerance(counts) if tolerance is None else tolerance
+        return float(1 + np.count_nonzero(null >= value - width)) / (1 + len(null))
 
     def standing(self, outcome: CountOutcome) -> float:
         """Return how far the floor lies above the null, in its standard deviations.
@@ -208,9 +208,15 @@ class WorstCase:
         The sums over a small group are what is left of sums over all rows. And a proof keeps a margin, so
         that an extreme labelling that is among the random ones lies so much beside its bound.
         """
-        lost = (counts.n_x + counts.n_y) / (2 * min(counts.n_x, counts.n_y))
-        proof = Quadratic(self.totals.precise, counts, self._problem.estimator).margin
-        return self._of_a_statistic * lost**2 + 2 * proof
+        proof = Quadratic(self.totals.precise, counts, self._problem.estimator).margin_by_gradient
+        return self._of_a_statistic * _share_lost(counts) ** 2 + 2 * proof
+
+    def _alone(self, counts: Counts) -> float:
+        """Return the tolerance of a test of the true groups, were they known and had they these sizes."""
+        o = 1 if self._problem.estimator == "unbiased" else 0
+        alone = Counts(0, 0, counts.n_x, counts.n_y)
+        proof = self.totals.precise.value_margin * lost(counts.n_x, counts.n_y, alone, o)
+        return self._of_a_statistic * _share_lost(counts) ** 2 + 2 * proof
 
     @property
     def _of_a_statistic(self) -> float:
@@ -231,8 +237,17 @@ class WorstCase:
         return ROUGH * float(self.null_of(counts).std())
 
     def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
-        """Return the p-values at the proved upper bound and at the largest value found."""
-        return self._outcome(counts, self._search(counts, "upper", UPPER_STARTS, slack, 1.0))
+        """Return the p-values at the proved upper bound and at the largest value found.
+
+        Ties are as wide as in a test of these sizes without misfiling: wider ones would make the p-value
+        larger than that of a labelling by itself.
+        """
+        found = self._search(counts, "upper", UPPER_STARTS, slack, 1.0)
+        bound = found.value if found.certified is None else found.certified
+        width = self._alone(counts)
+        return CountOutcome(
+            counts, found, self.pvalue(bound, counts, width), self.pvalue(found.value, counts, width)
+        )
 
     def _outcome(self, counts: Counts, found: Found) -> CountOutcome:
         floor = found.value if found.certified is None else found.certified
@@ -245,6 +260,11 @@ class WorstCase:
         with one_blas_thread():  # two threads would add in another order than one
             [found] = OneSide(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found
+
+
+def _share_lost(counts: Counts) -> float:
+    """Return how much of the sums over all rows the sums over the smaller group are at most."""
+    return (counts.n_x + counts.n_y) / (2 * min(counts.n_x, counts.n_y))
 
 
 def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:

@@ -160,16 +160,20 @@ class OneSide:
             best.value(),
             best,
             status=status,
-            certified=None if bound is None else self._out * (bound + f.margin),
+            certified=None if bound is None else self._out * (bound + self._margin(f)),
             fractional=self._over_distributions(fractional, f),
         )
+
+    def _margin(self, f: Quadratic) -> float:
+        """Return what rounding can do to a proof of this side: below, it is one by the gradient."""
+        return f.margin if self._side == "upper" else f.margin_by_gradient
 
     def _over_distributions(self, bound: float | None, f: Quadratic) -> float | None:
         """Return the proved bound over Claim 1's distributions, which knows the biased, one-way case only."""
         known = self._task.estimator == "biased" and not f.counts.n_moved_of_x
         if bound is None or not known or not self._task.totals.sums.is_positive_definite:
             return None
-        return self._out * (bound + f.margin)
+        return self._out * (bound + self._margin(f))
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
