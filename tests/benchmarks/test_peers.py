@@ -151,7 +151,7 @@ def test_a_program_is_measured(source):
     assert found["status"] == "done"
     assert found["value"] == pytest.approx(mb.mmd2(X, Y, bandwidth=BANDWIDTH), rel=0, abs=of_mmd2(160))
     assert 0 < found["seconds"] < 60
-    assert 10 < found["before_mib"] <= found["peak_mib"] < 4000
+    assert 10 < found["before_mib"] < found["peak_mib"] + 4 < 4000  # the two are read from different counters
     assert found["versions"]["mmdbounds"] == mb.__version__
 
 

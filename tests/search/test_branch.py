@@ -204,7 +204,7 @@ def test_ties_everywhere_come_to_an_end():
     even = Choice(0.0, np.ones(n), np.ones((n, n)) - np.eye(n), choice.rows, choice.settled, 0, choice.quotas)
     for relax in (ceiling, weak, relaxation("lower", even)):
         m = choice.quotas[1]
-        proof = BranchAndBound(relax, -np.inf, 0.0, Effort(NO_END)).run(even)
+        proof = BranchAndBound(relax, 0.0, 0.0, Effort(NO_END)).run(even)
         assert proof.gain == m * m
         assert proof.bound == pytest.approx(m * m, rel=1e-9)
     assert side

@@ -28,7 +28,7 @@ from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._torch_rows import TorchRows
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
-from mmdbounds.sums.pairs import l1_distances, squared_products
+from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s
@@ -203,9 +203,7 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
             return np.asarray(np.sqrt(squared))
         if not differences_are_affordable(*Z.shape):
             return None
-    from scipy.spatial.distance import pdist
-
-    return np.asarray(pdist(Z))
+    return np.asarray(np.sqrt(squared_distances(Z)[above]))
 
 
 def _sampled_distances(

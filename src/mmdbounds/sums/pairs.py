@@ -13,6 +13,7 @@ from mmdbounds.sums._forks import no_fork
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import strips
 from mmdbounds.sums.points import (
+    QUICK_DIFFERENCES,
     Points,
     by_product,
     centred,
@@ -46,9 +47,15 @@ def squared_differences(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
 
 def squared_distances(Z: Float64s) -> Float64s:
     """Return all squared distances between the rows of `Z`, from differences."""
-    from scipy.spatial.distance import pdist, squareform
+    if len(Z) ** 2 * Z.shape[1] > QUICK_DIFFERENCES:
+        from scipy.spatial.distance import pdist, squareform
 
-    return np.asarray(squareform(pdist(Z, "sqeuclidean")))
+        return np.asarray(squareform(pdist(Z, "sqeuclidean")))
+    squared = np.zeros((len(Z), len(Z)))
+    for i in range(1, len(Z)):  # as fast for few rows, and SciPy takes longer to import than that
+        gaps = Z[:i] - Z[i]
+        squared[i, :i] = squared[:i, i] = np.einsum("ij,ij->i", gaps, gaps)
+    return squared
 
 
 def squared_products(Z: Float64s) -> Float64s:
