@@ -46,7 +46,7 @@ os._exit(0)
 
 @pytest.mark.slow
 def test_forks_while_threads_compute():
-    """Products outside of the sums are not sheltered: under load one fork in some hundred still hangs."""
+    """Products outside of the sums are not sheltered: on a busy machine a child has been seen to hang."""
     try:
         done = subprocess.run(
             [sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=100, check=False

@@ -163,7 +163,7 @@ def test_a_row_far_out_is_never_taken_for_another_kernel():
     Z[4100:, 0] += np.arange(200) * 1e-6
     some = np.r_[0:6, 4100:4106]
     for name in ("rbf", "matern32", "imq"):
-        sums = BlockedSums(np.vstack([Z] * 1), kernel_of(name))
+        sums = BlockedSums(Z, kernel_of(name))
         values = sums.block(some, some)
         assert ((values >= 0) & (values <= 1)).all()
         near = exact(Z[:6], name)
