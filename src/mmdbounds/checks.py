@@ -45,8 +45,8 @@ def is_whole(value: Any) -> bool:
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of `options`."""
     if not isinstance(value, str) or value not in options:
-        hint = did_you_mean(value, options) if isinstance(value, str) else ""
-        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {value!r}.{hint}"
+        hint = did_you_mean(str(value), options) if value is None or isinstance(value, str) else ""
+        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {came(value)}.{hint}"
         raise MmdBoundsError(msg)
     return value
 
@@ -121,7 +121,7 @@ def check_seed(value: Any) -> int:
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        msg = f"`{name}` must be True or False; got {value!r}."
+        msg = f"`{name}` must be True or False; got {came(value)}."
         raise MmdBoundsError(msg)
     return bool(value)
 
