@@ -1,9 +1,10 @@
-"""Checks of arguments, and their messages: what, which value came, what to do."""
+"""The checks of arguments that every room shares; a message says what, which value came, what to do."""
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,16 @@ import numpy as np
 from mmdbounds.errors import MmdBoundsError, came, did_you_mean
 
 MOST = 1_000_000_000
-"""The largest count that is taken where nothing smaller is said: more rows than any table has."""
+"""The largest count unless a smaller limit is given: more rows than any table has."""
 
 MOST_PERMUTATIONS = 10_000_000
-"""The largest number of random labellings: it takes p-values down to 1e-7."""
+"""The largest number of random labellings, for p-values down to 1e-7."""
 
 MOST_TRIALS, MOST_PROCESSES = 1_000_000, 1_000
 """The most trials of a simulation, and the most processes that run them."""
 
 MOST_SEED = 2**128 - 1
-"""The largest seed: NumPy advises to draw 128 bits."""
+"""The largest seed: NumPy advises drawing 128 bits."""
 
 MOST_MIB = 1e9
 """The largest budget: a thousand times the memory of any machine."""
@@ -51,35 +52,53 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     return value
 
 
+def check_number(
+    value: Any, name: str, where: str, is_inside: Callable[[float], bool], *, percent_above: float = math.inf
+) -> float:
+    """Return `value` as a float for which `is_inside` holds.
+
+    Parameters
+    ----------
+    value, name
+        What was given for which argument.
+    where
+        What it must be, in words: ``"a number in (0, 1]"``.
+    is_inside
+        Tells whether a number will do.
+    percent_above
+        Larger numbers are taken for percentages: a hundredth of them is suggested if it will do.
+    """
+    if not is_number(value):
+        msg = f"`{name}` must be {where}; got {came(value)}."
+        raise MmdBoundsError(msg)
+    number = float(value)
+    if not is_inside(number):
+        is_percent = number > percent_above and is_inside(number / 100)
+        hint = f" Did you mean {number / 100:g}?" if is_percent else ""
+        msg = f"`{name}` must be {where}; got {number:.12g}.{hint}"
+        raise MmdBoundsError(msg)
+    return number
+
+
 def check_share(value: Any, name: str) -> float:
     """Return `value` as a share in [0, 1)."""
-    if not is_number(value):
-        msg = f"`{name}` must be a number in [0, 1); got {came(value)}."
-        raise MmdBoundsError(msg)
-    share = float(value)
-    if not 0 <= share < 1:
-        hint = f" Did you mean {share / 100:g}?" if 1 < share < 100 else ""
-        msg = f"`{name}` must be in [0, 1); got {share:g}.{hint}"
-        raise MmdBoundsError(msg)
-    return share
+    where = "in [0, 1)" if is_number(value) else "a number in [0, 1)"
+    return check_number(value, name, where, lambda share: 0 <= share < 1, percent_above=1)
 
 
 def check_chance(value: Any, name: str) -> float:
     """Return `value` as a probability strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value < 100 else ""
-        msg = f"`{name}` must be a number between 0 and 1; got {came(value)}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
+    return check_number(value, name, "a number between 0 and 1", lambda p: 0 < p < 1, percent_above=1)
 
 
 def check_rate(value: Any, name: str) -> float:
     """Return `value` as a rate in (0, 1]."""
-    if not is_number(value) or not 0 < value <= 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
-        msg = f"`{name}` must be a number in (0, 1]; got {came(value)}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
+    return check_number(value, name, "a number in (0, 1]", lambda rate: 0 < rate <= 1, percent_above=1.5)
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return `value` as a positive finite number."""
+    return check_number(value, name, "a positive finite number", lambda size: 0 < size < math.inf)
 
 
 def check_count(value: Any, name: str, *, least: int = 0, most: int = MOST) -> int:
@@ -149,10 +168,5 @@ def check_no_weights(value: Any) -> None:
 
 def check_memory(value: Any) -> float:
     """Return a budget in MiB."""
-    if not is_number(value) or not float(value) >= 1:
-        msg = f"`working_memory` must be a number of MiB from 1; got {came(value)}."
-        raise MmdBoundsError(msg)
-    if float(value) > MOST_MIB:
-        msg = f"`working_memory` must be at most {MOST_MIB:,.0f} MiB; got {came(value)}."
-        raise MmdBoundsError(msg)
-    return float(value)
+    size = check_number(value, "working_memory", "a number of MiB from 1", lambda mib: mib >= 1)
+    return check_number(size, "working_memory", f"at most {MOST_MIB:,.0f} MiB", lambda mib: mib <= MOST_MIB)
