@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,6 +137,14 @@ def check_seed(value: Any) -> int:
     """Return the seed that `rng` stands for; one is drawn from a generator, or afresh for `None`."""
     generator, seed = check_rng(value)
     return int(generator.integers(2**32)) if seed is None else seed
+
+
+def check_path(value: Any, name: str) -> Path:
+    """Return the name of a file as a path."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        msg = f"`{name}` must be the name of a file; got {came(value)}."
+        raise MmdBoundsError(msg)
+    return Path(os.fsdecode(value))
 
 
 def check_flag(value: Any, name: str) -> bool:
