@@ -57,18 +57,9 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
 def check_number(
     value: Any, name: str, where: str, is_inside: Callable[[float], bool], *, percent_above: float = math.inf
 ) -> float:
-    """Return `value` as a float for which `is_inside` holds.
+    """Return `value` as a float for which `is_inside` holds; `where` says so in words: ``"a number from 1"``.
 
-    Parameters
-    ----------
-    value, name
-        What was given for which argument.
-    where
-        What it must be, in words: ``"a number in (0, 1]"``.
-    is_inside
-        Tells whether a number will do.
-    percent_above
-        Larger numbers are taken for percentages: a hundredth of them is suggested if it will do.
+    Numbers above `percent_above` may be percentages: a hundredth of them is suggested if it is inside.
     """
     if not is_number(value):
         msg = f"`{name}` must be {where}; got {came(value)}."

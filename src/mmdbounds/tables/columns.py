@@ -33,24 +33,12 @@ _DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([ T
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """What is known of a feature column beside its values.
-
-    Attributes
-    ----------
-    name
-        As in the table.
-    kind
-        ``"number"``, ``"integer"``, ``"boolean"`` or ``"category"``.
-    categories
-        The values of a category, in order; its cells are places in them.
-    offset
-        What was subtracted from whole numbers too large for float64; as text, because of that.
-    """
+    """What is known of a feature column beside its values."""
 
     name: str
-    kind: str
-    categories: tuple[str, ...] = ()
-    offset: str = ""
+    kind: str  # "number", "integer", "boolean" or "category"
+    categories: tuple[str, ...] = ()  # in order; the cells of a category are places in them
+    offset: str = ""  # what was subtracted from whole numbers too large for float64, hence text
 
     @property
     def is_continuous(self) -> bool:
@@ -86,20 +74,8 @@ def read_columns(
 ) -> tuple[NDArray[np.float64], list[Column]]:
     """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
 
-    Parameters
-    ----------
-    frame
-        The table.
-    names
-        The features.
-    rows
-        Rows of both groups: whatever is decided here depends neither on others nor on their labels.
-    na
-        Words and numbers for missing cells, beside the usual ones.
-    id_
-        The column that names the rows, if one was given.
-    scale
-        One of `TABLE_SCALES`; with all but ``"none"`` a constant can be subtracted from a column.
+    `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
+    With any `scale` but ``"none"`` a constant may be subtracted from a column. `id_` may name the rows.
     """
     values = np.empty((len(rows), len(names)))
     columns: list[Column] = []
@@ -210,43 +186,20 @@ def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Complete:
-    """Rows without missing cells, and what it took.
+    """Rows without missing cells, and what it took."""
 
-    Attributes
-    ----------
-    values
-        The rows that are left.
-    columns
-        The columns that are left.
-    kept
-        For each row that there was, whether it is left.
-    empty
-        Columns without a value in any row, which are left out.
-    n_filled
-        Number of cells that were filled, by column.
-    """
-
-    values: NDArray[np.float64]
+    values: NDArray[np.float64]  # the rows and columns that are left
     columns: list[Column]
-    kept: NDArray[np.bool_]
-    empty: list[str] = field(default_factory=list)
-    n_filled: dict[str, int] = field(default_factory=dict)
+    kept: NDArray[np.bool_]  # for each row that there was, whether it is left
+    empty: list[str] = field(default_factory=list)  # columns without any value, which are left out
+    n_filled: dict[str, int] = field(default_factory=dict)  # cells that were filled, by column
 
 
 def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: str, subject: str) -> Complete:
-    """Return rows in which nothing is missing.
+    """Return rows in which nothing is missing, from those of both groups with missing cells as NaN.
 
-    Parameters
-    ----------
-    values
-        Rows of both groups, missing cells as NaN. Written over where that saves a copy.
-    columns
-        What the columns hold.
-    missing
-        ``"refuse"``, ``"drop"`` (rows with a missing cell) or ``"impute"``: the median of numbers, the most
-        frequent value of categories and booleans (the first of several) over the rows of both groups.
-    subject
-        What messages call the table.
+    The values are written over where that saves a copy. ``"drop"`` leaves rows out; ``"impute"`` fills in the
+    median of numbers and the most frequent value of categories and booleans (the first of several).
     """
     everyone = np.ones(len(values), dtype=np.bool_)
     names = [column.name for column in columns]

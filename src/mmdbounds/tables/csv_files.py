@@ -103,18 +103,9 @@ def _require_utf8(data: bytes, label: str) -> None:
 
 
 def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
-    """Return the table in a CSV file, and in words how it was read; the whole file decides on the types.
+    """Return the table in a CSV file in UTF-8, and in words how it was read; for the options see `load_file`.
 
-    Parameters
-    ----------
-    data
-        The file in UTF-8.
-    text
-        Columns to be kept as they are printed (``007`` stays ``007``).
-    na
-        Words for missing cells, beside the usual ones.
-    label
-        What messages call the file.
+    The whole file decides on the types of its columns. `label` is what messages call it.
     """
     separator = sniff_separator(data)
     names = read_header(data, separator, label)

@@ -262,7 +262,7 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
 def _require_one_type(
     found: Mapping[str, Any], types: dict[str, str], text: Collection[str], where: str
 ) -> None:
-    """Refuse a value of another type than those under the same key before, which are in `types`."""
+    """Refuse a value of another type than the earlier ones under the same key, which are in `types`."""
     for key, value in found.items():
         kind = _JSON_TYPES.get(type(value), "objects or lists")
         if value is not None and types.setdefault(key, kind) != kind and key not in text:

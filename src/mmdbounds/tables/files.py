@@ -43,21 +43,12 @@ _STDIN = "<stdin>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A DataFrame and, if it came from one, its file.
-
-    Attributes
-    ----------
-    frame
-        The rows.
-    name, sha256, read_as
-        Name of the file without folders, hash of its bytes, and in words how it was read; `None` for
-        other tables.
-    """
+    """A DataFrame and, if it came from one, its file."""
 
     frame: nw.DataFrame[Any]
-    name: str | None = None
+    name: str | None = None  # without folders
     sha256: str | None = None
-    read_as: str | None = None
+    read_as: str | None = None  # in words
 
     @property
     def subject(self) -> str:
@@ -130,18 +121,10 @@ def _is_file(source: Any) -> bool:
 def load_file(
     source: Any, text: Collection[str] = (), na: Collection[str] = (), encoding: str | None = None
 ) -> Table:
-    """Read a file with at least one row.
+    """Read a file with at least one row, given by its name or opened for reading bytes.
 
-    Parameters
-    ----------
-    source
-        Name of a local file, or a file opened for reading bytes.
-    text
-        Columns of a text file to be kept as they are printed (``007`` stays ``007``).
-    na
-        Words for missing cells in CSV, beside the usual ones.
-    encoding
-        Encoding of a text file, by default UTF-8.
+    The columns in `text` are kept as they are printed (``007`` stays ``007``). `na` are words for missing
+    cells in CSV, beside the usual ones.
     """
     coding = check_encoding(encoding)
     raw, name = _read_stream(source) if hasattr(source, "read") else _read_named(source)

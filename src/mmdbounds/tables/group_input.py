@@ -136,21 +136,11 @@ def _frame_group(data: Any, argument: str) -> Group:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Identity:
-    """Which columns a group has.
-
-    Attributes
-    ----------
-    n_columns
-        Their number.
-    columns
-        Their names, `None` for arrays.
-    scaling
-        What `groups` did to each of them, by name; empty where it left them as they are.
-    """
+    """Which columns a group has."""
 
     n_columns: int
-    columns: tuple[str, ...] | None = None
-    scaling: Mapping[str, Any] = field(default_factory=dict)
+    columns: tuple[str, ...] | None = None  # their names, `None` for arrays
+    scaling: Mapping[str, Any] = field(default_factory=dict)  # what `groups` did to each, if anything
 
     @classmethod
     def of(cls, group: Group) -> Identity:

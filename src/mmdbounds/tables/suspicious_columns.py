@@ -128,16 +128,8 @@ def group_columns(
 
     A split of numbers is a threshold; missing cells are above it. The best one takes shares of the two
     groups that differ by the Kolmogorov-Smirnov distance. For categories, and for numbers with as few
-    values, any set of values is a split; the best has the total variation distance.
-
-    Parameters
-    ----------
-    values
-        Rows of both groups, missing cells as NaN, categories as numbers; shape (rows, columns).
-    columns
-        What the columns hold.
-    is_x
-        Which rows are filed under X.
+    values, any set of values is a split; the best has the total variation distance. `values` holds the rows
+    of both groups, missing cells as NaN, shape (rows, columns); `is_x` tells which are filed under X.
     """
     rows, places = _some_rows(is_x), np.arange(len(columns))
     if len(rows) < len(is_x):
