@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.errors import MmdBoundsError, came, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 
 MOST = 1_000_000_000
 """The largest count unless a smaller limit is given: more rows than any table has."""
@@ -49,7 +49,7 @@ def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of `options`."""
     if not isinstance(value, str) or value not in options:
         hint = did_you_mean(str(value), options) if value is None or isinstance(value, str) else ""
-        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {came(value)}.{hint}"
+        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown_value(value)}.{hint}"
         raise MmdBoundsError(msg)
     return value
 
@@ -62,7 +62,7 @@ def check_number(
     Numbers above `percent_above` may be percentages: a hundredth of them is suggested if it is inside.
     """
     if not is_number(value):
-        msg = f"`{name}` must be {where}; got {came(value)}."
+        msg = f"`{name}` must be {where}; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     number = float(value)
     if not is_inside(number):
@@ -97,10 +97,10 @@ def check_positive(value: Any, name: str) -> float:
 def check_count(value: Any, name: str, *, least: int = 0, most: int = MOST) -> int:
     """Return `value` as a whole number from `least` to `most`."""
     if not is_whole(value) or int(value) < least:
-        msg = f"`{name}` must be a whole number from {least}; got {came(value)}."
+        msg = f"`{name}` must be a whole number from {least}; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     if int(value) > most:
-        msg = f"`{name}` must be at most {most:,}; got {came(int(value))}."
+        msg = f"`{name}` must be at most {most:,}; got {shown_value(int(value))}."
         raise MmdBoundsError(msg)
     return int(value)
 
@@ -117,7 +117,7 @@ def check_rng(value: Any) -> tuple[np.random.Generator, int | None]:
     if value is None:
         seed = int(np.random.default_rng().integers(2**32))
     elif not is_whole(value) or int(value) < 0:
-        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {came(value)}."
+        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     else:
         seed = check_count(value, "rng", most=MOST_SEED)
@@ -133,7 +133,7 @@ def check_seed(value: Any) -> int:
 def check_path(value: Any, name: str) -> Path:
     """Return the name of a file as a path."""
     if not isinstance(value, str | os.PathLike) or not os.fspath(value):
-        msg = f"`{name}` must be the name of a file; got {came(value)}."
+        msg = f"`{name}` must be the name of a file; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     return Path(os.fsdecode(value))
 
@@ -141,7 +141,7 @@ def check_path(value: Any, name: str) -> Path:
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        msg = f"`{name}` must be True or False; got {came(value)}."
+        msg = f"`{name}` must be True or False; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     return bool(value)
 

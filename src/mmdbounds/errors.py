@@ -46,7 +46,7 @@ class GroupColumnWarning(MmdBoundsWarning):
     """A column that determines the group of nearly every row is about to be used as a feature."""
 
 
-def came(value: Any) -> str:
+def shown_value(value: Any) -> str:
     """Return a value of any type as a message shows it, cut to a bounded length."""
     try:
         text = repr(value)

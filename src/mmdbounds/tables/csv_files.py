@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.errors import DataError, came, counted, quoted
+from mmdbounds.errors import DataError, counted, quoted, shown_value
 from mmdbounds.tables.frames import import_polars, require_unique_names
 from mmdbounds.tables.group import EXACT_UP_TO
 
@@ -54,7 +54,7 @@ def check_encoding(encoding: object) -> str | None:
     except (LookupError, ValueError):
         msg = (
             "`encoding` must be the name of a text encoding, such as 'cp1252', 'latin-1' or 'utf-16'; "
-            f"got {came(encoding)}."
+            f"got {shown_value(encoding)}."
         )
         raise DataError(msg) from None
     return None if name in ("utf-8", "utf-8-sig") else name

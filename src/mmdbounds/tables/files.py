@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError, came, did_you_mean, file_trouble, quoted, shown_path
+from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
 from mmdbounds.tables import frames
 from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
 from mmdbounds.tables.file_formats import (
@@ -104,7 +104,7 @@ def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: 
         )
         raise DataError(msg)
     if check_encoding(encoding) is not None:
-        msg = f"`encoding` is for files; got {came(encoding)} with a DataFrame. Leave it out."
+        msg = f"`encoding` is for files; got {shown_value(encoding)} with a DataFrame. Leave it out."
         raise DataError(msg)
     frame = (frames.columns_frame if isinstance(data, Mapping) else frames.as_frame)(data, "data")
     if not len(frame):
