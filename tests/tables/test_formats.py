@@ -9,13 +9,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 
 from mmdbounds.errors import DataError
-from mmdbounds.tables import file_formats, groups, read_table
+from mmdbounds.tables import file_formats, groups
 from mmdbounds.tables.files import load_file
 
 Write = Callable[[str, str | bytes], Path]
@@ -27,6 +28,10 @@ ROWS = [
     ("healthy", 7, 8.0, "Köln"),
 ]
 NAMES = ["dx", "a", "b", "town"]
+
+
+def read_table(source: object) -> Any:
+    return load_file(source).frame
 
 
 def split(data: object, **options: object):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError, IdentifierWarning, MmdBoundsError
 from mmdbounds.tables import groups
+from mmdbounds.tables.files import load_file
 from mmdbounds.tables.scaling import standardise
 
 Write = Callable[[str, str | bytes], Path]
@@ -472,9 +473,7 @@ def test_pandas_booleans_and_categories():
 @pytest.mark.full
 def test_pyarrow_tables_give_the_same_groups(write: Write):
     path = write("patients.csv", PATIENTS)
-    from mmdbounds.tables import read_table
-
-    arrow = read_table(path).to_arrow()
+    arrow = load_file(path).frame.to_arrow()
     for mine, its in zip(split(path, id="patient"), split(arrow, id="patient"), strict=True):
         np.testing.assert_array_equal(mine.values, its.values)
         assert mine.ids.tolist() == its.ids.tolist()

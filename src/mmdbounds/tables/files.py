@@ -66,36 +66,9 @@ class Table:
         return np.array(self.texts(id_), dtype=np.str_)
 
 
-def read_table(source: Any, *, encoding: str | None = None) -> nw.DataFrame[Any]:
-    """Read a CSV, Parquet, Arrow or JSON lines file.
-
-    Parameters
-    ----------
-    source
-        Name of a local file, always taken literally: no patterns, no ``~``, no addresses. Or a file
-        that is open for reading bytes. CSV is separated by commas, semicolons or tabs. All may be gzipped.
-    encoding
-        Encoding of a text file, by default UTF-8.
-
-    Returns
-    -------
-    narwhals.DataFrame
-        An eager DataFrame (polars underneath). Types are inferred from the whole file.
-
-    Raises
-    ------
-    DataError
-        If the file is missing, empty, damaged or of another format.
-    """
-    if not _is_file(source):
-        msg = f"`source` must be a file name; got {type(source).__name__}."
-        raise DataError(msg)
-    return load_file(source, encoding=encoding).frame
-
-
 def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: str | None) -> Table:
     """Return the table in a file, a DataFrame or a dict of columns; for the options see `load_file`."""
-    if _is_file(data):
+    if isinstance(data, str | os.PathLike) or callable(getattr(data, "read", None)):
         return load_file(data, [str(name) for name in text if name is not None], na, encoding)
     if not (isinstance(data, Mapping) or frames.is_frame(data)):
         msg = (
@@ -111,11 +84,6 @@ def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: 
         msg = "`data` has no rows."
         raise DataError(msg)
     return Table(frame)
-
-
-def _is_file(source: Any) -> bool:
-    """Tell names of files and open files from everything else."""
-    return isinstance(source, str | os.PathLike) or callable(getattr(source, "read", None))
 
 
 def load_file(
