@@ -11,7 +11,7 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -254,23 +254,15 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
             msg = f"{label} is not JSON lines: line {number} is not an object. Write one object per line."
             raise DataError(msg)
         shape = list(map(type, found.values()))
-        if shape != last or found.keys() != types.keys():  # most lines are like the one before
-            _require_one_type(found, types, text, f"{label}{where}")
-            last = shape
-
-
-def _require_one_type(
-    found: Mapping[str, Any], types: dict[str, str], text: Collection[str], where: str
-) -> None:
-    """Refuse a value of another type than the earlier ones under the same key, which are in `types`."""
-    for key, value in found.items():
-        kind = _JSON_TYPES.get(type(value), "objects or lists")
-        if value is not None and types.setdefault(key, kind) != kind and key not in text:
-            msg = (
-                f"{where} has {kind} under {quoted(key)}, after {types[key]} there. "
-                "Give each column one type."
-            )
-            raise DataError(msg)
+        if shape == last and found.keys() == types.keys():
+            continue  # like the line before, as most are
+        last = shape
+        for key, value in found.items():
+            kind = _JSON_TYPES.get(type(value), "objects or lists")
+            if value is not None and types.setdefault(key, kind) != kind and key not in text:
+                change = f"{kind} under {quoted(key)}, after {types[key]} there"
+                msg = f"{label}{where} has {change}. Give each column one type."
+                raise DataError(msg)
 
 
 def _refuse(constant: str) -> None:
