@@ -32,7 +32,7 @@ AMOUNTS = {
     "bounds": ["--n-moved", "1"],
     "test": ["--n-moved", "1"],
     "sweep": [],
-    "evaluate": ["--epsilon", "0.4", "--trials", "3"],
+    "evaluate": ["--epsilon", "0.4", "--n-trials", "3"],
 }
 Refused = Callable[..., str]
 

@@ -102,14 +102,14 @@ def test_what_was_written_is_told_after_an_interrupt(
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     assert capsys.readouterr() == ("", "mmdbounds: interrupted; nothing was written.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("mmdbounds.cli.rows.rows_csv", stop)
+        patch.setattr("mmdbounds.cli.formats.rows_csv", stop)
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     out, err = capsys.readouterr()
     assert out
     assert err == "mmdbounds: interrupted; written so far: the answer.\n"
     assert path.read_text() == "old"
     with monkeypatch.context() as patch:
-        patch.setattr("mmdbounds.cli.page.Page.write", stop)
+        patch.setattr("mmdbounds.cli.arguments.Page.write", stop)
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     assert capsys.readouterr().err == f"mmdbounds: interrupted; written so far: the answer, {path}.\n"
     assert path.read_text() != "old"

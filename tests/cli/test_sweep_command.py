@@ -12,8 +12,8 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.breakdown
+from mmdbounds.cli.compare import sweep_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.sweep import sweep_command
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")

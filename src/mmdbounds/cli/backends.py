@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from mmdbounds.cli import options
+from mmdbounds.cli.options import SHOWN, grouped, option
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
@@ -15,8 +16,16 @@ INDENT = 8
 MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
 
 
-def backends_command(*, json: options.Json = False) -> None:
-    """List where pairs can be computed on this machine, with a short measured rate, and what is missing.
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """How the backends are listed."""
+
+    json: bool = option(False, "Print the full result as JSON.", None, SHOWN, "--json")
+
+
+@grouped
+def backends_command(listing: Listing) -> None:
+    """List where this machine can compute, how fast (measured now), and what is missing.
 
     \b
     Example:
@@ -27,7 +36,7 @@ def backends_command(*, json: options.Json = False) -> None:
 
     found = available.backends()
     choice, why = available.automatic(found)
-    if json:
+    if listing.json:
         say(as_json(found, choice, why))
         return
     for backend in found:
@@ -68,7 +77,6 @@ def in_words(rate: Rate) -> str:
 def as_json(found: list[Backend], choice: str, why: str) -> str:
     """Return the same for machines."""
     import json
-    from dataclasses import asdict
 
     from mmdbounds._version import __version__
 

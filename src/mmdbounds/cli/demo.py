@@ -1,12 +1,15 @@
 """``mmdbounds demo``: a short story on real data, with the truth at the end."""
 
+# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from mmdbounds.cli.options import SHOWN, grouped, option
+from mmdbounds.cli.side_files import plan_file, say, write_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,12 +23,17 @@ SHARE = 0.1
 """Share of the malignant tumours that the story files as benign."""
 
 
-def demo_command(
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the table as filed to a CSV file to experiment with."),
-    ] = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Demonstration:
+    """What the example leaves behind."""
+
+    save: Path | None = option(
+        None, "Also write the table as filed to a CSV file to experiment with.", "FILE", SHOWN
+    )
+
+
+@grouped
+def demo_command(wanted: Demonstration) -> None:
     """Show a one-second example on real data: malignant tumours that were filed as benign.
 
     \b
@@ -33,11 +41,11 @@ def demo_command(
       mmdbounds demo --save tumours.csv
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import mmd2, mmd_bounds
-    from mmdbounds.cli.side_files import plan_file, say, write_beside
     from mmdbounds.contamination import Contamination
     from mmdbounds.datasets import overlooked_tumours
     from mmdbounds.phrases import wrapped
 
+    save = wanted.save
     plan_file("--save", save)
     tumours = overlooked_tumours(SHARE)
     n_overlooked = len(tumours.overlooked)

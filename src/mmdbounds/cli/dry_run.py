@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.cli.output import Output
+    from mmdbounds.cli.arguments import Output
     from mmdbounds.problem import Problem
     from mmdbounds.tables.group import Group
 
@@ -30,18 +30,8 @@ def show_plan(
 ) -> None:
     """Print what a command would do; nothing but a pair rate is computed.
 
-    Parameters
-    ----------
-    X, Y
-        The groups.
-    output
-        Whether words or JSON are asked for.
-    how
-        How the groups are to be compared, as `pose` takes it.
-    pairs
-        Kernel values that the command needs for a problem, about.
-    more
-        What else takes time, a sentence.
+    `how` are the keywords of `pose`, `pairs` says about how many kernel values the command needs, and `more`
+    is a sentence on what else takes time.
     """
     from mmdbounds.problem import pose
 

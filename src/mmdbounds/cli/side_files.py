@@ -16,6 +16,9 @@ from mmdbounds.errors import MmdBoundsError
 
 Signature = tuple[int, int, int] | None
 
+STDIN = "-"
+"""Name of standard input on the command line; a file of this name is ``./-``."""
+
 
 @dataclass(frozen=True)
 class _Planned:
@@ -51,18 +54,9 @@ def note_printed(what: str) -> None:
 def plan_file(
     flag: str, path: Path | None, *, inputs: Iterable[str | None] = (), is_read: bool = False
 ) -> None:
-    """Say before the work that a file cannot be written there; `None` is a file that nobody asked for.
+    """Refuse a file that cannot be written, before the work; `None` is a file that nobody wants.
 
-    Parameters
-    ----------
-    flag
-        The option that names it.
-    path
-        The file.
-    inputs
-        Files that are read, which must be others.
-    is_read
-        Whether it is read again, as a checkpoint is.
+    It must differ from the `inputs`; a checkpoint `is_read` as well.
     """
     if path is None:
         return
