@@ -153,8 +153,8 @@ def test_repeated_names_are_noted(command: str, visits: str, capsys: pytest.Capt
         return capsys.readouterr().err
 
     assert notes("--exclude", "visit", "--id", "patient") == (
-        "mmdbounds: note: 4 rows share their 'patient' with another one. Rows of one patient are not "
-        "exchangeable, which the test assumes; if they are such rows, add --unit patient.\n"
+        "mmdbounds: note: 4 rows share their 'patient' with another row. The test assumes exchangeable rows, "
+        "which rows of one patient are not; if these are such rows, add --unit patient.\n"
     )
     assert notes("--exclude", "visit", "--id", "patient", "--unit", "patient") == ""
     assert notes("--exclude", "patient", "--id", "visit") == ""

@@ -121,7 +121,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "evaluate": (evaluate_command, "Simulate how often each method misses the truth."),
         "reproduce": (reproduce_command, "Run a table or figure of the paper again."),
     },
-    "Commands to look around": {
+    "Commands to get started": {
         "demo": (demo_command, "Show a one-second example on real data."),
         "backends": (backends_command, "List where this machine can compute, and how fast."),
     },

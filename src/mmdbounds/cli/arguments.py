@@ -59,7 +59,7 @@ class Table:
     )
     missing: str = option(
         "refuse",
-        "Treatment of missing cells: 'refuse', 'drop' (their rows) or 'impute' (median, most frequent).",
+        "Missing cells: 'refuse', 'drop' (their rows) or 'impute' (median or most frequent value).",
         "NAME",
         TABLE,
     )
@@ -120,9 +120,9 @@ class Search:
         "WHEN",
     )
     gap: float | None = option(
-        None, "Share of the interval's width at which a proof of sharp may stop.  [default: 0.001]", "SHARE"
+        None, "Gap at which proofs of sharp may stop, as a share of the width.  [default: 0.001]", "SHARE"
     )
-    n_steps: int | None = option(None, "Steps of s-sd.  [default: one per misfiled row, up to 10]", "S")
+    n_steps: int | None = option(None, "Steps of s-sd.  [default: one per misfiled row, at most 10]", "S")
     schedule: str = option("even", "Schedule of the steps of s-sd: 'even' or 'paper'.", "NAME")
 
     def chosen(self) -> Method:
@@ -166,7 +166,10 @@ class Comparison:
 
     kernel: str = option("rbf", "Kernel: {kernels}.", "NAME", COMPARED)
     bandwidth: str = option(
-        "median", "Bandwidth of the kernel: 'median' (of the distances) or a number.", "LENGTH", COMPARED
+        "median",
+        "Kernel bandwidth: 'median' (of the distances between rows) or a number.",
+        "LENGTH",
+        COMPARED,
     )
     estimator: str | None = option(
         "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME", COMPARED
@@ -176,12 +179,12 @@ class Comparison:
     working_memory: float = option(1024, "Memory budget, per process.", "MIB", COMPUTED)
     features: int | None = option(
         None,
-        "Approximate the kernel with this many random features; time is then linear in the rows.",
+        "Approximate the kernel with this many random features; time then grows linearly with the rows.",
         "NUMBER",
         COMPUTED,
     )
     landmarks: int | None = option(
-        None, "Instead: with this many landmark rows (Nystrom); the error is proved.", "NUMBER", COMPUTED
+        None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
     )
     rng: int = option(0, "Seed of all random draws; choose it before you see a result.", "SEED")
 
@@ -228,7 +231,7 @@ class Output:
     """What is printed; a contradiction is refused before the work."""
 
     dry_run: bool = option(
-        False, "Show which rows and columns would be compared, and the time needed.", None, SHOWN, "--dry-run"
+        False, "Only show what would be compared, and how long it would take.", None, SHOWN, "--dry-run"
     )
     json: bool = option(False, "Print the full result as JSON.", None, SHOWN, "--json")
     csv: bool = option(False, "Print the numbers as CSV.", None, SHOWN, "--csv")
@@ -276,7 +279,7 @@ class Page:
     """The page that a command also writes."""
 
     report: Path | None = option(
-        None, "Also write an HTML page, complete in one file, to read offline.", "FILE", SHOWN
+        None, "Also write a self-contained HTML page that works offline.", "FILE", SHOWN
     )
     include_rows: bool = False  # no option: on this page there are none
 
@@ -310,5 +313,5 @@ class PageWithRows(Page):
     """The page that a command also writes, on which rows can be shown."""
 
     include_rows: bool = option(
-        False, "Put names and cells of single rows on the page.", None, SHOWN, "--include-rows"
+        False, "Show names and cells of individual rows on the page.", None, SHOWN, "--include-rows"
     )

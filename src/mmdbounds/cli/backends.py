@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "dask": "Dask"}
 INDENT = 8
-MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
+MEASURED = "Rates: rbf kernel, {} columns. A pass is all pairs of 100,000 rows; its time grows quadratically."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def backends_command(listing: Listing) -> None:
     for backend in found:
         say("\n".join(shown(backend)))
     say("\n" + MEASURED.format(available.N_COLUMNS))
-    say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
+    say(wrapped(f"`auto` chooses {choice}: {why} Dask collections are computed by dask."))
 
 
 def shown(backend: Backend) -> list[str]:
@@ -71,7 +71,7 @@ def in_words(rate: Rate) -> str:
     millions, seconds = rate.pairs_a_second / 1e6, rate.seconds_a_pass
     many = f"{millions:,.0f} million" if millions < 1e4 else f"{millions / 1e3:,.0f} billion"
     pass_ = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
-    return f"{many} kernel values a second, {pass_} s a pass"
+    return f"{many} kernel values per second, {pass_} s per pass"
 
 
 def as_json(found: list[Backend], choice: str, why: str) -> str:

@@ -78,7 +78,7 @@ def bounds_command(
     X, Y = recorded(split, table)
     if output.dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
-        more = ("This is nearly all.",) if search.method in ("s-sd", "sd") else ()
+        more = ("Little else takes time.",) if search.method in ("s-sd", "sd") else ()
         show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts), *more)
         return
     note_changes(X, output)
@@ -119,8 +119,8 @@ def robust_test_command(
 ) -> None:
     """Test whether two groups of a table differ, even though rows may be misfiled.
 
-    Rows of A may be misfiled under B. The p-value is the largest over all sets of rows that they might be,
-    up to the amount given with --epsilon, --share-of-y or --n-moved.
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The p-value is
+    the largest over all sets of rows that they might be.
 
     \b
     Example:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 COLUMNS_SHOWN = 40
 """Columns that are listed; of more, the rest are counted."""
 
-SEARCH_EACH = "Searching and proving come on top in every trial; several processes share the work."
-SEARCH = "Searching and proving come on top; `--method s-sd` with `bounds` needs little more than this."
+SEARCH_EACH = "Search and proofs take additional time in every trial; several processes share the work."
+SEARCH = "Search and proofs take additional time; `bounds --method s-sd` needs little more than this."
 
 
 def show_plan(
@@ -111,12 +111,12 @@ def columns_in_words(X: Group) -> list[str]:
     as_many = "" if n_features == len(kinds) else f" as {n_features} features"
     lines = [f"Columns: {many}{as_many}, {X.record['scale']} ({scaled[X.record['scale']]})."]
     for name, kind in names[:COLUMNS_SHOWN]:
-        each = ", a 0-1 column each" if kind.endswith("categories") else ""
+        each = ", one 0-1 column each" if kind.endswith("categories") else ""
         lines.append(f"  {name:<{widest}}  {kind}{each}")
     if len(names) > COLUMNS_SHOWN:
         lines.append(f"  and {len(names) - COLUMNS_SHOWN} more (all of them: --json)")
     if excluded := X.record["excluded_columns"]:
-        lines.append(wrapped(f"Left out as asked: {', '.join(map(shown, excluded))}."))
+        lines.append(wrapped(f"Left out by --exclude: {', '.join(map(shown, excluded))}."))
     if X.record["id_column"] is not None:
         lines.append(f"Rows are identified by {shown(X.record['id_column'])}.")
     return lines
@@ -130,6 +130,6 @@ def time_in_words(problem: Problem, n_pairs: int, rate: float, more: str) -> str
     seconds = n_pairs / rate
     took = "under a second" if seconds < 1 else f"about {duration(seconds)}"
     return wrapped(
-        f"Time: {took} for {n_pairs:,} kernel values, at {rate / 1e6:,.0f} million a second as measured just "
-        f"now ({problem.kernel.name}, {problem.pooled.shape[1]} features, {problem.dtype}). {more}"
+        f"Time: {took} for {n_pairs:,} kernel values, at {rate / 1e6:,.0f} million per second as measured "
+        f"just now ({problem.kernel.name}, {problem.pooled.shape[1]} features, {problem.dtype}). {more}"
     )

@@ -56,10 +56,10 @@ class Trials:
         "nonrandom", "Rows to misfile: 'nonrandom' (those typical of A) or 'random'.", "NAME", MISFILED
     )
     methods: list[str] | None = option(
-        None, "Method: {methods}; repeat for more.  [default: sharp, s-sd]", "NAME"
+        None, "Method to evaluate: {methods}; repeat for more.  [default: sharp, s-sd]", "NAME"
     )
     preset: str | None = option(
-        None, "Protocol, sets --methods, --scale, --estimator: 'paper', 'paper-bio' or 'ours'.", "NAME"
+        None, "Protocol that sets --methods, --scale and --estimator: 'paper', 'paper-bio' or 'ours'.", "NAME"
     )
     sizes: str | None = option(
         None, "Rows of A and of B to draw in each trial, such as 50,50; 'all' takes all of them.", "A,B"

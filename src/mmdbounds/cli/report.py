@@ -28,13 +28,13 @@ class Saved:
     data: str | None = option(None, "Table with the cells of the rows, for --include-rows.", "FILE", TABLE)
     out: Path = option(REQUIRED, "File to write the page to.", "FILE", SHOWN)
     include_rows: bool = option(
-        False, "Put names and cells of single rows on the page.", None, SHOWN, "--include-rows"
+        False, "Show names and cells of individual rows on the page.", None, SHOWN, "--include-rows"
     )
 
 
 @grouped
 def report_command(saved: Saved) -> None:
-    """Write a saved result as an HTML page, complete in one file, to read and print offline.
+    """Write a saved result as a self-contained HTML page, to read and print offline.
 
     The page of a sweep has a slider for the share of misfiled rows. Rows are identified by their numbers in
     the file, unless --include-rows is given.
@@ -84,6 +84,6 @@ def _result(text: str) -> Result:
     kinds = {kind.__name__: kind for kind in KINDS}
     named = content.get("type") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in kinds:
-        msg = f"a report is written of a saved {', '.join(kinds)}; got {named!r}."
+        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}."
         raise DataError(msg)
     return kinds[named].from_dict(content)

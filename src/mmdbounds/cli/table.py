@@ -132,8 +132,8 @@ def note_repeated_ids(X: Group, Y: Group, table: Table, output: Output) -> None:
     repeated = sum(times for times in names.values() if times > 1)
     if repeated:
         output.note(
-            f"{repeated:,} rows share their {table.id!r} with another one. Rows of one patient "
-            f"are not exchangeable, which the test assumes; if they are such rows, add --unit {table.id}."
+            f"{repeated:,} rows share their {table.id!r} with another row. The test assumes exchangeable "
+            f"rows, which rows of one patient are not; if these are such rows, add --unit {table.id}."
         )
 
 
