@@ -117,7 +117,7 @@ def test_what_was_written_is_told_after_an_interrupt(
 
 def test_each_run_begins_anew():
     side_files.begin()
-    side_files.note_printed("something")
+    side_files.say("", "something")
     assert side_files.so_far() == "written so far: something"
     side_files.begin()
     assert side_files.so_far() == "nothing was written"

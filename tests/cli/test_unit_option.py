@@ -176,6 +176,7 @@ NOTE = (
     "mmdbounds: note: One row a unit was drawn at random (seed 4); left out: 1 of the 4 rows of A, "
     "1 of the 5 rows of B. Rows stand for units here: epsilon and all counts are of units.\n"
 )
+DRAWN = "Compared: 4 rows of A (X) with 5 of B (Y).\nOf these, one row per patient is drawn at random.\n"
 UNITS = [*GROUPS[:6], "--unit", "patient", "--id", "visit", "--rng", "4"]
 
 
@@ -197,6 +198,14 @@ def test_bounds_of_one_row_per_unit(visits: str, tmp_path: Path, capsys: pytest.
     assert "--unit patient" in page.read_text()
     assert run([*arguments, "--quiet"]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("command", "flags"), [("bounds", ["--n-moved", "1"]), *COMMANDS.items()])
+def test_a_dry_run_says_that_rows_will_be_drawn(
+    command: str, flags: list[str], visits: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run([command, visits, *UNITS, *flags, "--dry-run"]) == 0
+    assert DRAWN in capsys.readouterr().out
 
 
 def test_the_command_on_the_page_draws_the_same_rows(visits: str, tmp_path: Path):

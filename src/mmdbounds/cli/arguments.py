@@ -52,8 +52,7 @@ class Table:
     exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL", TABLE)
     scale: str | None = option(
         "standard",
-        "Scaling of numeric columns, computed over both groups: 'standard', 'robust' (quartiles), 'rank' or "
-        "'none'.",
+        "Scaling of numeric columns, computed over both groups: 'standard', 'robust', 'rank' or 'none'.",
         "NAME",
         TABLE,
     )

@@ -87,6 +87,8 @@ def rows_in_words(record: Any) -> list[str]:
     lines += [
         wrapped(f"Compared: {rows(record['n_hidden'])} of {x} (X) with {record['n_among']:,} of {y} (Y).")
     ]
+    if record.get("unit_column") is not None:
+        lines += [f"Of these, one row per {shown(record['unit_column'])} is drawn at random."]
     others = {"of other groups": record["n_other_groups"], "without a group": record["n_missing_group"]}
     if left := [f"{rows(n)} {which}" for which, n in others.items() if n]:
         lines += [f"Not compared: {', '.join(left)}."]
