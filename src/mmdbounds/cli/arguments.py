@@ -185,7 +185,7 @@ class Comparison:
     landmarks: int | None = option(
         None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
     )
-    rng: int = option(0, "Seed of all random draws; choose it before you see a result.", "SEED")
+    rng: int = option(0, "Random seed; choose it before you see a result.", "SEED")
 
     def keywords(self) -> dict[str, Any]:
         """Return the keywords of `pose`; names are checked there, with a better message."""

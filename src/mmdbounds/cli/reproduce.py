@@ -25,7 +25,7 @@ class Reproduction:
     n_trials: int | None = option(
         None, "Trials of each setting.  [default: as many as in the paper]", "NUMBER"
     )
-    rng: int = option(0, "Seed of all trials.", "SEED")
+    rng: int = option(0, "Random seed.", "SEED")
     n_processes: int | None = option(
         None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
     )
