@@ -108,12 +108,14 @@ def _of_comparison(made: Provenance) -> Words:
     size = APPROXIMATE.get(made.kernel)
     options = made.kernel_options
     kernel = options.get("kernel") if size else made.kernel
+    # A search may draw nothing, but one row per unit was drawn.
+    seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     given: dict[str, Any] = {
         "kernel": kernel if kernel in (*WITH_BANDWIDTH, *WITHOUT_BANDWIDTH) else "YOUR_KERNEL",
         "bandwidth": None if made.bandwidth is None else float(made.bandwidth),
         **({size: int(options["n_features"])} if size else {}),
         "estimator": str(made.estimator),
         "dtype": str(made.dtype),
-        "rng": None if made.seed is None else int(made.seed),
+        "rng": None if seed is None else int(seed),
     }
     return _options(given)
