@@ -1,4 +1,7 @@
-"""Single rows on a page: by their numbers, unless their names and cells were asked for."""
+"""Single rows on a page: by number, unless their names and cells were asked for.
+
+To add a column to the table of rows, add a pair to `ROW_COLUMNS`.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.inference.curve import SweepResult
+from mmdbounds.inference.outcome import TestResult
 from mmdbounds.phrases import number, row_name, shown
-from mmdbounds.report.charts import ROW_SIDES, Values
+from mmdbounds.report.charts import ROW_SIDES, Values, row_changes
+from mmdbounds.report.contents import Columns, Figure, Table
+from mmdbounds.results import BoundsResult
 
 ROWS_SHOWN = 30
-"""Rows shown at the most, those that matter most first: a page must not grow with the data."""
+"""Rows shown at most, the most important first: a page must not grow with the data."""
 
-HEAD = ("row", "moves: smallest", "moves: largest", "change: smallest", "change: largest")
+MOST_COLUMNS = 30
+"""Columns whose cells are shown; more are not read."""
+
 SIDES = ("lower", "upper")
 
-CHANGE = (
-    "Change: by so much the smallest (largest) possible value changes if the row is on the other side of the "
-    "filing than there, and the row that suits best takes its place."
+CAPTION = (
+    "Filled: the row is among those moved to reach that bound; hollow: it is not. Change: how much, at most, "
+    "the lower (upper) bound changes once this row's true group is known."
 )
 
 
@@ -37,81 +47,143 @@ class RowNames:
     columns: Sequence[str] = ()
     cells: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
-    def name(self, letter: str, place: int, name: str | None, file_row: int | None) -> str:
-        """Return what a row is called on the page."""
-        return row_name(letter, place, name if self.is_open else None, file_row)
 
-    def shown_cells(self, file_row: int | None) -> list[str]:
-        """Return the cells of a row, as many as there are columns."""
-        if file_row is None or file_row not in self.cells:
-            return [""] * len(self.columns)
-        return [shown(cell) for cell in self.cells[file_row]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    """A row that is shown: its label, and for each side whether it moves and what it changes.
 
+    `cells` are its cells in the file, one for each of `RowNames.columns`, if they may be shown.
+    """
 
-def head(names: RowNames) -> tuple[str, ...]:
-    """Return the heading of the table of rows."""
-    return (*HEAD, *map(shown, names.columns))
+    label: str
+    moved: Mapping[str, bool]
+    change: Mapping[str, float | None]
+    cells: Sequence[str]
 
 
-def table_body(table: Mapping[str, Any], letters: Sequence[str], names: RowNames) -> list[list[str]]:
-    """Return the rows that matter most as cells of a table.
+ROW_COLUMNS: Columns = (
+    ("row", lambda row: row.label),
+    ("moved for the lower bound", lambda row: "yes" * row.moved["lower"]),
+    ("moved for the upper bound", lambda row: "yes" * row.moved["upper"]),
+    ("change of the lower bound", lambda row: _digits(row.change["lower"])),
+    ("change of the upper bound", lambda row: _digits(row.change["upper"])),
+)
+"""The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow."""
+
+
+def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
+    """Return how the rows of a result are named on its page."""
+    if data is not None and not include_rows:
+        msg = "`data` needs `include_rows=True`, which lets the page show cells; got include_rows=False."
+        raise MmdBoundsError(msg)
+    if include_rows and isinstance(result, TestResult):
+        msg = "`include_rows` must be False for a test, whose page shows no rows; got True."
+        raise MmdBoundsError(msg)
+    if data is None:
+        return RowNames(is_open=include_rows)
+    record = result.provenance.data
+    columns = list(record.get("columns", ()))[:MOST_COLUMNS]
+    first = [row for table in row_tables(result) for row in table.get("file_row", ())[:ROWS_SHOWN]]
+    wanted = sorted({int(row) for row in first if row is not None})
+    return RowNames(is_open=True, columns=columns, cells=_cells_in_file(record, columns, wanted, data))
+
+
+def row_tables(result: BoundsResult | SweepResult) -> Sequence[Mapping[str, Any]]:
+    """Return the tables of rows of a result, one for each share; empty where no row is known to matter."""
+    if isinstance(result, SweepResult):
+        return [point.rows for point in result.points]
+    moved = result.n_moved or result.n_moved_of_x
+    return [result.row_table() if moved and (result.lower.has_rows or result.upper.has_rows) else {}]
+
+
+def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any) -> dict[int, list[str]]:
+    """Return the cells of these rows as text."""
+    from mmdbounds.tables.files import load_file
+    from mmdbounds.tables.matching import as_text
+
+    file = load_file(data, text=columns, na=record.get("na", ()), encoding=record.get("encoding"))
+    if file.sha256 != record.get("sha256"):
+        msg = (
+            f"`data` must be the file the result was computed from; got a different file, {shown(file.name)}."
+        )
+        raise DataError(msg)
+    chosen = file.frame[[row - 1 for row in wanted], columns]
+    return {row: [as_text(cell) for cell in cells] for row, cells in zip(wanted, chosen.rows(), strict=True)}
+
+
+def shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
+    """Return the rows that matter most.
 
     Parameters
     ----------
     table
-        Columns as those of `BoundsResult.row_table`; a column that is not known may be left out.
-    letters
-        X or Y for each row.
+        Columns as those of `BoundsResult.row_table`; without ``group`` all rows are of Y, and ``id`` and
+        ``file_row`` may be missing too.
+    name_y
+        What Y is called.
     names
         How rows are named.
     """
-    body = []
-    for i, label in enumerate(_labels(table, letters, names)):
-        moved = ["yes" if table[f"in_{side}"][i] else "" for side in SIDES]
-        changes = [_digits(table[f"{side}_change"][i]) for side in SIDES]
-        body.append([label, *moved, *changes, *names.shown_cells(_at(table, "file_row", i))])
-    return body
-
-
-def chart_values(table: Mapping[str, Any], letters: Sequence[str], names: RowNames, place: int = 0) -> Values:
-    """Return the rows that matter most as values of `charts.row_changes`; `place` is that of the share."""
+    first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
+    file_rows = [_at(table, "file_row", i) for i in first]
     return [
+        ShownRow(
+            label=label,
+            moved={side: bool(table[f"in_{side}"][i]) for side in SIDES},
+            change={side: _known(table[f"{side}_change"][i]) for side in SIDES},
+            cells=[shown(cell) for cell in names.cells.get(file_rows[i], [""] * len(names.columns))],
+        )
+        for i, label in enumerate(_labels(table, first, name_y, names))
+    ]
+
+
+def _labels(table: Mapping[str, Any], first: range, name_y: str, names: RowNames) -> list[str]:
+    """Return the labels of the first rows; one that several rows have is followed by their places."""
+    letters = ["Y" if _at(table, "group", i) in (None, name_y) else "X" for i in first]
+    places = [int(table["row"][i]) for i in first]
+    ids = [_at(table, "id", i) if names.is_open else None for i in first]
+    labels = [row_name(letters[i], places[i], ids[i], _at(table, "file_row", i)) for i in first]
+    return [
+        f"{label}, {letters[i]}[{places[i]}]" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
+def row_table_body(rows: Sequence[ShownRow]) -> list[list[str]]:
+    """Return the body of the table of rows."""
+    return [[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in rows]
+
+
+def empty_row_table(caption: str, names: RowNames, n_rows: int, n_shown: int) -> Table:
+    """Return the table of rows without its body, with a note that says how many of them are shown."""
+    note = f"All {n_rows:,} rows are shown."
+    if n_shown < n_rows:
+        note = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
+    head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
+    return Table(caption=caption, head=head, body=[], notes=[note])
+
+
+def row_figure(title: str, rows_by_share: Sequence[Sequence[ShownRow]]) -> Figure:
+    """Return the chart of what single rows do to the two bounds, at each share that the slider can be at."""
+    values: Values = [
         {
             "f0": place,
-            "f1": i,
-            "f2": label,
-            "f3": _known(table[f"{side}_change"][i]),
-            "f4": of,
-            "f5": bool(table[f"in_{side}"][i]),
-            "f6": _digits(table[f"{side}_change"][i]),
-            "f7": "yes" if table[f"in_{side}"][i] else "no",
+            "f1": rank,
+            "f2": row.label,
+            "f3": row.change[side],
+            "f4": label,
+            "f5": row.moved[side],
+            "f6": _digits(row.change[side]),
+            "f7": "yes" if row.moved[side] else "no",
         }
-        for i, label in enumerate(_labels(table, letters, names))
-        for side, of in zip(SIDES, ROW_SIDES, strict=True)
+        for place, shown_here in enumerate(rows_by_share)
+        for rank, row in enumerate(shown_here)
+        for side, label in zip(SIDES, ROW_SIDES, strict=True)
     ]
-
-
-def any_known(table: Mapping[str, Any]) -> bool:
-    """Return whether what a row does is known of any row; a labelling that was resized says nothing."""
-    return any(_known(change) is not None for side in SIDES for change in table[f"{side}_change"])
-
-
-def how_many(n_rows: int, n_shown: int) -> str:
-    """Say that only some rows are shown, where that is so."""
-    if n_shown >= n_rows:
-        return f"All {n_rows:,} rows are shown."
-    return f"Shown: the {n_shown:,} rows that matter most of {n_rows:,}."
-
-
-def _labels(table: Mapping[str, Any], letters: Sequence[str], names: RowNames) -> list[str]:
-    """Return the names of the first rows; one that several rows have is followed by their places."""
-    first = range(min(ROWS_SHOWN, len(letters)))
-    where = [(letters[i], int(table["row"][i])) for i in first]
-    labels = [names.name(*where[i], _at(table, "id", i), _at(table, "file_row", i)) for i in first]
-    return [
-        f"{label}, {letter}[{place}]" if labels.count(label) > 1 else label
-        for label, (letter, place) in zip(labels, where, strict=True)
-    ]
+    spec = row_changes(
+        values, "How single rows change the two bounds. The same numbers are in the table of rows."
+    )
+    return Figure(name="rows", title=title, caption=CAPTION, spec=spec, of_rows=True)
 
 
 def _at(table: Mapping[str, Any], name: str, i: int) -> Any:
@@ -123,5 +195,5 @@ def _known(change: Any) -> float | None:
     return None if change is None or change != change else float(change)  # noqa: PLR0124 -- NaN
 
 
-def _digits(change: Any) -> str:
-    return "" if (known := _known(change)) is None else number(known)
+def _digits(change: float | None) -> str:
+    return "" if change is None else number(change)
