@@ -80,16 +80,16 @@ def test_columns_in_another_order_are_put_in_order(name: str):
 
 @pytest.mark.full
 def test_a_picture_of_the_witness_matches_names():
-    from mmdbounds.plotting.witness_values import seen
+    from mmdbounds.plotting.witness_values import rows_shown
 
     options = {"features": None, "side": None, "kernel": None, "max_rows": 99}
     result = mb.mmd_bounds(X, Y, 0.1, method="s-sd", **FIXED)
-    expected = seen(result, X, Y, **options).witness
+    expected = rows_shown(result, X, Y, **options).witness
     np.testing.assert_array_equal(
-        seen(result, frame(X), frame(Y)[["bmi", "age"]], **options).witness, expected
+        rows_shown(result, frame(X), frame(Y)[["bmi", "age"]], **options).witness, expected
     )
     with pytest.raises(DataError, match=r"only `Y` has 'sex'"):
-        seen(result, frame(X), frame(Y, ["age", "sex"]), **options)
+        rows_shown(result, frame(X), frame(Y, ["age", "sex"]), **options)
 
 
 @pytest.mark.full

@@ -25,6 +25,7 @@ UPPER: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "marker": "^", "mar
 AS_FILED: dict[str, Any] = {"color": BLACK, "linestyle": ":", "linewidth": 1.5}
 BREAKDOWN: dict[str, Any] = {"color": GREY, "linestyle": (0, (8, 3)), "linewidth": 1.3}
 CHANCE: dict[str, Any] = {"color": GREY, "linestyle": "-.", "linewidth": 1.3}
+CHANCE_LABEL = "95 % of what chance alone would give"
 
 SETTINGS: Any = {
     "font.size": 9,

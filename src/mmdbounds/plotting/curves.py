@@ -1,17 +1,217 @@
-"""What is drawn against the share of misfiled rows: the axis, the breakdown, and what is not proved."""
+"""Bounds and p-values against the share of misfiled rows, and one interval on a line."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.inference.curve import SweepResult
-from mmdbounds.phrases import percent, rows
-from mmdbounds.plotting.canvas import BREAKDOWN, in_percent, lines_of, name_text
+from mmdbounds.inference.intervals import ConfidenceInterval
+from mmdbounds.phrases import number, percent, proved_number, rows
+from mmdbounds.plotting.canvas import (
+    AS_FILED,
+    BLUE,
+    BREAKDOWN,
+    CHANCE,
+    CHANCE_LABEL,
+    GREY,
+    LOWER,
+    SKY,
+    UPPER,
+    axes_for,
+    check_result,
+    explain,
+    in_percent,
+    lines_of,
+    name_text,
+    small_numbers,
+)
+from mmdbounds.results import Bound, BoundsResult
+from mmdbounds.words import assumption
+from mmdbounds.words import ends as interval_digits
+
+ONE_LINE = (6.4, 2.4)
+TITLE_WIDTH = 86
+BAR: dict[str, Any] = {"color": BLUE, "linewidth": 8, "solid_capstyle": "butt"}
+Ends = list[tuple[float, str]]
+"""Both ends of an interval, and how they are printed."""
+
+SQUARED = "squared MMD of the true groups"
 
 UNPROVED = "found by a labelling, not proved"
+
+
+def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any = None) -> Any:
+    """Draw how small and how large the squared MMD can be.
+
+    Parameters
+    ----------
+    result : SweepResult, BoundsResult or ConfidenceInterval
+        For a sweep, the bounds against the share of misfiled rows, with the value as filed, what chance alone
+        would give (the 95 % quantile of the null) and the breakdown. A single result is one interval on a
+        line. In a confidence interval, which is on the root scale, the part due to misfiling is drawn
+        thicker than the margin for chance. Hollow markers are values that a labelling reaches but
+        nothing proves.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
+    >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
+    >>> ax = mb.plot_bounds(curve)  # doctest: +SKIP
+    """
+    check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
+    if isinstance(result, SweepResult):
+        return _against_share(result, ax)
+    new = axes_for(ax, ONE_LINE)
+    ends = _confidence(new, result) if isinstance(result, ConfidenceInterval) else _one_share(new, result)
+    for (value, text), side, aside in zip(ends, ("right", "left"), (-8, 8), strict=True):
+        new.annotate(text, (value, 0), (aside, 0), textcoords="offset points", ha=side, va="center")
+    new.set(ylim=(-1, 1), yticks=[])
+    new.spines["left"].set_visible(False)
+    new.margins(x=0.25)
+    small_numbers(new, "x")
+    explain(new, given=ax)
+    return new
+
+
+def _against_share(result: SweepResult, given: Any) -> Any:
+    ax, places, points = axes_for(given), shares(result), result.points
+    low = np.array([p.lower if p.lower_certified is None else p.lower_certified for p in points])
+    high = np.array([p.upper if p.upper_certified is None else p.upper_certified for p in points])
+    ax.fill_between(places, low, high, color=SKY, alpha=0.25, linewidth=0)
+    ax.plot(places, high, **UPPER, label="upper bound")
+    ax.plot(places, low, **LOWER, label="lower bound")
+    for values, proofs, style in (
+        (high, [p.upper_certified for p in points], UPPER),
+        (low, [p.lower_certified for p in points], LOWER),
+    ):
+        unproved = np.array([proof is None for proof in proofs], dtype=np.bool_)
+        mark_unproved(ax, places[unproved], values[unproved], style)
+    ax.axhline(result.observed, **AS_FILED, label=f"as filed: {number(result.observed)}")
+    if any(p.null_quantile is not None for p in points):
+        chance = [math.nan if p.null_quantile is None else p.null_quantile for p in points]
+        ax.plot(places, chance, **CHANCE, label=CHANCE_LABEL)
+    mark_breakdown(ax, result)
+    share_axis(ax, result)
+    ax.set_ylabel(SQUARED)
+    small_numbers(ax, "y")
+    explain(ax, given=given)
+    return ax
+
+
+def _one_share(ax: Any, result: BoundsResult) -> Ends:
+    """Draw one interval, its value as filed, and labellings that do not reach the proved ends."""
+    low, high = result.interval
+    ax.plot([low, high], [0, 0], **BAR, label=_proof(result))
+    ax.plot([result.observed], [0], "D", color="black", markersize=6, label="as filed")
+    for bound, style in ((result.lower, LOWER), (result.upper, UPPER)):
+        _attained(ax, bound, result, style)
+    ax.set_xlabel(SQUARED)
+    said = assumption(result).replace("$", r"\$")
+    ax.set_title(lines_of(said, TITLE_WIDTH), fontsize="small")
+    return list(zip((low, high), interval_digits(result), strict=True))
+
+
+def _proof(result: BoundsResult) -> str:
+    kinds = [bound.kind for bound in (result.lower, result.upper) if bound.kind != "labelling"]
+    if kinds:
+        return f"from {kinds[0]}, not bounds"
+    if result.is_crossed:
+        return "the two bounds cross"
+    if not result.is_certified:
+        return "found by labellings, not proved"
+    return f"possible values (proved{'' if result.approximation is None else ' for the approximate kernel'})"
+
+
+def _attained(ax: Any, bound: Bound, result: BoundsResult, style: dict[str, Any]) -> None:
+    """Draw the value that a labelling reaches, where the proved end is further out."""
+    if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
+        hollow = {**style, "linestyle": "", "markerfacecolor": "white"}
+        ax.plot([bound.value], [0], **hollow, label=f"{bound.side} value reached")
+
+
+def _confidence(ax: Any, result: ConfidenceInterval) -> Ends:
+    """Draw a confidence interval: what misfiling leaves open, and room for chance beyond."""
+    level = percent(result.level)
+    ax.plot(
+        [result.low, result.high],
+        [0, 0],
+        color=GREY,
+        linewidth=3,
+        label=f"{level} confidence, {result.label}",
+    )
+    if result.parts:
+        inner = [
+            min(math.sqrt(max(part.lower, 0.0)) for part in result.parts),
+            max(math.sqrt(max(part.upper, 0.0)) for part in result.parts),
+        ]
+        ax.plot(inner, [0, 0], **BAR, label="due to misfiling alone")
+    ax.set_xlabel("MMD of the two populations (root scale)")
+    low, high = number(result.low), number(result.high)
+    if result.label == "proved":
+        low, high = proved_number(result.low, "lower"), proved_number(result.high, "upper")
+    return [(result.low, low), (result.high, high)]
+
+
+def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
+    """Draw the smallest and the largest p-value that the misfiling allows against its share.
+
+    Only the largest is a p-value; the smallest says what the most favourable labelling would give. The
+    scale is logarithmic. Hollow markers are p-values that rest on no proof.
+
+    Parameters
+    ----------
+    result : SweepResult
+        The curve.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
+    >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
+    >>> ax = mb.plot_pvalues(curve)  # doctest: +SKIP
+    """
+    check_result(result, (SweepResult,), "plot_pvalues")
+    given, ax, places, points = ax, axes_for(ax), shares(result), result.points
+    worst = np.array([point.pvalue for point in points])
+    best = np.array([math.nan if point.best_case is None else point.best_case for point in points])
+    # No lines from share to share: between them a p-value can leap.
+    ax.vlines(places, best, worst, color=SKY, linewidth=5, alpha=0.6)
+    # The largest p-value belongs to the smallest statistic, and looks like it.
+    ax.plot(places, worst, **{**LOWER, "linestyle": ""}, label="worst case: the p-value")
+    unproved = np.array([point.lower_certified is None for point in points], dtype=np.bool_)
+    mark_unproved(ax, places[unproved], worst[unproved], LOWER)
+    if not np.isnan(best).all():
+        ax.plot(places, best, **{**UPPER, "linestyle": ""}, label="best case")
+    ax.axhline(result.level, **AS_FILED, label=f"level {percent(result.level)}")
+    mark_breakdown(ax, result)
+    share_axis(ax, result)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda value, _: number(value))
+    ax.set_ylim(0.7 * np.nanmin([*best, *worst, result.level]), 1.4)
+    ax.set_ylabel("p-value for no difference")
+    explain(ax, given=given)
+    return ax
 
 
 def shares(result: SweepResult) -> NDArray[np.float64]:
@@ -33,8 +233,8 @@ def mark_breakdown(ax: Any, result: SweepResult) -> None:
         tried = percent(result.share(result.most_moved))
         ax.plot([], [], " ", label=f"no breakdown up to {tried}")
         return
-    word = "breakdown" if result.is_confirmed else "breakdown (of those tested)"
-    said = "significant not even as filed" if first == 0 else f"{percent(share)}, {rows(first)}"
+    word = "breakdown" if result.is_confirmed else "breakdown (among those tested)"
+    said = "not significant even as filed" if first == 0 else f"{percent(share)}, {rows(first)}"
     ax.axvline(share, **BREAKDOWN, label=f"{word}: {said}")
 
 

@@ -24,7 +24,7 @@ THINNING_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RowsShown:
     """The rows that are shown.
 
     Attributes
@@ -62,7 +62,7 @@ class Seen:
         return witness_at(points, self.pooled, self.kernel, self.weights)
 
 
-def seen(
+def rows_shown(
     result: BoundsResult,
     X: Any,
     Y: Any,
@@ -71,7 +71,7 @@ def seen(
     side: str | None,
     kernel: Any,
     max_rows: int,
-) -> Seen:
+) -> RowsShown:
     """Return the rows to show, and the witness of all rows there."""
     group_x, group_y = as_groups(X, Y)
     p, q = result.n_samples_X, result.n_samples_Y
@@ -88,7 +88,7 @@ def seen(
         places = pooled[rows][:, columns]
         names = [column_name(group_x, column) for column in columns]
     witness = witness_at(pooled[rows], pooled, chosen, weights)
-    return Seen(pooled, rows, places, names, columns, witness, chosen, weights)
+    return RowsShown(pooled, rows, places, names, columns, witness, chosen, weights)
 
 
 def kernel_of(made: Provenance, given: Any) -> Kernel:

@@ -1,25 +1,45 @@
-"""The picture of a test: the statistic beside what random labellings give."""
+"""The pictures of a test and of an evaluation."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from mmdbounds.evaluation.outcome import Evaluation
 from mmdbounds.inference.aggregated import AggregatedResult
 from mmdbounds.inference.outcome import TestResult
 from mmdbounds.phrases import number, proved_number, rows
 from mmdbounds.plotting.canvas import (
     AS_FILED,
+    BLACK,
     BLUE,
     CHANCE,
+    CHANCE_LABEL,
+    GREEN,
+    ORANGE,
+    PINK,
     SKY,
+    VERMILION,
     axes_for,
     check_result,
     explain,
+    in_percent,
     lines_of,
+    name_text,
     small_numbers,
 )
 from mmdbounds.results import BoundsResult
+
+STYLES = [
+    (BLUE, "o"),
+    (ORANGE, "s"),
+    (BLACK, "*"),
+    (VERMILION, "^"),
+    (SKY, "D"),
+    (GREEN, "v"),
+    (PINK, "P"),
+]
+"""Colour and marker of the methods in turn."""
 
 
 def plot_null(
@@ -27,8 +47,8 @@ def plot_null(
 ) -> Any:
     """Draw the statistic of a test, in the worst case and as filed, beside its null distribution.
 
-    The null distribution is that of the true sizes in the worst case; the p-value as filed has another, with
-    the sizes as filed.
+    The null distribution is that for the group sizes in the worst case; the p-value as filed has another,
+    for the sizes as filed.
 
     Parameters
     ----------
@@ -37,8 +57,8 @@ def plot_null(
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if none is given.
     bounds : BoundsResult, optional
-        Bounds for the same groups, to be shaded: where the statistic of the true groups can be. Not for
-        several kernels, whose statistic is in standard deviations.
+        Bounds for the same groups, shaded: where the statistic of the true groups can be. Not for an
+        `AggregatedResult`, whose statistic is in standard deviations.
 
     Returns
     -------
@@ -58,7 +78,7 @@ def plot_null(
         check_result(result, (TestResult,), "plot_null(..., bounds=...)")
         check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
     given, ax = ax, axes_for(ax)
-    label = f"no difference: {result.n_permutations:,} random labellings"
+    label = f"chance alone: {result.n_permutations:,} random labellings"
     ax.hist(
         result.null, bins=_n_bins(len(result.null)), color="0.7", edgecolor="0.4", linewidth=0.5, label=label
     )
@@ -69,7 +89,7 @@ def plot_null(
     filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
     ax.axvline(result.observed, **AS_FILED, label=f"as filed: {filed}")
     if isinstance(result, TestResult) and result.null_quantile is not None:
-        ax.axvline(result.null_quantile, **CHANCE, label="95 % quantile of the null")
+        ax.axvline(result.null_quantile, **CHANCE, label=CHANCE_LABEL)
     ax.set_xlabel(lines_of(_statistic(result)))
     ax.set_ylabel("random labellings")
     small_numbers(ax, "x")
@@ -90,7 +110,58 @@ def _worst_case(result: TestResult | AggregatedResult) -> str:
 
 
 def _statistic(result: TestResult | AggregatedResult) -> str:
-    moved = f"with {rows(result.n_moved)} misfiled, the worst case"
+    moved = f"(worst case: {rows(result.n_moved)} misfiled)"
     if isinstance(result, TestResult):
-        return f"squared MMD, {moved}"
-    return f"largest of {len(result.parts)} squared MMDs, in standard deviations of their null, {moved}"
+        return f"squared MMD {moved}"
+    return f"largest of {len(result.parts)} squared MMDs, each in standard deviations of its null {moved}"
+
+
+def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
+    """Draw the false coverage rate of each method against the mean width of its interval.
+
+    Low and to the left is good: rarely wrong, and narrow. Bars are standard errors.
+
+    Parameters
+    ----------
+    result : Evaluation
+        The evaluation.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
+    >>> found = mb.evaluate(X, Y, epsilon=0.1, methods=["s-sd", "sd"], n_trials=5, rng=0, progress=False)
+    >>> ax = mb.plot_coverage(found)  # doctest: +SKIP
+    """
+    check_result(result, (Evaluation,), "plot_coverage")
+    given, ax = ax, axes_for(ax)
+    for place, method in enumerate(result.methods):
+        colour, marker = STYLES[place % len(STYLES)]
+        ax.errorbar(
+            [method.mean_interval_width],
+            [method.false_coverage_rate],
+            xerr=[method.mean_interval_width_error or 0.0],
+            yerr=[method.false_coverage_rate_error],
+            color=colour,
+            marker=marker,
+            markersize=8,
+            markeredgecolor=BLACK,
+            linestyle="",
+            capsize=3,
+            label=f"{name_text(method.label)}: {method.n_missed} of {result.n_trials} missed",
+        )
+    ax.set_ylim(-0.05, 1.05)
+    in_percent(ax.yaxis)
+    small_numbers(ax, "x")
+    ax.set_xlabel("mean width of the interval (squared MMD)")
+    ax.set_ylabel("trials in which the interval misses the truth")
+    explain(ax, given=given)
+    return ax
