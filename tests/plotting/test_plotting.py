@@ -138,7 +138,7 @@ def test_what_cannot_be_drawn(draw: Any, message: str):
 
 @pytest.mark.parametrize("ax", [[1, 2], "ax", np.zeros(2)])
 def test_axes_must_be_axes(ax: Any):
-    with pytest.raises(DataError, match=r"^`ax` must be one matplotlib Axes; got \w+\. Take one"):
+    with pytest.raises(DataError, match=r"^`ax` must be one matplotlib Axes; got \w+\. Pass one"):
         mb.plot_bounds(make_sweep(), ax)
 
 

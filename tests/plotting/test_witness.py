@@ -71,7 +71,9 @@ def test_a_function_has_to_be_given_again():
         return A @ B.T
 
     result = mb.mmd_bounds(X, Y, 0.2, kernel=product, method="s-sd")
-    with pytest.raises(MmdBoundsError, match=r"^the kernel of this result \('function'\) is not kept\. Give"):
+    with pytest.raises(
+        MmdBoundsError, match=r"^the kernel of this result \('function'\) is not stored\. Pass"
+    ):
         look(result)
     pooled = np.concatenate([X, Y])
     np.testing.assert_allclose(
@@ -116,7 +118,7 @@ def test_places_are_columns_or_principal_components():
         (1.5, "`features`"),
         ((0, 1, 2), r"^`features` must be one or two columns; got 3\.$"),
         ((), "got 0"),
-        ("age", r"got 'age': X has no names\.$"),
+        ("age", r"got 'age': `X` has no column names\.$"),
         ((0, None), "got None"),
     ],
 )

@@ -11,31 +11,14 @@ from numpy.typing import NDArray
 from mmdbounds.inference.curve import SweepResult
 from mmdbounds.inference.intervals import ConfidenceInterval
 from mmdbounds.phrases import number, percent, proved_number, rows
-from mmdbounds.plotting.canvas import (
-    AS_FILED,
-    BLUE,
-    BREAKDOWN,
-    CHANCE,
-    CHANCE_LABEL,
-    GREY,
-    LOWER,
-    SKY,
-    UPPER,
-    axes_for,
-    check_result,
-    explain,
-    in_percent,
-    lines_of,
-    name_text,
-    small_numbers,
-)
+from mmdbounds.plotting import canvas
 from mmdbounds.results import Bound, BoundsResult
 from mmdbounds.words import assumption
 from mmdbounds.words import ends as interval_digits
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
-BAR: dict[str, Any] = {"color": BLUE, "linewidth": 8, "solid_capstyle": "butt"}
+BAR: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 8, "solid_capstyle": "butt"}
 Ends = list[tuple[float, str]]
 """Both ends of an interval, and how they are printed."""
 
@@ -71,43 +54,44 @@ def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
     >>> ax = mb.plot_bounds(curve)  # doctest: +SKIP
     """
-    check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
+    canvas.check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
     if isinstance(result, SweepResult):
         return _against_share(result, ax)
-    new = axes_for(ax, ONE_LINE)
+    new = canvas.axes_for(ax, ONE_LINE)
     ends = _confidence(new, result) if isinstance(result, ConfidenceInterval) else _one_share(new, result)
     for (value, text), side, aside in zip(ends, ("right", "left"), (-8, 8), strict=True):
         new.annotate(text, (value, 0), (aside, 0), textcoords="offset points", ha=side, va="center")
     new.set(ylim=(-1, 1), yticks=[])
     new.spines["left"].set_visible(False)
     new.margins(x=0.25)
-    small_numbers(new, "x")
-    explain(new, given=ax)
+    canvas.small_numbers(new, "x")
+    canvas.explain(new, given=ax)
     return new
 
 
 def _against_share(result: SweepResult, given: Any) -> Any:
-    ax, places, points = axes_for(given), shares(result), result.points
-    low = np.array([p.lower if p.lower_certified is None else p.lower_certified for p in points])
-    high = np.array([p.upper if p.upper_certified is None else p.upper_certified for p in points])
-    ax.fill_between(places, low, high, color=SKY, alpha=0.25, linewidth=0)
-    ax.plot(places, high, **UPPER, label="upper bound")
-    ax.plot(places, low, **LOWER, label="lower bound")
-    for values, proofs, style in (
-        (high, [p.upper_certified for p in points], UPPER),
-        (low, [p.lower_certified for p in points], LOWER),
-    ):
-        unproved = np.array([proof is None for proof in proofs], dtype=np.bool_)
-        mark_unproved(ax, places[unproved], values[unproved], style)
-    ax.axhline(result.observed, **AS_FILED, label=f"as filed: {number(result.observed)}")
+    """Draw the bounds of a sweep."""
+    ax, places, points = canvas.axes_for(given), _shares(result), result.points
+    ends = []
+    for side, style in (("upper", canvas.UPPER), ("lower", canvas.LOWER)):
+        proofs = [getattr(point, f"{side}_certified") for point in points]
+        values = [
+            getattr(point, side) if proof is None else proof
+            for point, proof in zip(points, proofs, strict=True)
+        ]
+        ax.plot(places, values, **style, label=f"{side} bound")
+        _mark_unproved(ax, places, values, proofs, style)
+        ends.append(values)
+    ax.fill_between(places, *ends, color=canvas.SKY, alpha=0.25, linewidth=0)
+    ax.axhline(result.observed, **canvas.AS_FILED, label=f"as filed: {number(result.observed)}")
     if any(p.null_quantile is not None for p in points):
         chance = [math.nan if p.null_quantile is None else p.null_quantile for p in points]
-        ax.plot(places, chance, **CHANCE, label=CHANCE_LABEL)
-    mark_breakdown(ax, result)
-    share_axis(ax, result)
+        ax.plot(places, chance, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
+    _mark_breakdown(ax, result)
+    _label_shares(ax, result)
     ax.set_ylabel(SQUARED)
-    small_numbers(ax, "y")
-    explain(ax, given=given)
+    canvas.small_numbers(ax, "y")
+    canvas.explain(ax, given=given)
     return ax
 
 
@@ -116,11 +100,11 @@ def _one_share(ax: Any, result: BoundsResult) -> Ends:
     low, high = result.interval
     ax.plot([low, high], [0, 0], **BAR, label=_proof(result))
     ax.plot([result.observed], [0], "D", color="black", markersize=6, label="as filed")
-    for bound, style in ((result.lower, LOWER), (result.upper, UPPER)):
+    for bound, style in ((result.lower, canvas.LOWER), (result.upper, canvas.UPPER)):
         _attained(ax, bound, result, style)
     ax.set_xlabel(SQUARED)
-    said = assumption(result).replace("$", r"\$")
-    ax.set_title(lines_of(said, TITLE_WIDTH), fontsize="small")
+    title = assumption(result).replace("$", r"\$")
+    ax.set_title(canvas.lines_of(title, TITLE_WIDTH), fontsize="small")
     return list(zip((low, high), interval_digits(result), strict=True))
 
 
@@ -138,31 +122,23 @@ def _proof(result: BoundsResult) -> str:
 def _attained(ax: Any, bound: Bound, result: BoundsResult, style: dict[str, Any]) -> None:
     """Draw the value that a labelling reaches, where the proved end is further out."""
     if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
-        hollow = {**style, "linestyle": "", "markerfacecolor": "white"}
-        ax.plot([bound.value], [0], **hollow, label=f"{bound.side} value reached")
+        ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
 
 
 def _confidence(ax: Any, result: ConfidenceInterval) -> Ends:
-    """Draw a confidence interval: what misfiling leaves open, and room for chance beyond."""
-    level = percent(result.level)
-    ax.plot(
-        [result.low, result.high],
-        [0, 0],
-        color=GREY,
-        linewidth=3,
-        label=f"{level} confidence, {result.label}",
-    )
+    """Draw a confidence interval: what is due to misfiling, and the margin for chance beyond."""
+    label = f"{percent(result.level)} confidence, {result.label}"
+    ax.plot([result.low, result.high], [0, 0], color=canvas.GREY, linewidth=3, label=label)
     if result.parts:
-        inner = [
-            min(math.sqrt(max(part.lower, 0.0)) for part in result.parts),
-            max(math.sqrt(max(part.upper, 0.0)) for part in result.parts),
-        ]
-        ax.plot(inner, [0, 0], **BAR, label="due to misfiling alone")
+        low = min(math.sqrt(max(part.lower, 0.0)) for part in result.parts)
+        high = max(math.sqrt(max(part.upper, 0.0)) for part in result.parts)
+        ax.plot([low, high], [0, 0], **BAR, label="due to misfiling alone")
     ax.set_xlabel("MMD of the two populations (root scale)")
-    low, high = number(result.low), number(result.high)
     if result.label == "proved":
-        low, high = proved_number(result.low, "lower"), proved_number(result.high, "upper")
-    return [(result.low, low), (result.high, high)]
+        digits = proved_number(result.low, "lower"), proved_number(result.high, "upper")
+    else:
+        digits = number(result.low), number(result.high)
+    return list(zip((result.low, result.high), digits, strict=True))
 
 
 def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
@@ -191,60 +167,53 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
     >>> ax = mb.plot_pvalues(curve)  # doctest: +SKIP
     """
-    check_result(result, (SweepResult,), "plot_pvalues")
-    given, ax, places, points = ax, axes_for(ax), shares(result), result.points
+    canvas.check_result(result, (SweepResult,), "plot_pvalues")
+    given, ax, places, points = ax, canvas.axes_for(ax), _shares(result), result.points
     worst = np.array([point.pvalue for point in points])
     best = np.array([math.nan if point.best_case is None else point.best_case for point in points])
     # No lines from share to share: between them a p-value can leap.
-    ax.vlines(places, best, worst, color=SKY, linewidth=5, alpha=0.6)
+    ax.vlines(places, best, worst, color=canvas.SKY, linewidth=5, alpha=0.6)
     # The largest p-value belongs to the smallest statistic, and looks like it.
-    ax.plot(places, worst, **{**LOWER, "linestyle": ""}, label="worst case: the p-value")
-    unproved = np.array([point.lower_certified is None for point in points], dtype=np.bool_)
-    mark_unproved(ax, places[unproved], worst[unproved], LOWER)
+    ax.plot(places, worst, **{**canvas.LOWER, **canvas.FILLED}, label="worst case: the p-value")
+    _mark_unproved(ax, places, worst, [point.lower_certified for point in points], canvas.LOWER)
     if not np.isnan(best).all():
-        ax.plot(places, best, **{**UPPER, "linestyle": ""}, label="best case")
-    ax.axhline(result.level, **AS_FILED, label=f"level {percent(result.level)}")
-    mark_breakdown(ax, result)
-    share_axis(ax, result)
+        ax.plot(places, best, **{**canvas.UPPER, **canvas.FILLED}, label="best case")
+    ax.axhline(result.level, **canvas.AS_FILED, label=f"level {percent(result.level)}")
+    _mark_breakdown(ax, result)
+    _label_shares(ax, result)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda value, _: number(value))
     ax.set_ylim(0.7 * np.nanmin([*best, *worst, result.level]), 1.4)
     ax.set_ylabel("p-value for no difference")
-    explain(ax, given=given)
+    canvas.explain(ax, given=given)
     return ax
 
 
-def shares(result: SweepResult) -> NDArray[np.float64]:
-    """Return the shares of the points, epsilon."""
+def _shares(result: SweepResult) -> NDArray[np.float64]:
     return np.array([point.epsilon for point in result.points])
 
 
-def share_axis(ax: Any, result: SweepResult) -> None:
-    """Label the axis of shares."""
-    x, y = name_text(result.name_x), name_text(result.name_y)
-    ax.set_xlabel(lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
-    in_percent(ax.xaxis)
+def _label_shares(ax: Any, result: SweepResult) -> None:
+    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
+    ax.set_xlabel(canvas.lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
+    canvas.in_percent(ax.xaxis)
 
 
-def mark_breakdown(ax: Any, result: SweepResult) -> None:
+def _mark_breakdown(ax: Any, result: SweepResult) -> None:
     """Mark the first share with which the finding could be an artefact, or say that there is none."""
     first, share = result.breakdown_n_moved, result.breakdown_epsilon
     if first is None or share is None:
-        tried = percent(result.share(result.most_moved))
-        ax.plot([], [], " ", label=f"no breakdown up to {tried}")
+        ax.plot([], [], " ", label=f"no breakdown up to {percent(result.share(result.most_moved))}")
         return
     word = "breakdown" if result.is_confirmed else "breakdown (among those tested)"
-    said = "not significant even as filed" if first == 0 else f"{percent(share)}, {rows(first)}"
-    ax.axvline(share, **BREAKDOWN, label=f"{word}: {said}")
+    where = f"{percent(share)}, {rows(first)}" if first else "not significant even as filed"
+    ax.axvline(share, **canvas.BREAKDOWN, label=f"{word}: {where}")
 
 
-def mark_unproved(ax: Any, places: NDArray[Any], values: NDArray[Any], style: dict[str, Any]) -> None:
-    """Draw hollow markers over values that a labelling reaches and nothing proves."""
-    if len(places):
-        known = ax.get_legend_handles_labels()[1]
-        ax.plot(
-            places,
-            values,
-            **{**style, "linestyle": "", "markerfacecolor": "white"},
-            label="_again" if UNPROVED in known else UNPROVED,
-        )
+def _mark_unproved(ax: Any, places: Any, values: Any, proofs: list[Any], style: dict[str, Any]) -> None:
+    """Draw hollow markers over values that a labelling reaches but nothing proves."""
+    unproved = [i for i, proof in enumerate(proofs) if proof is None]
+    if unproved:
+        label = "_again" if UNPROVED in ax.get_legend_handles_labels()[1] else UNPROVED
+        hollow = {**style, **canvas.HOLLOW}
+        ax.plot([places[i] for i in unproved], [values[i] for i in unproved], **hollow, label=label)

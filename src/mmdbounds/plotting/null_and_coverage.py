@@ -9,37 +9,12 @@ from mmdbounds.evaluation.outcome import Evaluation
 from mmdbounds.inference.aggregated import AggregatedResult
 from mmdbounds.inference.outcome import TestResult
 from mmdbounds.phrases import number, proved_number, rows
-from mmdbounds.plotting.canvas import (
-    AS_FILED,
-    BLACK,
-    BLUE,
-    CHANCE,
-    CHANCE_LABEL,
-    GREEN,
-    ORANGE,
-    PINK,
-    SKY,
-    VERMILION,
-    axes_for,
-    check_result,
-    explain,
-    in_percent,
-    lines_of,
-    name_text,
-    small_numbers,
-)
+from mmdbounds.plotting import canvas
 from mmdbounds.results import BoundsResult
 
-STYLES = [
-    (BLUE, "o"),
-    (ORANGE, "s"),
-    (BLACK, "*"),
-    (VERMILION, "^"),
-    (SKY, "D"),
-    (GREEN, "v"),
-    (PINK, "P"),
-]
-"""Colour and marker of the methods in turn."""
+COLOURS = (canvas.BLUE, canvas.ORANGE, canvas.BLACK, canvas.VERMILION, canvas.SKY, canvas.GREEN, canvas.PINK)
+MARKERS = "os*^DvP"
+"""Colours and markers of the methods, in turn."""
 
 
 def plot_null(
@@ -73,40 +48,35 @@ def plot_null(
     >>> test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=99, rng=0)
     >>> ax = mb.plot_null(test)  # doctest: +SKIP
     """
-    check_result(result, (TestResult, AggregatedResult), "plot_null")
+    canvas.check_result(result, (TestResult, AggregatedResult), "plot_null")
     if bounds is not None:
-        check_result(result, (TestResult,), "plot_null(..., bounds=...)")
-        check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
-    given, ax = ax, axes_for(ax)
+        canvas.check_result(result, (TestResult,), "plot_null(..., bounds=...)")
+        canvas.check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
+    given, ax = ax, canvas.axes_for(ax)
+    n_bins = max(10, min(40, math.isqrt(len(result.null))))
     label = f"chance alone: {result.n_permutations:,} random labellings"
-    ax.hist(
-        result.null, bins=_n_bins(len(result.null)), color="0.7", edgecolor="0.4", linewidth=0.5, label=label
-    )
+    ax.hist(result.null, bins=n_bins, color="0.7", edgecolor="0.4", linewidth=0.5, label=label)
     if bounds is not None:
-        proof = "proved" if bounds.is_certified else "not proved"
-        ax.axvspan(*bounds.interval, color=SKY, alpha=0.25, linewidth=0, label=f"possible values ({proof})")
-    ax.axvline(result.statistic, color=BLUE, linewidth=2, label=_worst_case(result))
+        label = f"possible values ({'proved' if bounds.is_certified else 'not proved'})"
+        ax.axvspan(*bounds.interval, color=canvas.SKY, alpha=0.25, linewidth=0, label=label)
+    ax.axvline(result.statistic, color=canvas.BLUE, linewidth=2, label=_worst_case(result))
     filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
-    ax.axvline(result.observed, **AS_FILED, label=f"as filed: {filed}")
+    ax.axvline(result.observed, **canvas.AS_FILED, label=f"as filed: {filed}")
     if isinstance(result, TestResult) and result.null_quantile is not None:
-        ax.axvline(result.null_quantile, **CHANCE, label=CHANCE_LABEL)
-    ax.set_xlabel(lines_of(_statistic(result)))
+        ax.axvline(result.null_quantile, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
+    ax.set_xlabel(canvas.lines_of(_statistic(result)))
     ax.set_ylabel("random labellings")
-    small_numbers(ax, "x")
-    explain(ax, given=given)
+    canvas.small_numbers(ax, "x")
+    canvas.explain(ax, given=given)
     return ax
-
-
-def _n_bins(n_permutations: int) -> int:
-    return max(10, min(40, math.isqrt(n_permutations)))
 
 
 def _worst_case(result: TestResult | AggregatedResult) -> str:
     """Say which statistic it is, rounded so that it stays proved, and its p-value."""
-    value = f"at least {proved_number(result.statistic, 'lower')}"
+    pvalue = number(result.pvalue)
     if not result.is_valid:
-        value = f"{number(result.statistic)} found"
-    return f"worst case: {value} (p = {number(result.pvalue)}{'' if result.is_valid else ', not proved'})"
+        return f"worst case: {number(result.statistic)} found (p = {pvalue}, not proved)"
+    return f"worst case: at least {proved_number(result.statistic, 'lower')} (p = {pvalue})"
 
 
 def _statistic(result: TestResult | AggregatedResult) -> str:
@@ -141,27 +111,26 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     >>> found = mb.evaluate(X, Y, epsilon=0.1, methods=["s-sd", "sd"], n_trials=5, rng=0, progress=False)
     >>> ax = mb.plot_coverage(found)  # doctest: +SKIP
     """
-    check_result(result, (Evaluation,), "plot_coverage")
-    given, ax = ax, axes_for(ax)
+    canvas.check_result(result, (Evaluation,), "plot_coverage")
+    given, ax = ax, canvas.axes_for(ax)
     for place, method in enumerate(result.methods):
-        colour, marker = STYLES[place % len(STYLES)]
         ax.errorbar(
             [method.mean_interval_width],
             [method.false_coverage_rate],
             xerr=[method.mean_interval_width_error or 0.0],
             yerr=[method.false_coverage_rate_error],
-            color=colour,
-            marker=marker,
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
             markersize=8,
-            markeredgecolor=BLACK,
+            markeredgecolor=canvas.BLACK,
             linestyle="",
             capsize=3,
-            label=f"{name_text(method.label)}: {method.n_missed} of {result.n_trials} missed",
+            label=f"{canvas.name_text(method.label)}: {method.n_missed} of {result.n_trials} missed",
         )
     ax.set_ylim(-0.05, 1.05)
-    in_percent(ax.yaxis)
-    small_numbers(ax, "x")
+    canvas.in_percent(ax.yaxis)
+    canvas.small_numbers(ax, "x")
     ax.set_xlabel("mean width of the interval (squared MMD)")
     ax.set_ylabel("trials in which the interval misses the truth")
-    explain(ax, given=given)
+    canvas.explain(ax, given=given)
     return ax

@@ -10,29 +10,11 @@ import numpy as np
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.phrases import number, row_name
-from mmdbounds.plotting.canvas import (
-    BLACK,
-    BLUE,
-    GREY,
-    HEIGHT_WIDTH,
-    LABEL_WIDTH,
-    LONGEST_NAME,
-    LOWER,
-    ORANGE,
-    UPPER,
-    axes_for,
-    check_available,
-    check_axes,
-    check_result,
-    explain,
-    lines_of,
-    name_text,
-    small_numbers,
-)
+from mmdbounds.plotting import canvas
 from mmdbounds.plotting.witness_values import Feature, RowsShown, rows_shown
 from mmdbounds.results import BoundsResult
 
-SIDES = (("lower", LOWER, "rises"), ("upper", UPPER, "falls"))
+SIDES = (("lower", canvas.LOWER, "rises"), ("upper", canvas.UPPER, "falls"))
 
 GRID = 60
 """Places along each of two axes at which the function itself is computed; of one axis, five times as many."""
@@ -40,6 +22,7 @@ GRID = 60
 SHADES = "cividis"
 """From dark blue to light yellow, for all eyes and in grey."""
 
+EDGE: dict[str, Any] = {"edgecolors": canvas.BLACK, "linewidths": 0.3, "rasterized": True}
 WITNESS = "witness (above 0: like X; below 0: like Y)"
 
 
@@ -71,7 +54,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> ax = mb.plot_rows(mb.mmd_bounds(X, Y, epsilon=0.1))  # doctest: +SKIP
     """
-    check_result(result, (BoundsResult,), "plot_rows")
+    canvas.check_result(result, (BoundsResult,), "plot_rows")
     check_count(n_rows, "n_rows", least=1)
     table = result.row_table()
     changes = np.array([table["lower_change"], table["upper_change"]])
@@ -80,19 +63,21 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
         msg = "no single row changes these bounds: all rows of a group are misfiled, or none is."
         raise MmdBoundsError(msg)
     shown = min(n_rows, known)
-    given, ax = ax, axes_for(ax, (6.4, 1.6 + 0.24 * shown))
+    given, ax = ax, canvas.axes_for(ax, (6.4, 1.6 + 0.24 * shown))
     for side, style, verb in SIDES:
         _one_side(ax, side, style, verb, {name: np.asarray(c)[:shown] for name, c in table.items()})
-    ax.axvline(0.0, color=GREY, linewidth=0.8)
+    ax.axvline(0.0, color=canvas.GREY, linewidth=0.8)
     ax.set_yticks(range(shown), [_label(table, i, result) for i in range(shown)])
     ax.set_ylim(shown - 0.4, -0.6)
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
     ax.set_xlabel("change of the bound (squared MMD)")
-    small_numbers(ax, "x")
-    whom = name_text(result.name_y) + (f" and {name_text(result.name_x)}" if result.n_moved_of_x else "")
-    ax.set_title(lines_of(f"{shown:,} of {len(table['row']):,} rows filed under {whom}"), fontsize="medium")
-    explain(ax, given=given)
+    canvas.small_numbers(ax, "x")
+    names = [result.name_y, result.name_x] if result.n_moved_of_x else [result.name_y]
+    groups = " and ".join(map(canvas.name_text, names))
+    title = f"{shown:,} of {len(table['row']):,} rows filed under {groups}"
+    ax.set_title(canvas.lines_of(title), fontsize="medium")
+    canvas.explain(ax, given=given)
     return ax
 
 
@@ -103,18 +88,14 @@ def _one_side(ax: Any, side: str, style: dict[str, Any], verb: str, table: dict[
     ax.hlines(places, 0.0, np.nan_to_num(change), color=style["color"], linewidth=1.5)
     for here, face, word in ((moved, style["color"], "row moved"), (~moved, "white", "row not moved")):
         if (here & ~np.isnan(change)).any():
-            ax.plot(
-                change[here],
-                places[here],
-                **{**style, "linestyle": "", "markerfacecolor": face},
-                label=f"{side} bound {verb} ({word})",
-            )
+            marker = {**style, **canvas.FILLED, "markerfacecolor": face}
+            ax.plot(change[here], places[here], **marker, label=f"{side} bound {verb} ({word})")
 
 
 def _label(table: dict[str, Any], i: int, result: BoundsResult) -> str:
     letter = "Y" if table["group"][i] == result.name_y else "X"
     name = row_name(letter, table["row"][i], table["id"][i], table["file_row"][i])
-    return lines_of(name_text(name, LABEL_WIDTH), LONGEST_NAME)
+    return canvas.lines_of(canvas.name_text(name, canvas.LABEL_WIDTH), canvas.LONGEST_NAME)
 
 
 def plot_witness(
@@ -167,54 +148,42 @@ def plot_witness(
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> ax = mb.plot_witness(mb.mmd_bounds(X, Y, epsilon=0.1), X, Y)  # doctest: +SKIP
     """
-    check_result(result, (BoundsResult,), "plot_witness")
-    check_axes(ax)
-    check_available()
+    canvas.check_result(result, (BoundsResult,), "plot_witness")
+    canvas.check_axes(ax)
+    canvas.check_available()
     if side is not None:
         check_option(side, "side", ("lower", "upper"))
     check_count(max_rows, "max_rows", least=2)
     view = rows_shown(result, X, Y, features=features, side=side, kernel=kernel, max_rows=max_rows)
-    given, ax = ax, axes_for(ax, (6.4, 4.6))
+    given, ax = ax, canvas.axes_for(ax, (6.4, 4.6))
     (_one_axis if len(view.names) == 1 else _two_axes)(ax, view, result)
     _mark_moved(ax, view, result, ("lower", "upper") if side is None else (side,))
     _title(ax, view, side)
-    explain(ax, given=given)
+    canvas.explain(ax, given=given)
     return ax
-
-
-def _heights(view: RowsShown) -> Any:
-    """Return where the markers stand on the vertical axis."""
-    return view.witness if len(view.names) == 1 else view.places[:, 1]
 
 
 def _groups(view: RowsShown, result: BoundsResult) -> list[tuple[Any, str, str, str]]:
     """Return the rows of both groups among those shown: which, their colour, marker and label."""
     is_x = view.rows < result.n_samples_X
-    x, y = name_text(result.name_x), name_text(result.name_y)
-    return [(is_x, BLUE, "o", f"X: filed under {x}"), (~is_x, ORANGE, "s", f"Y: filed under {y}")]
+    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
+    return [
+        (is_x, canvas.BLUE, "o", f"X: filed under {x}"),
+        (~is_x, canvas.ORANGE, "s", f"Y: filed under {y}"),
+    ]
 
 
 def _one_axis(ax: Any, view: RowsShown, result: BoundsResult) -> None:
     """Draw the witness of the rows against one column."""
-    ax.axhline(0.0, color=GREY, linewidth=0.8)
+    ax.axhline(0.0, color=canvas.GREY, linewidth=0.8)
     if view.is_whole:
         low, high = view.places.min(), view.places.max()
         line = np.linspace(low, high, 5 * GRID)
-        ax.plot(line, view.function(line[:, None]), color=BLACK, linewidth=1, label="witness function")
+        ax.plot(line, view.function(line[:, None]), color=canvas.BLACK, linewidth=1, label="witness function")
     for here, colour, marker, label in _groups(view, result):
-        ax.scatter(
-            view.places[here, 0],
-            view.witness[here],
-            s=18,
-            c=colour,
-            marker=marker,
-            alpha=0.7,
-            edgecolors=BLACK,
-            linewidths=0.3,
-            label=label,
-            rasterized=True,
-        )
-    ax.set_xlabel(lines_of(view.names[0]))
+        style = {"s": 18, "c": colour, "marker": marker, "alpha": 0.7, **EDGE}
+        ax.scatter(view.places[here, 0], view.witness[here], **style, label=label)
+    ax.set_xlabel(canvas.lines_of(view.names[0]))
     ax.set_ylabel(WITNESS)
 
 
@@ -224,22 +193,11 @@ def _two_axes(ax: Any, view: RowsShown, result: BoundsResult) -> None:
         _contours(ax, view)
     largest = float(np.abs(view.witness).max()) or 1.0
     for here, _, marker, label in _groups(view, result):
-        points = ax.scatter(
-            *view.places[here].T,
-            s=20,
-            c=view.witness[here],
-            marker=marker,
-            cmap=SHADES,
-            vmin=-largest,
-            vmax=largest,
-            edgecolors=BLACK,
-            linewidths=0.3,
-            label=label,
-            rasterized=True,
-        )
+        shade = {"c": view.witness[here], "cmap": SHADES, "vmin": -largest, "vmax": largest}
+        points = ax.scatter(*view.places[here].T, s=20, marker=marker, **shade, **EDGE, label=label)
     ax.figure.colorbar(points, ax=ax, label=WITNESS)
-    ax.set_xlabel(lines_of(view.names[0]))
-    ax.set_ylabel(lines_of(view.names[1], HEIGHT_WIDTH))
+    ax.set_xlabel(canvas.lines_of(view.names[0]))
+    ax.set_ylabel(canvas.lines_of(view.names[1], canvas.HEIGHT_WIDTH))
 
 
 def _contours(ax: Any, view: RowsShown) -> None:
@@ -248,12 +206,13 @@ def _contours(ax: Any, view: RowsShown) -> None:
     across, up = np.linspace(low - edge, high + edge, GRID).T
     grid = np.stack(np.meshgrid(across, up), axis=-1)
     heights = view.function(grid.reshape(-1, 2)).reshape(GRID, GRID)
-    lines = ax.contour(across, up, heights, levels=7, colors=GREY, linewidths=0.7)
+    lines = ax.contour(across, up, heights, levels=7, colors=canvas.GREY, linewidths=0.7)
     ax.clabel(lines, fontsize="x-small", fmt=number)
 
 
 def _mark_moved(ax: Any, view: RowsShown, result: BoundsResult, sides: tuple[str, ...]) -> None:
     """Put a triangle around the rows that a side moves: up for the upper bound, down for the lower."""
+    heights = view.witness if len(view.names) == 1 else view.places[:, 1]
     for side in sides:
         bound = getattr(result, side)
         moved = np.isin(view.rows, np.concatenate([bound.rows_of_x, bound.rows + result.n_samples_X]))
@@ -261,11 +220,11 @@ def _mark_moved(ax: Any, view: RowsShown, result: BoundsResult, sides: tuple[str
         if n_moved:
             ax.scatter(
                 view.places[moved, 0],
-                _heights(view)[moved],
+                heights[moved],
                 s=55,
                 marker="^" if side == "upper" else "v",
                 facecolors="none",
-                edgecolors=BLACK,
+                edgecolors=canvas.BLACK,
                 linewidths=0.9,
                 label=f"moved for the {side} bound ({n_moved:,})",
                 rasterized=True,

@@ -19,6 +19,7 @@ CHOSEN = "chosen"
 
 BLUE, ORANGE, GREY, DARK = "#2f7fc1", "#c8651b", "#808080", "#333333"
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
 UPRIGHT = "M0,-1V1"
 """A short upright line, as a path."""
 
@@ -28,6 +29,7 @@ X_TITLE = "share of the true X rows that are misfiled"
 UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
 WORST, BEST = "largest p-value", "smallest p-value"
+VALUE_TITLES = {"f1": "value", "f2": "squared MMD"}
 STYLES: dict[str, tuple[str, list[int]]] = {
     UPPER: (ORANGE, [1, 0]),
     LOWER: (BLUE, [1, 0]),
@@ -96,6 +98,15 @@ def series(names: Sequence[str], field: str) -> Spec:
     }
 
 
+def markers(names: Sequence[str], field: str, looks: Mapping[str, str]) -> Spec:
+    """Return colour and shape by series, with one legend for both; `looks` has the colour of each shape."""
+    by = {"field": field, "type": "nominal"}
+    return {
+        "color": {**by, "scale": {"domain": names, "range": list(looks.values())[: len(names)]}},
+        "shape": {**by, "scale": {"domain": names, "range": list(looks)[: len(names)]}},
+    }
+
+
 def tooltip(titles: Mapping[str, str]) -> list[Spec]:
     """Return what is shown on hovering: fields that hold text, and what they are called."""
     return [{"field": field, "type": "nominal", "title": title} for field, title in titles.items()]
@@ -131,29 +142,19 @@ def over_shares(
         f0: a share that is marked by a vertical line, f1: what it is.
     """
     x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
-    band = {"x": x, "y": y, "y2": {"field": "f3"}}
-    known = "isValid(datum.f2) && isValid(datum.f3)"
-    here = f"{HERE} && isValid(datum.f2)"
+    looks = series(names, "f3")
+    texts = tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})
+    band = {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}
+    curve = {"type": "line", "strokeWidth": 2, "clip": True}
+    dot = {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True}
+    both, moving = "isValid(datum.f2) && isValid(datum.f3)", f"{HERE} && isValid(datum.f2) && datum.f4"
     layers = [
-        layer("points", {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}, band, known),
-        layer(
-            "lines",
-            {"type": "line", "strokeWidth": 2, "clip": True},
-            {"x": x, "y": y, **series(names, "f3")},
-        ),
+        layer("points", band, {"x": x, "y": y, "y2": {"field": "f3"}}, both),
+        layer("lines", curve, {"x": x, "y": y, **looks}),
         *_marked(marks),
         layer("points", {"type": "rule", "strokeWidth": 1.5, "color": DARK}, {"x": x}, HERE, "here"),
-        layer(
-            "lines",
-            {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True},
-            {"x": x, "y": y, "color": series(names, "f3")["color"]},
-            f"{here} && datum.f4",
-        ),
-        layer(
-            "points",
-            {"type": "rule", "strokeWidth": 22, "opacity": 0},
-            {"x": x, "tooltip": tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})},
-        ),
+        layer("lines", dot, {"x": x, "y": y, "color": looks["color"]}, moving),
+        layer("points", {"type": "rule", "strokeWidth": 22, "opacity": 0}, {"x": x, "tooltip": texts}),
     ]
     return spec(280, layers, {"points": points, "lines": lines, "marks": marks}, words)
 
@@ -166,7 +167,7 @@ def _marked(marks: Values) -> list[Spec]:
     at_top = {"align": "left", "baseline": "top", "dx": 5, "dy": 2}
     text = {"type": "text", **at_top, "fontSize": 12, "color": DARK}
     return [
-        layer("marks", {"type": "rule", "strokeDash": [2, 3], "color": GREY, "strokeWidth": 1.5}, {"x": x}),
+        layer("marks", DOTTED, {"x": x}),
         layer("marks", text, {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}),
     ]
 
@@ -181,9 +182,6 @@ def row_changes(values: Values, words: str) -> Spec:
     Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of
     `ROW_SIDES`, f5: whether the row is moved there; f6 and f7: the change, and whether it is moved, as text.
     """
-    colours = {"domain": ROW_SIDES, "range": [BLUE, ORANGE]}
-    shapes = {"domain": ROW_SIDES, "range": ["circle", "square"]}
-    of_side = {"field": "f4", "type": "nominal"}
     encoding = {
         "y": {
             "field": "f2",
@@ -193,8 +191,7 @@ def row_changes(values: Values, words: str) -> Spec:
             "axis": {"labelLimit": 150, "grid": True},
         },
         "x": quantitative("f3", "change of the bound (squared MMD)", axis={"format": "~g", "tickCount": 5}),
-        "color": {**of_side, "scale": colours},
-        "shape": {**of_side, "scale": shapes},
+        **markers(ROW_SIDES, "f4", {"circle": BLUE, "square": ORANGE}),
         "tooltip": tooltip({"f2": "row", "f4": "changes the", "f6": "by", "f7": "moved there"}),
     }
     mark = {"type": "point", "size": 70, "strokeWidth": 1.6}
@@ -217,19 +214,12 @@ def interval(low: float, high: float, values: Values, names: Sequence[str], word
     Values are f0: the value, f1: which of up to three `names`, f2: the value in digits.
     """
     x = quantitative("f0", "squared MMD", scale={"zero": False}, axis={"tickCount": 6})
-    kinds = {"field": "f1", "type": "nominal"}
-    colours = {"domain": names, "range": [ORANGE, BLUE, GREY][: len(names)]}
-    shapes = {"domain": names, "range": [UPRIGHT, "circle", "diamond"][: len(names)]}
-    marked = {
-        "x": x,
-        "color": {**kinds, "scale": colours},
-        "shape": {**kinds, "scale": shapes},
-        "tooltip": tooltip({"f1": "what", "f2": "squared MMD"}),
-    }
+    looks = markers(names, "f1", {UPRIGHT: ORANGE, "circle": BLUE, "diamond": GREY})
     band = {"type": "rule", "strokeWidth": 8, "color": GREY, "opacity": 0.35}
+    mark = {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}
     layers = [
         layer("range", band, {"x": x, "x2": {"field": "f1"}}),
-        layer("values", {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}, marked),
+        layer("values", mark, {"x": x, **looks, "tooltip": tooltip(VALUE_TITLES)}),
     ]
     return spec(60, layers, {"range": [{"f0": low, "f1": high}], "values": values}, words)
 
@@ -240,18 +230,10 @@ def histogram(bars: Values, marks: Values, names: Sequence[str], words: str) -> 
     Bars are f0 and f1: their ends, f2: how many; marks are f0: a value, f1: which of `names`, f2: in digits.
     """
     x = quantitative("f0", "squared MMD", bin={"binned": True}, axis={"tickCount": 6, "grid": False})
-    place = quantitative("f0", "squared MMD")
-    hover = tooltip({"f1": "what", "f2": "squared MMD"})
+    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")}
+    value = {"x": quantitative("f0", "squared MMD"), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
     layers = [
-        layer(
-            "bars",
-            {"type": "bar", "color": GREY, "opacity": 0.5},
-            {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")},
-        ),
-        layer(
-            "marks",
-            {"type": "rule", "strokeWidth": 2.5},
-            {"x": place, **series(names, "f1"), "tooltip": hover},
-        ),
+        layer("bars", {"type": "bar", "color": GREY, "opacity": 0.5}, count),
+        layer("marks", {"type": "rule", "strokeWidth": 2.5}, value),
     ]
     return spec(240, layers, {"bars": bars, "marks": marks}, words)

@@ -15,19 +15,7 @@ Columns = Sequence[tuple[str, Callable[[Any], str]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A chart with its caption.
-
-    Attributes
-    ----------
-    name
-        Of the element on the page.
-    title, caption
-        What it shows, in a few words and in full.
-    spec
-        For Vega-Lite.
-    of_rows
-        Whether it shows single rows; some shares have none.
-    """
+    """A chart, with its specification for Vega-Lite; `of_rows`: of single rows, which some shares lack."""
 
     name: str
     title: str
@@ -56,17 +44,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What depends on the share of misfiled rows.
-
-    Attributes
-    ----------
-    label
-        The share and the number of rows; see `share_label`.
-    sentences
-        What holds there.
-    rows
-        The table of single rows.
-    """
+    """What depends on the share of misfiled rows: its `share_label`, sentences, and table of single rows."""
 
     label: str
     sentences: Sequence[str] = ()

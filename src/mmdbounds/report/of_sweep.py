@@ -1,6 +1,6 @@
 """The page of a sweep: a slider over the shares of its curve.
 
-The main table is the curve of `summary()`: to add a column to it, see `CURVE_COLUMNS` beside its sentences.
+The main table is the one that `summary()` prints; its columns are declared there.
 """
 
 from __future__ import annotations
@@ -14,14 +14,7 @@ from mmdbounds.inference.curve import SweepPoint, SweepResult
 from mmdbounds.phrases import percent, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table, share_label
-from mmdbounds.report.rows import (
-    RowNames,
-    empty_row_table,
-    row_figure,
-    row_table_body,
-    row_tables,
-    shown_rows,
-)
+from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.words import assumption, finding
 
@@ -47,36 +40,31 @@ P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
     """Return what the page of a sweep says."""
     x, y = shown(result.name_x), shown(result.name_y)
-    single = [shown_rows(table, result.name_y, names) for table in row_tables(result)]
-    n_shown = max(map(len, single))
-    figures = [_bounds_figure(result), _pvalue_figure(result)]
-    rows = None
-    if n_shown:
-        figures.append(row_figure(f"Rows filed under {y} that matter most", single))
-        caption = f"Rows filed under {y} that matter most at the share chosen above"
-        rows = empty_row_table(caption, names, result.n_samples_Y, n_shown)
+    single = single_rows(
+        result,
+        names,
+        n_rows=result.n_samples_Y,
+        title=f"Rows filed under {y} that matter most",
+        caption=f"Rows filed under {y} that matter most at the share chosen above",
+    )
     notes = (sentences.tried(result), sentences.breakdown_of_value(result), result.units_note, EXACTLY)
     return Contents(
         title=f"{x} and {y}: how much misfiling could explain the difference?",
         answer=sentences.breakdown(result),
         slider=f"Share of the true {x} rows that are filed under {y}",
         moments=[
-            Moment(
-                label=share_label(point.epsilon, point.n_moved),
-                sentences=_sentences(result, point),
-                rows=row_table_body(rows_here),
-            )
-            for point, rows_here in zip(result.points, single, strict=True)
+            Moment(label=share_label(p.epsilon, p.n_moved), sentences=_sentences(result, p), rows=rows)
+            for p, rows in zip(result.points, single.bodies, strict=True)
         ],
         start=_start(result),
-        figures=figures,
+        figures=[_bounds_figure(result), _pvalue_figure(result), *single.figures],
         table=Table(
             caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
             head=sentences.CURVE_HEAD,
             body=[sentences.curve_cells(point) for point in result.points],
             notes=sentences.curve_notes(result),
         ),
-        rows=rows,
+        rows=single.table,
         notes=[note for note in notes if note],
         assumptions=result.conditions,
         assumed=sentences.conditions_head(result),
@@ -137,15 +125,10 @@ def _bounds_figure(result: SweepResult) -> Figure:
     title = "Squared MMD of the true groups"
     spec = _over_shares(result, ends, series, y, f"{title}: lower and upper bound")
     proved = all(at.is_certified for at in at_points)
-    caption = {
-        PROVED: proved,
-        NOT_PROVED: not proved,
-        CHANCE: charts.CHANCE in series,
-        CUT: "domain" in scale,
-    }
-    return Figure(
-        name="bounds", title=title, caption=" ".join(words for words in caption if caption[words]), spec=spec
-    )
+    caption = [PROVED if proved else NOT_PROVED]
+    caption += [CHANCE] if charts.CHANCE in series else []
+    caption += [CUT] if "domain" in scale else []
+    return Figure(name="bounds", title=title, caption=" ".join(caption), spec=spec)
 
 
 def _window(ends: Sequence[tuple[float, float]]) -> charts.Spec:
@@ -165,14 +148,13 @@ def _pvalue_figure(result: SweepResult) -> Figure:
     y = charts.quantitative(
         "f2",
         "p-value",
-        scale={"type": "log", "domain": [min(least, result.level), 1], "nice": False},
+        scale={"type": "log", "domain": [0.8 * min(least, result.level), 1], "nice": False},
         axis={"values": [tick for tick in P_TICKS if tick >= least], "format": "~g"},
     )
     title = "p-values of the test for a difference"
     spec = _over_shares(result, ends, series, y, f"{title}: smallest and largest possible value")
-    dotted = {"type": "rule", "color": charts.GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
     spec["datasets"]["level"] = [{"f2": result.level}]
-    spec["layer"].append(charts.layer("level", dotted, {"y": y}))
+    spec["layer"].append(charts.layer("level", charts.DOTTED, {"y": y}))
     caption = (
         "Only the largest is the p-value of the test. At or below the dotted line, "
         f"{percent(result.level)}, it shows a difference. The scale is logarithmic."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.inference.curve import SweepResult
@@ -33,15 +33,7 @@ CAPTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowNames:
-    """How rows are named.
-
-    Attributes
-    ----------
-    is_open
-        Whether their names may be shown.
-    columns, cells
-        Columns whose cells are shown, and the cells by the row's number in the file.
-    """
+    """How rows are named: by name if `is_open`, with their cells, by number in the file, in `columns`."""
 
     is_open: bool = False
     columns: Sequence[str] = ()
@@ -111,19 +103,8 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
     return {row: [as_text(cell) for cell in cells] for row, cells in zip(wanted, chosen.rows(), strict=True)}
 
 
-def shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
-    """Return the rows that matter most.
-
-    Parameters
-    ----------
-    table
-        Columns as those of `BoundsResult.row_table`; without ``group`` all rows are of Y, and ``id`` and
-        ``file_row`` may be missing too.
-    name_y
-        What Y is called.
-    names
-        How rows are named.
-    """
+def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
+    """Return the rows of a `BoundsResult.row_table` that matter most; without ``group`` all are of Y."""
     first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
     file_rows = [_at(table, "file_row", i) for i in first]
     return [
@@ -149,21 +130,37 @@ def _labels(table: Mapping[str, Any], first: range, name_y: str, names: RowNames
     ]
 
 
-def row_table_body(rows: Sequence[ShownRow]) -> list[list[str]]:
-    """Return the body of the table of rows."""
-    return [[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in rows]
+class SingleRows(NamedTuple):
+    """What a page says of single rows: the body of their table at each share, the table, and its chart."""
+
+    bodies: list[list[list[str]]]
+    table: Table | None
+    figures: list[Figure]
 
 
-def empty_row_table(caption: str, names: RowNames, n_rows: int, n_shown: int) -> Table:
-    """Return the table of rows without its body, with a note that says how many of them are shown."""
+def single_rows(
+    result: BoundsResult | SweepResult, names: RowNames, *, n_rows: int, title: str, caption: str
+) -> SingleRows:
+    """Return what a page says of the `n_rows` that may be misfiled, with titles of chart and table."""
+    by_share = [_shown_rows(table, result.name_y, names) for table in row_tables(result)]
+    bodies = [
+        [[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in shown_here]
+        for shown_here in by_share
+    ]
+    n_shown = max(map(len, by_share))
+    if not n_shown:
+        return SingleRows(bodies, None, [])
     note = f"All {n_rows:,} rows are shown."
     if n_shown < n_rows:
         note = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
     head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
-    return Table(caption=caption, head=head, body=[], notes=[note])
+    changes = [change for rows in by_share for row in rows for change in row.change.values()]
+    known = any(change is not None for change in changes)
+    table = Table(caption=caption, head=head, body=[], notes=[note])
+    return SingleRows(bodies, table, [_row_figure(title, by_share)] if known else [])
 
 
-def row_figure(title: str, rows_by_share: Sequence[Sequence[ShownRow]]) -> Figure:
+def _row_figure(title: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
     """Return the chart of what single rows do to the two bounds, at each share that the slider can be at."""
     values: Values = [
         {
@@ -176,7 +173,7 @@ def row_figure(title: str, rows_by_share: Sequence[Sequence[ShownRow]]) -> Figur
             "f6": _digits(row.change[side]),
             "f7": "yes" if row.moved[side] else "no",
         }
-        for place, shown_here in enumerate(rows_by_share)
+        for place, shown_here in enumerate(by_share)
         for rank, row in enumerate(shown_here)
         for side, label in zip(SIDES, ROW_SIDES, strict=True)
     ]

@@ -16,15 +16,7 @@ from mmdbounds.kernel_words import of_which_kernel
 from mmdbounds.phrases import number, proved_number, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Columns, Contents, Figure, Moment, Table, share_label
-from mmdbounds.report.rows import (
-    ROWS_SHOWN,
-    RowNames,
-    empty_row_table,
-    row_figure,
-    row_table_body,
-    row_tables,
-    shown_rows,
-)
+from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult
 from mmdbounds.words import UNPROVED, assumption, finding
 
@@ -55,25 +47,26 @@ BOUNDS_COLUMNS: Columns = (
 
 def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
     """Return what the page of a pair of bounds says."""
-    [table] = row_tables(result)
-    single = shown_rows(table, result.name_y, names)
+    single = single_rows(
+        result,
+        names,
+        n_rows=result.n_samples_Y + (result.n_samples_X if result.n_moved_of_x else 0),
+        title="Rows that matter most",
+        caption="Rows that may be misfiled, most important first",
+    )
     answer = (assumption(result), finding(result), of_which_kernel(result))
-    figures = [_range_figure(result)]
-    if any(change is not None for row in single for change in row.change.values()):
-        figures.append(row_figure("Rows that matter most", [single]))
     ends = [
         End("lower bound", result.lower.value, result.lower),
         End("as filed", result.observed),
         End("upper bound", result.upper.value, result.upper),
     ]
-    caption = "Rows that may be misfiled, most important first"
     return Contents(
         title=f"{_groups(result)}: how different are they if some rows are misfiled?",
         answer=" ".join(sentence for sentence in answer if sentence),
-        moments=[Moment(label=share_label(result.epsilon, result.n_moved), rows=row_table_body(single))],
-        figures=figures,
+        moments=[Moment(label=share_label(result.epsilon, result.n_moved), rows=single.bodies[0])],
+        figures=[_range_figure(result), *single.figures],
         table=Table.of(BOUNDS_COLUMNS, ends, caption=SQUARED_MMD),
-        rows=empty_row_table(caption, names, len(table["row"]), ROWS_SHOWN) if single else None,
+        rows=single.table,
         assumptions=[COUNT_ASSUMED, f"{sentences.RELABELLED.rstrip(';')}."],
     )
 
