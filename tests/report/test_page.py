@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import hashlib
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -141,6 +142,50 @@ def test_each_share_has_its_sentences_and_rows(swept: mb.SweepResult, page_of: A
         assert ("(proved)" in found) == bool(point.n_moved)
         assert len(moment["rows"]) == (18 if point.n_moved else 0)
     assert moments[0]["sentences"][1].startswith("Nothing is misfiled")
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns"),
+    [
+        ("swept", "mmdbounds.report.rows.ROW_COLUMNS"),
+        ("bounded", "mmdbounds.report.rows.ROW_COLUMNS"),
+        ("bounded", "mmdbounds.report.single_share.BOUNDS_COLUMNS"),
+        ("tested", "mmdbounds.report.single_share.TEST_COLUMNS"),
+    ],
+)
+def test_a_column_is_added_in_one_place(
+    kind: str, columns: str, page_of: Any, monkeypatch: pytest.MonkeyPatch
+):
+    before = page_of(kind)
+    module, name = columns.rsplit(".", 1)
+    monkeypatch.setattr(
+        columns, (*getattr(sys.modules[module], name), ("added & new", lambda item: "<i>cell</i>"))
+    )
+    after = page_of(kind)
+    assert "added" not in before
+    assert Parsed(after).under("th").count("added & new") == 1
+    assert "<i>" not in after.replace("\\u003ci", "")
+    shown = Parsed(after).under("td").count("<i>cell</i>")
+    n_rows = 18 if "ROW" in name else 3
+    assert shown == n_rows
+    if "ROW" in name:  # at every share of the slider
+        moments = page_data(after)["moments"]
+        assert all(row[-1] == "<i>cell</i>" for moment in moments for row in moment["rows"])
+
+
+def test_columns_with_nothing_to_say_are_left_out(groups: Any, page_of: Any):
+    results = [mb.mmd_bounds(*groups, 0.2, method=method, rng=0) for method in ("sharp", "qno")]
+    heads = [Parsed(page_of(result)).under("th") for result in results]
+    assert ["proved limit" in head for head in heads] == [True, False]
+    assert ["rows moved" in head for head in heads] == [True, False]
+
+
+def test_values_of_a_test_are_printed_alike_in_chart_and_table(tested: mb.TestResult, page_of: Any):
+    page = page_of("tested")
+    [figure] = page_data(page)["figures"]
+    marks = {mark["f1"]: mark["f2"] for mark in figure["spec"]["datasets"]["marks"]}
+    cells = Parsed(page).under("td")
+    assert {marks["lower bound"], marks["as filed"]} <= set(cells)
 
 
 def test_the_slider_starts_where_the_finding_still_holds(swept: mb.SweepResult, page_of: Any):

@@ -90,7 +90,8 @@ def layer(data: str, mark: Spec, encoding: Spec, where: str | None = None, name:
 def series(names: Sequence[str], field: str) -> Spec:
     """Return colour and dashes by series, with one legend for both."""
     colours, dashes = zip(*(STYLES[name] for name in names), strict=True)
-    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    n_columns = 2 if max(map(len, names)) < 20 else 1  # on a phone longer labels would be cut off
+    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300, "columns": n_columns}
     by = {"field": field, "type": "nominal", "legend": legend}
     return {
         "color": {**by, "scale": {"domain": names, "range": colours}},

@@ -55,10 +55,10 @@ class ShownRow:
 
 ROW_COLUMNS: Columns = (
     ("row", lambda row: row.label),
-    ("moved for the lower bound", lambda row: "yes" * row.moved["lower"]),
-    ("moved for the upper bound", lambda row: "yes" * row.moved["upper"]),
-    ("change of the lower bound", lambda row: _digits(row.change["lower"])),
-    ("change of the upper bound", lambda row: _digits(row.change["upper"])),
+    ("moved for lower bound", lambda row: "yes" * row.moved["lower"]),
+    ("moved for upper bound", lambda row: "yes" * row.moved["upper"]),
+    ("change of lower bound", lambda row: _digits(row.change["lower"])),
+    ("change of upper bound", lambda row: _digits(row.change["upper"])),
 )
 """The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow."""
 
