@@ -34,7 +34,7 @@ plt.show()
 # --------------------------
 # Only the worst case is a p-value. No line joins the shares, because a p-value can jump between them.
 
-mb.plot_pvalues(curve)
+mb.plotting.plot_pvalues(curve)
 plt.show()
 
 # %%
@@ -45,7 +45,7 @@ plt.show()
 
 test = mb.robust_test(X, Y, epsilon=0.1, at_most=False, n_permutations=199, rng=0)
 bounds = mb.mmd_bounds(X, Y, epsilon=0.1, rng=0)
-mb.plot_null(test, bounds=bounds)
+mb.plotting.plot_null(test, bounds=bounds)
 plt.show()
 
 # %%
@@ -62,13 +62,13 @@ plt.show()
 # with more, choose one or two with ``features``; the default is the first two principal components.
 # Triangles mark the rows that the bounds move.
 
-mb.plot_witness(bounds, X, Y)
+mb.plotting.plot_witness(bounds, X, Y)
 plt.show()
 
 # %%
 # A single column is drawn against the witness.
 
-mb.plot_witness(bounds, X, Y, features="marker A", side="lower")
+mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
 plt.show()
 
 # %%
@@ -76,7 +76,7 @@ plt.show()
 # -------------------------
 # How much, at most, a bound changes once a row's true group is known.
 
-mb.plot_rows(bounds, n_rows=10)
+mb.plotting.plot_rows(bounds, n_rows=10)
 plt.show()
 
 # %%
@@ -85,6 +85,6 @@ plt.show()
 # Axes in, axes out.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-mb.plot_bounds(curve, axes[0]).set_title("bounds")
-mb.plot_pvalues(curve, axes[1]).set_title("p-values")
+mb.plotting.plot_bounds(curve, axes[0]).set_title("bounds")
+mb.plotting.plot_pvalues(curve, axes[1]).set_title("p-values")
 plt.show()

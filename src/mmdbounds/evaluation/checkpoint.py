@@ -10,7 +10,7 @@ from typing import Any
 from mmdbounds import journal
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.evaluation.asked import Asked
-from mmdbounds.evaluation.records import Trial
+from mmdbounds.results.evaluation import Trial
 
 TYPE, SCHEMA = "mmdbounds evaluation trials", 2
 

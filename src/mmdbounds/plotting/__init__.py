@@ -9,16 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mmdbounds.evaluation.outcome import Evaluation
-from mmdbounds.inference.aggregated import AggregatedResult
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.intervals import ConfidenceInterval
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.plotting.canvas import check_result
 from mmdbounds.plotting.curves import plot_bounds, plot_pvalues
 from mmdbounds.plotting.null_and_coverage import plot_coverage, plot_null
 from mmdbounds.plotting.rows import plot_rows, plot_witness
-from mmdbounds.results import BoundsResult, Result
+from mmdbounds.results import (
+    AggregatedResult,
+    BoundsResult,
+    ConfidenceInterval,
+    Evaluation,
+    Result,
+    RobustTestResult,
+    SweepResult,
+)
 
 __all__ = [
     "plot_bounds",
@@ -34,7 +37,7 @@ PICTURES: dict[type[Result], Callable[..., Any]] = {
     BoundsResult: plot_bounds,
     SweepResult: plot_bounds,
     ConfidenceInterval: plot_bounds,
-    TestResult: plot_null,
+    RobustTestResult: plot_null,
     AggregatedResult: plot_null,
     Evaluation: plot_coverage,
 }

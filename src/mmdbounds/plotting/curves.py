@@ -8,13 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.intervals import ConfidenceInterval
-from mmdbounds.phrases import number, percent, proved_number, rows
 from mmdbounds.plotting import canvas
-from mmdbounds.results import Bound, BoundsResult
-from mmdbounds.words import assumption
-from mmdbounds.words import ends as interval_digits
+from mmdbounds.results import Bound, BoundsResult, ConfidenceInterval, SweepResult
+from mmdbounds.words.bounds import ends as interval_digits
+from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
@@ -52,7 +49,7 @@ def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
-    >>> ax = mb.plot_bounds(curve)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_bounds(curve)  # doctest: +SKIP
     """
     canvas.check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
     if isinstance(result, SweepResult):
@@ -165,7 +162,7 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
-    >>> ax = mb.plot_pvalues(curve)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_pvalues(curve)  # doctest: +SKIP
     """
     canvas.check_result(result, (SweepResult,), "plot_pvalues")
     given, ax, places, points = ax, canvas.axes_for(ax), _shares(result), result.points

@@ -5,12 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mmdbounds.evaluation.outcome import Evaluation
-from mmdbounds.inference.aggregated import AggregatedResult
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.phrases import number, proved_number, rows
 from mmdbounds.plotting import canvas
-from mmdbounds.results import BoundsResult
+from mmdbounds.results import AggregatedResult, BoundsResult, Evaluation, RobustTestResult
+from mmdbounds.words.phrases import number, proved_number, rows
 
 COLOURS = (canvas.BLUE, canvas.ORANGE, canvas.BLACK, canvas.VERMILION, canvas.SKY, canvas.GREEN, canvas.PINK)
 MARKERS = "os*^DvP"
@@ -18,7 +15,7 @@ MARKERS = "os*^DvP"
 
 
 def plot_null(
-    result: TestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
+    result: RobustTestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
 ) -> Any:
     """Draw the statistic of a test, in the worst case and as filed, beside its null distribution.
 
@@ -27,7 +24,7 @@ def plot_null(
 
     Parameters
     ----------
-    result : TestResult or AggregatedResult
+    result : RobustTestResult or AggregatedResult
         The test.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if none is given.
@@ -46,11 +43,11 @@ def plot_null(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=99, rng=0)
-    >>> ax = mb.plot_null(test)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_null(test)  # doctest: +SKIP
     """
-    canvas.check_result(result, (TestResult, AggregatedResult), "plot_null")
+    canvas.check_result(result, (RobustTestResult, AggregatedResult), "plot_null")
     if bounds is not None:
-        canvas.check_result(result, (TestResult,), "plot_null(..., bounds=...)")
+        canvas.check_result(result, (RobustTestResult,), "plot_null(..., bounds=...)")
         canvas.check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
     given, ax = ax, canvas.axes_for(ax)
     n_bins = max(10, min(40, math.isqrt(len(result.null))))
@@ -62,7 +59,7 @@ def plot_null(
     ax.axvline(result.statistic, color=canvas.BLUE, linewidth=2, label=_worst_case(result))
     filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
     ax.axvline(result.observed, **canvas.AS_FILED, label=f"as filed: {filed}")
-    if isinstance(result, TestResult) and result.null_quantile is not None:
+    if isinstance(result, RobustTestResult) and result.null_quantile is not None:
         ax.axvline(result.null_quantile, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
     ax.set_xlabel(canvas.lines_of(_statistic(result)))
     ax.set_ylabel("random labellings")
@@ -71,7 +68,7 @@ def plot_null(
     return ax
 
 
-def _worst_case(result: TestResult | AggregatedResult) -> str:
+def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
     """Say which statistic it is, rounded so that it stays proved, and its p-value."""
     pvalue = number(result.pvalue)
     if not result.is_valid:
@@ -79,9 +76,9 @@ def _worst_case(result: TestResult | AggregatedResult) -> str:
     return f"worst case: at least {proved_number(result.statistic, 'lower')} (p = {pvalue})"
 
 
-def _statistic(result: TestResult | AggregatedResult) -> str:
+def _statistic(result: RobustTestResult | AggregatedResult) -> str:
     moved = f"(worst case: {rows(result.n_moved)} misfiled)"
-    if isinstance(result, TestResult):
+    if isinstance(result, RobustTestResult):
         return f"squared MMD {moved}"
     return f"largest of {len(result.parts)} squared MMDs, each in standard deviations of its null {moved}"
 
@@ -109,7 +106,7 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
     >>> found = mb.evaluate(X, Y, epsilon=0.1, methods=["s-sd", "sd"], n_trials=5, rng=0, progress=False)
-    >>> ax = mb.plot_coverage(found)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_coverage(found)  # doctest: +SKIP
     """
     canvas.check_result(result, (Evaluation,), "plot_coverage")
     given, ax = ax, canvas.axes_for(ax)

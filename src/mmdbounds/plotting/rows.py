@@ -9,10 +9,10 @@ import numpy as np
 
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.phrases import number, row_name
 from mmdbounds.plotting import canvas
 from mmdbounds.plotting.witness_values import Feature, RowsShown, rows_shown
 from mmdbounds.results import BoundsResult
+from mmdbounds.words.phrases import number, row_name
 
 SIDES = (("lower", canvas.LOWER, "rises"), ("upper", canvas.UPPER, "falls"))
 
@@ -52,7 +52,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     >>> import numpy as np, mmdbounds as mb
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
-    >>> ax = mb.plot_rows(mb.mmd_bounds(X, Y, epsilon=0.1))  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_rows(mb.mmd_bounds(X, Y, epsilon=0.1))  # doctest: +SKIP
     """
     canvas.check_result(result, (BoundsResult,), "plot_rows")
     check_count(n_rows, "n_rows", least=1)
@@ -146,7 +146,7 @@ def plot_witness(
     >>> import numpy as np, mmdbounds as mb
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
-    >>> ax = mb.plot_witness(mb.mmd_bounds(X, Y, epsilon=0.1), X, Y)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_witness(mb.mmd_bounds(X, Y, epsilon=0.1), X, Y)  # doctest: +SKIP
     """
     canvas.check_result(result, (BoundsResult,), "plot_witness")
     canvas.check_axes(ax)

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from mmdbounds.phrases import percent, rows
 from mmdbounds.report.charts import Spec
+from mmdbounds.words.phrases import percent, rows
 
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
 """The columns of a table: the heading of each, and the function that gives its cell for one item."""

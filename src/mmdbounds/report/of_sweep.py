@@ -1,6 +1,6 @@
 """The page of a sweep: a slider over the shares of its curve.
 
-The main table is the one that `summary()` prints; its columns are declared there.
+The main table is the one that `summary()` prints: to add a column, add a pair to `testing.CURVE_COLUMNS`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mmdbounds.inference import sentences
-from mmdbounds.inference.curve import SweepPoint, SweepResult
-from mmdbounds.phrases import percent, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table, share_label
 from mmdbounds.report.rows import RowNames, single_rows
-from mmdbounds.results import Bound, BoundsResult, Side
-from mmdbounds.words import assumption, finding
+from mmdbounds.results import Bound, BoundsResult, Side, SweepPoint, SweepResult
+from mmdbounds.words import testing
+from mmdbounds.words.bounds import finding
+from mmdbounds.words.phrases import assumption, percent, shown
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -47,10 +46,10 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         title=f"Rows filed under {y} that matter most",
         caption=f"Rows filed under {y} that matter most at the share chosen above",
     )
-    notes = (sentences.tried(result), sentences.breakdown_of_value(result), result.units_note, EXACTLY)
+    notes = (testing.tried(result), testing.breakdown_of_value(result), result.units_note, EXACTLY)
     return Contents(
         title=f"{x} and {y}: how much misfiling could explain the difference?",
-        answer=sentences.breakdown(result),
+        answer=testing.breakdown(result),
         slider=f"Share of the true {x} rows that are filed under {y}",
         moments=[
             Moment(label=share_label(p.epsilon, p.n_moved), sentences=_sentences(result, p), rows=rows)
@@ -58,17 +57,17 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         ],
         start=_start(result),
         figures=[_bounds_figure(result), _pvalue_figure(result), *single.figures],
-        table=Table(
+        table=Table.of(
+            testing.CURVE_COLUMNS,
+            result.points,
             caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
-            head=sentences.CURVE_HEAD,
-            body=[sentences.curve_cells(point) for point in result.points],
-            notes=sentences.curve_notes(result),
+            notes=testing.curve_notes(result),
         ),
         rows=single.table,
         notes=[note for note in notes if note],
         assumptions=result.conditions,
-        assumed=sentences.conditions_head(result),
-        remarks=[sentences.ROUNDING],
+        assumed=testing.conditions_head(result),
+        remarks=[testing.ROUNDING],
         settings=[
             ("significance level", percent(result.level)),
             ("permutations", f"{result.n_permutations:,}"),
@@ -84,7 +83,7 @@ def _start(result: SweepResult) -> int:
 
 def _sentences(result: SweepResult, point: SweepPoint) -> list[str]:
     here = bounds_at(result, point)
-    return [assumption(here), finding(here), sentences.pvalues_at(point, result)]
+    return [assumption(here), finding(here), testing.pvalues_at(point, result)]
 
 
 def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
@@ -170,7 +169,7 @@ def _over_shares(result: SweepResult, ends: Ends, series: Series, y: charts.Spec
             "f1": point.epsilon,
             "f2": low,
             "f3": high,
-            **{f"f{4 + i}": cell for i, cell in enumerate(sentences.curve_cells(point))},
+            **{f"f{4 + i}": cell for i, cell in enumerate(testing.curve_cells(point))},
         }
         for place, (point, (low, high)) in enumerate(zip(result.points, ends, strict=True))
     ]
@@ -183,4 +182,5 @@ def _over_shares(result: SweepResult, ends: Ends, series: Series, y: charts.Spec
     share = result.breakdown_epsilon
     marks = [] if share is None else [{"f0": share, "f1": "breakdown"}]
     words = f"{words} over the share of misfiled rows. The same numbers are in the table on this page."
-    return charts.over_shares(points, lines, list(series), y, sentences.CURVE_HEAD, marks, words)
+    hover = [heading for heading, _ in testing.CURVE_COLUMNS]
+    return charts.over_shares(points, lines, list(series), y, hover, marks, words)

@@ -13,17 +13,15 @@ from typing import Any
 
 from mmdbounds.atomic_write import check_writable, write_whole
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.report.contents import Contents, Figure, Moment, Table
 from mmdbounds.report.markup import Html, element, inline, policy, script_data, table, together
 from mmdbounds.report.of_sweep import sweep_contents
 from mmdbounds.report.record import Facts, Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.report.single_share import bounds_contents, contents_of_test
-from mmdbounds.results import BoundsResult
+from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
 
-KINDS = (BoundsResult, TestResult, SweepResult)
+KINDS = (BoundsResult, RobustTestResult, SweepResult)
 
 CLOSED = "Rows are identified by number; this page contains neither their names nor their values."
 OPEN = "This page contains names or values of single rows, as requested. Protect it like the data."
@@ -38,7 +36,7 @@ def write_report(
 
     Parameters
     ----------
-    result : SweepResult, BoundsResult or TestResult
+    result : SweepResult, BoundsResult or RobustTestResult
         A sweep becomes a page with a slider over its shares.
     path
         Where the page is written; whole or not at all.
@@ -84,7 +82,7 @@ def javascript() -> str:
     return resource("vega/charts.js")
 
 
-def report_html(result: BoundsResult | TestResult | SweepResult, names: RowNames) -> str:
+def report_html(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> str:
     """Return the page."""
     contents = _contents(result, names)
     record = record_of(result, is_open=names.is_open)
@@ -106,10 +104,12 @@ def report_html(result: BoundsResult | TestResult | SweepResult, names: RowNames
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
 
 
-def _contents(result: BoundsResult | TestResult | SweepResult, names: RowNames) -> Contents:
+def _contents(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> Contents:
     if isinstance(result, SweepResult):
         return sweep_contents(result, names)
-    return contents_of_test(result) if isinstance(result, TestResult) else bounds_contents(result, names)
+    if isinstance(result, RobustTestResult):
+        return contents_of_test(result)
+    return bounds_contents(result, names)
 
 
 def _page_data(contents: Contents) -> str:

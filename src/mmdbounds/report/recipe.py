@@ -12,12 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds.contamination import Contamination
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
-from mmdbounds.results import BoundsResult, Provenance
+from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepResult
 
-Reproducible = BoundsResult | TestResult | SweepResult
+Reproducible = BoundsResult | RobustTestResult | SweepResult
 Options = Mapping[str, Any]
 
 METHOD_CLASSES = {
@@ -101,7 +99,7 @@ def _command(result: Reproducible) -> str | None:
             **_comparison_options(made),
         }
     )
-    name = {SweepResult: "sweep", TestResult: "test", BoundsResult: "bounds"}[type(result)]
+    name = {SweepResult: "sweep", RobustTestResult: "test", BoundsResult: "bounds"}[type(result)]
     words = ["mmdbounds", name, *_table_words(made.data), *flags]
     return shlex.join(words) if all(word.isprintable() for word in words) else None
 
@@ -143,7 +141,7 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
     """Return the flags that only one command has, or that differ from the keywords of Python."""
     if isinstance(result, SweepResult):
         return {"epsilons": [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]}
-    if isinstance(result, TestResult):
+    if isinstance(result, RobustTestResult):
         return {"exactly": not result.at_most}
     method, options = result.provenance.method, result.provenance.options
     if method not in METHOD_CLASSES:
@@ -203,7 +201,7 @@ def _call(result: Reproducible) -> str:
         counts = ", ".join(f"{point.n_moved:d}" for point in result.points)
         shares = _Code(f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]")
         return f"mb.sweep(X, Y, {_keywords({'epsilons': shares, **options})})"
-    function = "robust_test" if isinstance(result, TestResult) else "mmd_bounds"
+    function = "robust_test" if isinstance(result, RobustTestResult) else "mmd_bounds"
     options = {"at_most": bool(result.at_most), **options}
     return f"mb.{function}(X, Y, {_amount_code(_amount(result))}, {_keywords(options)})"
 
@@ -236,7 +234,7 @@ def _exact_kernel(name: str, bandwidth: float | None, options: Options) -> str:
     # In a saved result names of options can be any text.
     if name not in known or not given.keys() <= {field.name for field in dataclasses.fields(known[name])}:
         return "your_kernel"
-    return f"mb.{known[name].__name__}({_keywords(given)})"
+    return f"mb.kernels.{known[name].__name__}({_keywords(given)})"
 
 
 def _method(made: Provenance) -> str:

@@ -10,12 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.phrases import number, row_name, shown
 from mmdbounds.report.charts import ROW_SIDES, Values, row_changes
 from mmdbounds.report.contents import Columns, Figure, Table
-from mmdbounds.results import BoundsResult
+from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
+from mmdbounds.words.phrases import number, row_name, shown
 
 ROWS_SHOWN = 30
 """Rows shown at most, the most important first: a page must not grow with the data."""
@@ -68,7 +66,7 @@ def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
     if data is not None and not include_rows:
         msg = "`data` needs `include_rows=True`, which lets the page show cells; got include_rows=False."
         raise MmdBoundsError(msg)
-    if include_rows and isinstance(result, TestResult):
+    if include_rows and isinstance(result, RobustTestResult):
         msg = "`include_rows` must be False for a test, whose page shows no rows; got True."
         raise MmdBoundsError(msg)
     if data is None:

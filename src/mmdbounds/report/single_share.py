@@ -10,15 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmdbounds.inference import sentences
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.kernel_words import of_which_kernel
-from mmdbounds.phrases import number, proved_number, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Columns, Contents, Figure, Moment, Table, share_label
 from mmdbounds.report.rows import RowNames, single_rows
-from mmdbounds.results import Bound, BoundsResult
-from mmdbounds.words import UNPROVED, assumption, finding
+from mmdbounds.results import Bound, BoundsResult, RobustTestResult
+from mmdbounds.words import testing
+from mmdbounds.words.bounds import UNPROVED, about_approximation, finding
+from mmdbounds.words.phrases import assumption, number, proved_number, shown
 
 PROVED, FOUND = "proved limit", "value found"
 SQUARED_MMD = "Squared MMD of the true groups"
@@ -54,7 +52,7 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
         title="Rows that matter most",
         caption="Rows that may be misfiled, most important first",
     )
-    answer = (assumption(result), finding(result), of_which_kernel(result))
+    answer = (assumption(result), finding(result), about_approximation(result))
     ends = [
         End("lower bound", result.lower.value, result.lower),
         End("as filed", result.observed),
@@ -67,11 +65,11 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
         figures=[_range_figure(result), *single.figures],
         table=Table.of(BOUNDS_COLUMNS, ends, caption=SQUARED_MMD),
         rows=single.table,
-        assumptions=[COUNT_ASSUMED, f"{sentences.RELABELLED.rstrip(';')}."],
+        assumptions=[COUNT_ASSUMED, f"{testing.RELABELLED.rstrip(';')}."],
     )
 
 
-def _groups(result: BoundsResult | TestResult) -> str:
+def _groups(result: BoundsResult | RobustTestResult) -> str:
     return f"{shown(result.name_x)} and {shown(result.name_y)}"
 
 
@@ -122,7 +120,7 @@ TEST_COLUMNS: Columns = (
 """The table of a test; each cell is a function of a `Case`."""
 
 
-def contents_of_test(result: TestResult) -> Contents:
+def contents_of_test(result: RobustTestResult) -> Contents:
     """Return what the page of a test says."""
     notes = ["As filed: valid only if nothing is misfiled."]
     if result.pvalue_range is not None:
@@ -132,19 +130,19 @@ def contents_of_test(result: TestResult) -> Contents:
     caption = "p-values for no difference between the true groups"
     return Contents(
         title=f"{_groups(result)}: do they differ even if some rows are misfiled?",
-        answer=f"{sentences.assumption(result)} {sentences.statement(result)}",
+        answer=f"{assumption(result)} {testing.statement(result)}",
         moments=[Moment(label=share_label(result.epsilon, result.n_moved_range[1]))],
         figures=[_null_figure(result)],
         table=Table.of(TEST_COLUMNS, _cases(result), caption=caption, notes=notes),
         notes=[result.units_note] if result.units_note else [],
         assumptions=result.conditions,
-        assumed=sentences.conditions_head(result),
-        remarks=[sentences.ROUNDING],
+        assumed=testing.conditions_head(result),
+        remarks=[testing.ROUNDING],
         settings=[("permutations", f"{result.n_permutations:,}")],
     )
 
 
-def _cases(result: TestResult) -> Iterator[Case]:
+def _cases(result: RobustTestResult) -> Iterator[Case]:
     star = "" if result.is_valid else "*"
     n_moved = f"{result.n_moved + result.n_moved_of_x:,}"
     yield Case("worst case", number(result.pvalue), f"{_statistic(result)}{star}", n_moved)
@@ -153,11 +151,11 @@ def _cases(result: TestResult) -> Iterator[Case]:
         yield Case("best case", number(result.pvalue_range[0]))
 
 
-def _statistic(result: TestResult) -> str:
+def _statistic(result: RobustTestResult) -> str:
     return proved_number(result.statistic, "lower") if result.is_valid else number(result.statistic)
 
 
-def _null_figure(result: TestResult) -> Figure:
+def _null_figure(result: RobustTestResult) -> Figure:
     marks = [
         {"f0": result.statistic, "f1": charts.LOWER, "f2": _statistic(result)},
         {"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)},
