@@ -57,9 +57,10 @@ def frame(values: np.ndarray, names: list[str] = NAMES) -> pl.DataFrame:
 def test_every_public_function_of_two_groups_is_here():
     takes_two = {
         name
-        for name in mb.__all__
-        if inspect.isfunction(getattr(mb, name))
-        and set(inspect.signature(getattr(mb, name)).parameters) & {"Y", "Y_clean"}
+        for room in (mb, mb.plotting)
+        for name in room.__all__
+        if inspect.isfunction(getattr(room, name))
+        and set(inspect.signature(getattr(room, name)).parameters) & {"Y", "Y_clean"}
     }
     assert takes_two == set(CALLS) | WITH_A_FIGURE
 
