@@ -85,8 +85,8 @@ def rows_shown(
     if columns is None:
         places, names = principal(pooled[rows])
     else:
-        places = pooled[rows][:, columns]
-        names = [column_name(group_x, column) for column in columns]
+        places, known = pooled[rows][:, columns], group_x.columns
+        names = [f"column {i}" if known is None else name_text(known[i], LABEL_WIDTH) for i in columns]
     witness = witness_at(pooled[rows], pooled, chosen, weights)
     return RowsShown(pooled, rows, places, names, columns, witness, chosen, weights)
 
@@ -166,11 +166,6 @@ def _column(group: Group, feature: Feature) -> int:
         msg = f"`features` must be names, or whole numbers from 0 to {n_columns - 1}; got {feature!r}."
         raise MmdBoundsError(msg)
     return int(feature)
-
-
-def column_name(group: Group, column: int) -> str:
-    """Return what a column is called."""
-    return f"column {column}" if group.columns is None else name_text(group.columns[column], LABEL_WIDTH)
 
 
 def principal(points: Float64s) -> tuple[Float64s, list[str]]:

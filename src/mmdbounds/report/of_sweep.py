@@ -12,7 +12,7 @@ import numpy as np
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table, share_label
 from mmdbounds.report.rows import RowNames, single_rows
-from mmdbounds.results import Bound, BoundsResult, Side, SweepPoint, SweepResult
+from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import finding
 from mmdbounds.words.phrases import assumption, percent, shown
@@ -88,9 +88,11 @@ def _sentences(result: SweepResult, point: SweepPoint) -> list[str]:
 
 def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
     """Return one point of the curve as the result that the sentences are about."""
+    none = np.empty(0, dtype=np.intp)
+    low, high = point.lower_certified, point.upper_certified
     return BoundsResult(
-        lower=_bound("lower", point.lower, point.lower_certified),
-        upper=_bound("upper", point.upper, point.upper_certified),
+        lower=Bound(side="lower", value=point.lower, certified=low, rows=none, rows_of_x=none),
+        upper=Bound(side="upper", value=point.upper, certified=high, rows=none, rows_of_x=none),
         observed=result.observed,
         n_samples_X=result.n_samples_X,
         n_samples_Y=result.n_samples_Y,
@@ -101,11 +103,6 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
         name_y=result.name_y,
         provenance=result.provenance,
     )
-
-
-def _bound(side: Side, value: float, certified: float | None) -> Bound:
-    no_rows = np.empty(0, dtype=np.intp)
-    return Bound(side=side, value=value, certified=certified, rows=no_rows, rows_of_x=no_rows)
 
 
 def _bounds_figure(result: SweepResult) -> Figure:
