@@ -28,8 +28,8 @@ HOMES = {
     "matplotlib": {"plotting/canvas.py"},
     "monai": {"experiments/mimic"},
     "PIL": {"experiments/mimic"},
-    "narwhals": {"tables/frames.py", "tables/libraries.py"},
-    "polars": {"tables/libraries.py"},
+    "narwhals": {"tables/frames.py"},
+    "polars": {"tables/frames.py"},
     "typer": {"cli"},
 }
 ROOMS = ("cli", "experiments/mimic")

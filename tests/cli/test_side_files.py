@@ -30,7 +30,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work has begun")
 
-    for name in ("mmdbounds.tables.split.split_table", "mmdbounds.datasets.overlooked_tumours"):
+    for name in ("mmdbounds.tables.grouped_table.split_table", "mmdbounds.datasets.overlooked_tumours"):
         monkeypatch.setattr(name, work)
 
 

@@ -107,7 +107,7 @@ def test_other_kinds_of_files(visits: str, tmp_path: Path, capsys: pytest.Captur
     [
         (
             ["--unit", "patint"],
-            r"^there is no column 'patint', asked for with `--unit`\. Did you mean 'pat",
+            r"^there is no column 'patint', named in `--unit`\. Did you mean 'pat",
         ),
         (["--unit", "g"], r"^`--unit` must be neither the group column nor a feature; got 'g'\.$"),
         (

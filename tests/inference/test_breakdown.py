@@ -176,7 +176,8 @@ def test_words_where_it_breaks_down():
     holds = result.holds_n_moved
     lines = result.summary().splitlines()
     assert words(result).startswith(
-        "Tried: from no misfiled rows up to 28.6 % of the true X rows, that is 8 of the 24 rows filed under Y."
+        "Tried: from no misfiled rows up to 28.6 % of the true X rows, that is 8 of the 24 rows filed under "
+        "Y."
     )
     assert (
         f"At the 5 % level the groups differ even if up to {100 * result.share(holds):.3g} % of the true X "

@@ -15,7 +15,7 @@ COLUMN = "<img src=x onerror=alert(1)>"
 GROUP = "</script><script>alert(2)</script>"
 CELL = "<script>alert(3)</script>"
 HIDDEN = "MI & <b>more</b>"
-NAMES = {"by": "where", "hidden": HIDDEN, "among": GROUP, "id": "id"}
+NAMES = {"group": "where", "hidden": HIDDEN, "among": GROUP, "id": "id"}
 
 
 def table_text(n_x: int = 14, n_y: int = 18) -> str:

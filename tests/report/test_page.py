@@ -290,4 +290,4 @@ def test_facts_of_the_file(swept: mb.results.SweepResult, table: Path, page_of: 
     assert hashlib.sha256(table.read_bytes()).hexdigest() in words
     assert "patients.csv" in words
     assert f"3: {COLUMN}, age, sex" in words
-    assert NAMES["by"] in words
+    assert NAMES["group"] in words

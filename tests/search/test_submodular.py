@@ -261,7 +261,7 @@ def test_recorded_options():
         ({"weight": float("nan")}, r"^`weight` must be a number from 0; got nan\.$"),
         ({"weight": float("inf")}, r"^`weight` must be a number from 0; got inf\.$"),
         ({"weight": "1"}, r"^`weight` must be a number from 0; got '1'\.$"),
-        ({"jitter": 1.0}, r"^`jitter` must be a number in \[0, 1\); got 1\.0\.$"),
+        ({"jitter": 1.0}, r"^`jitter` must be a number in \[0, 1\); got 1\.$"),
         ({"jitter": True}, r"^`jitter` must be a number in \[0, 1\); got True\.$"),
         ({"absolute": 1}, r"^`absolute` must be True or False; got 1\.$"),
     ],

@@ -8,6 +8,7 @@ file), 130 interrupted, 143 terminated.
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 from collections.abc import Callable
@@ -121,8 +122,14 @@ def _ended(error: BaseException) -> int:
 
 
 def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {' '.join(message.split())}", err=True)
+    typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
     return EXIT_WRONG
+
+
+def _on_one_line(message: str) -> str:
+    """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
+    with_flags = re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message)
+    return " ".join(with_flags.split())
 
 
 def _where_to_look(error: Any) -> str:
@@ -132,4 +139,4 @@ def _where_to_look(error: Any) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"mmdbounds: note: {_on_one_line(str(message))}", err=True)

@@ -9,7 +9,7 @@ from mmdbounds.cli import options
 from mmdbounds.cli.numbers import whole_number
 from mmdbounds.cli.options import option
 from mmdbounds.cli.output import Output
-from mmdbounds.errors import MmdBoundsError, came
+from mmdbounds.errors import MmdBoundsError, shown_value
 
 
 def evaluate_command(
@@ -150,7 +150,7 @@ def _sizes(text: str | None) -> tuple[int | None, int | None] | None:
         return None
     parts = [part.strip() for part in text.split(",")]
     if len(parts) != 2 or not all(part == "all" or part.isdecimal() for part in parts):
-        msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {came(text)}."
+        msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {shown_value(text)}."
         raise MmdBoundsError(msg)
     of_x, of_y = (None if part == "all" else whole_number(part) for part in parts)
     return of_x, of_y

@@ -6,7 +6,7 @@ from typing import Any
 
 import typer
 
-from mmdbounds.errors import came
+from mmdbounds.errors import shown_value
 
 
 def number(text: Any) -> float:
@@ -18,7 +18,7 @@ def number(text: Any) -> float:
         guess = _guess(str(text))
         if guess is not None:
             hint = f" Did you mean {guess:g}?"
-        msg = f"must be a number; got {came(text)}.{hint}"
+        msg = f"must be a number; got {shown_value(text)}.{hint}"
         raise typer.BadParameter(msg) from None
 
 
@@ -27,7 +27,7 @@ def whole_number(text: Any) -> int:
     try:
         return int(text)
     except ValueError:
-        msg = f"must be a whole number; got {came(text)}."
+        msg = f"must be a whole number; got {shown_value(text)}."
         raise typer.BadParameter(msg) from None
 
 

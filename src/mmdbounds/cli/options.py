@@ -14,7 +14,7 @@ import typer
 from mmdbounds.cli import stopped
 from mmdbounds.cli.numbers import number, whole_number
 from mmdbounds.cli.sections import Interrupted
-from mmdbounds.errors import MmdBoundsError, came
+from mmdbounds.errors import MmdBoundsError, shown_value
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
@@ -203,5 +203,5 @@ def _bandwidth(text: str) -> float | Literal["median"]:
     try:
         return float(text)
     except ValueError:
-        msg = f"`--bandwidth` must be 'median' or a positive number; got {came(text)}."
+        msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(text)}."
         raise MmdBoundsError(msg) from None

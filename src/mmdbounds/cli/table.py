@@ -7,12 +7,12 @@ import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, counted, listed, quoted, quoted_list
 
 if TYPE_CHECKING:
     from mmdbounds.cli.output import Output
     from mmdbounds.tables.group import Group
-    from mmdbounds.tables.split import Split
+    from mmdbounds.tables.grouped_table import Split
 
 STDIN = "-"
 """Name of standard input on the command line; a file of this name is ``./-``."""
@@ -38,11 +38,10 @@ def read_split(
         As `split_table` takes them.
     """
     from mmdbounds.cli.quiet import held_stderr
-    from mmdbounds.tables.phrases import shown
-    from mmdbounds.tables.split import split_table
+    from mmdbounds.tables.grouped_table import split_table
 
     if unit is not None and unit in (group, *(columns or ())):
-        msg = f"`--unit` must be neither the group column nor a feature; got {shown(unit)}."
+        msg = f"`--unit` must be neither the group column nor a feature; got {quoted(unit)}."
         raise MmdBoundsError(msg)
     lists: Any = {"columns": columns or None, "exclude": exclude or None, "na": na or None}
     with held_stderr():
@@ -86,19 +85,17 @@ def recorded(
 
 def notes(record: Any) -> list[str]:
     """Say what of a table is not compared as it stands, a sentence each, from the record of it."""
-    from mmdbounds.tables.phrases import counted, listed, shown
-
     said = []
     for key, why in (("constant", "constant over the rows of both groups"), ("empty", "empty")):
         if names := record[f"dropped_{key}_columns"]:
             word = "column is" if len(names) == 1 else "columns are"
-            said.append(f"{len(names)} {word} {why} and left out: {listed([shown(name) for name in names])}.")
+            said.append(f"{len(names)} {word} {why} and left out: {quoted_list(names)}.")
     of_x, of_y = record["n_dropped_rows"]
     if of_x or of_y:
-        groups = f"{of_x:,} of {shown(record['hidden'])} and {of_y:,} of {shown(record['among'])}"
+        groups = f"{of_x:,} of {quoted(record['hidden'])} and {of_y:,} of {quoted(record['among'])}"
         said.append(f"{counted(of_x + of_y, 'row')} with missing cells left out: {groups}.")
     if filled := record["n_filled_cells"]:
-        cells = listed([f"{n:,} of {shown(name)}" for name, n in filled.items()])
+        cells = listed([f"{n:,} of {quoted(name)}" for name, n in filled.items()])
         said.append(
             f"missing cells filled, numbers by the median, others by the most frequent value: {cells}."
         )

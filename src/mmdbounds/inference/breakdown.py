@@ -17,10 +17,10 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
+    check_number,
     check_progress,
     check_seed,
     check_share,
-    is_number,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
@@ -107,7 +107,8 @@ def sweep(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
+    level, seed = _checked_level(level), check_seed(rng)
+    value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
     how = comparison(sweep, options)
@@ -256,13 +257,6 @@ def _checked_level(level: Any) -> float:
         msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."
         raise MmdBoundsError(msg)
     return share
-
-
-def _checked_value(value: Any) -> float:
-    if not is_number(value) or not math.isfinite(value):
-        msg = f"`value` must be a number; got {value!r}."
-        raise MmdBoundsError(msg)
-    return float(value)
 
 
 def _checked_shares(epsilons: Any) -> list[float] | None:

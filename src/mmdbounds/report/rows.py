@@ -89,7 +89,7 @@ def row_tables(result: BoundsResult | SweepResult) -> Sequence[Mapping[str, Any]
 def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any) -> dict[int, list[str]]:
     """Return the cells of these rows as text."""
     from mmdbounds.tables.files import load_file
-    from mmdbounds.tables.matching import as_text
+    from mmdbounds.tables.group_column import as_text
 
     file = load_file(data, text=columns, na=record.get("na", ()), encoding=record.get("encoding"))
     if file.sha256 != record.get("sha256"):

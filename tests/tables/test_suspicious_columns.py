@@ -1,4 +1,4 @@
-"""Columns that tell the group by themselves are named in a warning; others are not."""
+"""Columns that determine the group or look like identifiers are named in a warning; others are not."""
 
 from __future__ import annotations
 
@@ -13,8 +13,14 @@ from hypothesis import strategies as st
 
 from mmdbounds.datasets import overlooked_tumours
 from mmdbounds.errors import GroupColumnWarning
-from mmdbounds.tables import groups, telling
+from mmdbounds.tables import groups, suspicious_columns
 from mmdbounds.tables.columns import Column
+from mmdbounds.tables.suspicious_columns import (
+    counts_through,
+    group_columns,
+    is_called_identifier,
+    looks_like_identifier,
+)
 
 N = 60
 RNG = np.random.default_rng(2)
@@ -23,7 +29,7 @@ GROUP = np.where(IS_X, "MI", "healthy")
 
 
 def split(**columns: Any) -> None:
-    asked = {"by": "g", "hidden": "MI", "among": "healthy", **columns.pop("options", {})}
+    asked = {"group": "g", "hidden": "MI", "among": "healthy", **columns.pop("options", {})}
     groups({"g": GROUP, "age": RNG.normal(size=N), **columns}, **asked)
 
 
@@ -38,17 +44,17 @@ def split(**columns: Any) -> None:
         "measured only in one group": np.where(IS_X, RNG.uniform(1, 9, N), 0.0),
     }.values(),
 )
-def test_a_column_that_tells_the_group_is_named(column: Any):
+def test_a_column_that_determines_the_group_is_named(column: Any):
     with pytest.warns(
         GroupColumnWarning,
-        match=r"^column 'code' alone tells the group of nearly every row\. .*exclude",
+        match=r"^column 'code' alone determines the group of nearly every row\. .*exclude",
     ):
         split(code=column.tolist())
     split(code=column.tolist(), options={"columns": ["age", "code"]})
     split(code=column.tolist(), options={"exclude": "code"})
 
 
-def test_missing_cells_can_tell_the_group():
+def test_missing_cells_can_determine_the_group():
     column = [float(v) if x else None for v, x in zip(RNG.normal(size=N), IS_X, strict=True)]
     with pytest.warns(GroupColumnWarning, match="^column 'infarct'"):
         split(infarct=column, options={"missing": "impute"})
@@ -56,7 +62,7 @@ def test_missing_cells_can_tell_the_group():
 
 def test_several_columns_are_named():
     with pytest.warns(
-        GroupColumnWarning, match=r"^each of the columns 'a', 'b' alone tells .* leave them out"
+        GroupColumnWarning, match=r"^each of the columns 'a', 'b' alone determines .* leave them out"
     ):
         split(a=IS_X * 2.0, b=IS_X)
 
@@ -93,7 +99,7 @@ def naive(column: list[float], is_x: np.ndarray) -> float:
 )
 def test_the_best_split_by_the_definition(column: list[float], n_x: int):
     is_x = np.arange(len(column)) < n_x
-    found, _ = telling._distances(np.array(column)[:, None], is_x, np.array([0]))
+    found, _ = suspicious_columns._distances(np.array(column)[:, None], is_x, np.array([0]))
     # Sums of at most 14 shares, each rounded once.
     np.testing.assert_allclose(found, naive(column, is_x), rtol=0, atol=14 * 2**-52)
 
@@ -103,10 +109,10 @@ def test_of_many_rows_a_part_is_looked_at_first_and_all_decide(monkeypatch: pyte
     almost = np.where(RNG.random(4000) < 0.03, ~is_x, is_x) * 1.0  # a balanced accuracy of 0.97
     values = np.column_stack([RNG.normal(size=4000), is_x, almost])
     columns = [Column(name, "number") for name in ("noise", "copy", "almost")]
-    whole = telling.telling_columns(values, columns, is_x)
-    monkeypatch.setattr(telling, "MOST_ROWS", 300)
-    monkeypatch.setattr(telling, "BLOCK", 700)
-    assert telling.telling_columns(values, columns, is_x) == whole == ["copy"]
+    whole = group_columns(values, columns, is_x)
+    monkeypatch.setattr(suspicious_columns, "MOST_ROWS", 300)
+    monkeypatch.setattr(suspicious_columns, "BLOCK", 700)
+    assert group_columns(values, columns, is_x) == whole == ["copy"]
 
 
 def test_random_labels_are_told_by_no_column():
@@ -115,4 +121,94 @@ def test_random_labels_are_told_by_no_column():
         rng = np.random.default_rng(seed)
         columns = [Column(str(j), "number") for j in range(2000)]
         is_x = rng.permutation(np.arange(16) < 8)
-        assert telling.telling_columns(rng.integers(0, 12, (16, 2000)) * 1.0, columns, is_x) == []
+        assert group_columns(rng.integers(0, 12, (16, 2000)) * 1.0, columns, is_x) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("id", "ID", "Id", "patient_id", "PatientID", "patientId", "patientid", "PATIENT ID", "patient.id"),
+        *(
+            "mrn",
+            "MRN",
+            "subject",
+            "Subject_ID",
+            "SUBJECT_ID",
+            "record_id",
+            "uuid",
+            "case_number",
+            "CaseNumber",
+        ),
+        *(
+            "hadm_id",
+            "id_patient",
+            "patient no",
+            "patient",
+            "Unnamed: 0",
+            "index",
+            "row",
+            "sample_nr",
+            "rowid",
+        ),
+    ],
+)
+def test_names_of_identifiers(name: str):
+    assert is_called_identifier(name)
+    assert looks_like_identifier(name, np.array([7, 3, 9, 3]))
+    assert not looks_like_identifier(name, np.array([0, 1, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "acid",
+            "uric_acid",
+            "AminoAcid",
+            "lipid",
+            "covid",
+            "width",
+            "idle",
+            "ID1",
+            "ID2",
+            "ID3",
+            "IDH1",
+            "MIDN",
+        ),
+        *(
+            "case",
+            "number_of_patients",
+            "n_visits",
+            "age",
+            "weight",
+            "no",
+            "NO2",
+            "SUBJECTIVE",
+            "x",
+            "",
+            "thyroid",
+        ),
+        *("fluid", "midpoint", "grid", "valid", "patients_seen", "record_length", "study_hours"),
+    ],
+)
+def test_names_of_measurements(name: str):
+    assert not is_called_identifier(name)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (range(6), True),
+        (range(1000, 1006), True),
+        (range(6, 0, -1), True),
+        (range(5), False),  # too few to tell
+        (range(0, 18, 3), False),  # too few for steps other than one
+        (range(0, 30, 3), True),
+        ([1, 2, 4, 7, 8, 9, 12, 15, 16, 20], True),
+        ([1, 2, 4, 4, 8, 9, 12, 15, 16, 20], False),
+        ([1, 2, 4, 3, 8, 9, 12, 15, 16, 20], False),
+    ],
+)
+def test_counting_up(values: object, expected: bool):
+    assert counts_through(np.array(values)) is expected
+    assert looks_like_identifier("gene", np.array(values, dtype=np.uint64)) is expected

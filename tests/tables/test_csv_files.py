@@ -1,4 +1,4 @@
-"""CSV and JSON lines: one sort of value a column, cells of any length, time in proportion to the columns."""
+"""CSV: cells of any length, and time in proportion to the columns."""
 
 from __future__ import annotations
 
@@ -13,29 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError
-from mmdbounds.tables import csvtext, groups
-
-
-@pytest.mark.parametrize(
-    ("lines", "words"),
-    [
-        (['{"a": 1}', '{"a": true}', '{"a": "low"}'], "line 2 has true or false under 'a', after numbers"),
-        (['{"a": 1}', '{"a": null}', '{"a": "low"}'], "line 3 has text under 'a', after numbers"),
-        (['{"a": "low"}', '{"b": 2}', '{"a": 1.5}'], "line 3 has numbers under 'a', after text"),
-        (['{"a": "low"}', '{"a": [1]}'], "line 2 has objects or lists under 'a', after text"),
-    ],
-)
-def test_json_values_of_several_sorts_are_refused(lines: list, words: str):
-    rows = [line.replace("{", f'{{"g": "{"AB"[i % 2]}", ') for i, line in enumerate(lines)]
-    with pytest.raises(DataError, match=f"^'open file' in {words} there"):
-        groups(io.BytesIO("\n".join(rows).encode()), "g", hidden="A", among="B")
-
-
-def test_json_groups_and_names_may_mix_numbers_and_text():
-    rows = ['{"g": 1, "id": 7, "x": 1}', '{"g": "B", "id": "B7", "x": 2.5}', '{"g": "1", "id": null, "x": 4}']
-    X, Y = groups(io.BytesIO("\n".join(rows).encode()), "g", hidden=1, among="B", id="id", scale="none")
-    assert (X.ids.tolist(), Y.ids.tolist()) == (["7", ""], ["B7"])
-    assert X.values.tolist() == [[1.0], [4.0]]
+from mmdbounds.tables import csv_files, groups
 
 
 @settings(deadline=None, derandomize=True, max_examples=300)
@@ -48,7 +26,7 @@ def test_long_cells_are_read_as_the_csv_module_reads_short_ones(text: str, separ
             return "refused"
 
     expected = found(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
-    assert found(csvtext._long_records(text.encode(), separator, strict=True)) == expected
+    assert found(csv_files._long_records(text.encode(), separator, strict=True)) == expected
 
 
 def test_the_limit_of_the_csv_module_is_left_alone(monkeypatch: pytest.MonkeyPatch):
@@ -67,7 +45,7 @@ def test_the_limit_of_the_csv_module_is_left_alone(monkeypatch: pytest.MonkeyPat
     assert (X.values.tolist(), Y.values.tolist()) == ([[1.0], [3.0]], [[2.0], [5.0]])
     ragged = "\n".join([*rows, "A,7"])
     with pytest.raises(
-        DataError, match=r"is ragged: row 5 below the header has 2 fields where the header has 3"
+        DataError, match=r"is ragged: row 5 below the header has 2 fields, but the header has 3"
     ):
         groups(io.BytesIO(ragged.encode()), "g", hidden="A", among="B", exclude="note")
     with pytest.raises(DataError, match=r"cannot be read as CSV"):

@@ -1,4 +1,4 @@
-"""Group values match as printed: when two values of a column count as the same group."""
+"""The group column: its values match as they are printed, and two of its groups are compared."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError
-from mmdbounds.tables.phrases import counted, listed, nearest, option, shown
+from mmdbounds.errors import DataError, counted, did_you_mean, listed, quoted
 
 Key = tuple[str, Hashable]
-"""What of a value counts: its kind (number, truth, text) and its value."""
+"""What two values must share to match: their kind (number, truth, text) and the value itself."""
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUTH = {"true": True, "false": False}
@@ -28,7 +27,7 @@ MAX_GROUPS = 10
 
 
 def as_text(value: Any) -> str:
-    """Return a value as it is printed, blanks around it removed; whole numbers without ``.0``."""
+    """Return a value as it is printed, without blanks around it; whole numbers without ``.0``."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -45,7 +44,7 @@ def match_key(value: Any) -> Key | None:
 
     ``1``, ``1.0``, ``"1"`` and ``" 1.00 "`` are one number; ``True``, ``"True"`` and ``"true"`` are
     one truth value, which is not the number 1; any other text matches itself, upper and lower case
-    distinct, blanks around it ignored.
+    are distinct, blanks around it do not matter.
     """
     if isinstance(value, np.generic):
         value = value.item()
@@ -76,7 +75,7 @@ class GroupColumn:
             self._codes[i] = seen[given] if given in seen else seen.setdefault(given, self._code(cell))
 
     def _code(self, cell: Any) -> int:
-        """Return the number of a cell's group, a new one if need be; -1 for none."""
+        """Return the number of a cell's group, a new one for a new group; -1 for a missing cell."""
         key = match_key(cell)
         if key is None:
             return -1
@@ -96,20 +95,19 @@ class GroupColumn:
         """List the groups and their sizes, the largest first."""
         sizes = Counter(self._codes[self._codes >= 0].tolist())
         ordered = sorted(self._code_of.items(), key=lambda item: -sizes[item[1]])
-        parts = [f"{shown(self.labels[key])} ({counted(sizes[code], 'row')})" for key, code in ordered]
+        parts = [f"{quoted(self.labels[key])} ({counted(sizes[code], 'row')})" for key, code in ordered]
         return listed(parts, MAX_GROUPS)
 
-    def find(self, value: Any, name: str) -> Key:
-        """Return the key of the group that the option `name` asks for."""
+    def find(self, value: Any, argument: str) -> Key:
+        """Return the key of the group that was given as `argument`."""
         key = match_key(value)
         if key is None:
-            msg = f"{option(name)} must be a value of column {shown(self.column)}; got a missing value."
+            msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:
-            hint = nearest(as_text(value), self.labels.values())
             msg = (
-                f"column {shown(self.column)} has no group {shown(as_text(value))}, asked for with "
-                f"{option(name)}.{hint} There are {self.described()}."
+                f"column {quoted(self.column)} has no group {quoted(as_text(value))}, given as `{argument}=`."
+                f"{did_you_mean(as_text(value), self.labels.values())} The groups are {self.described()}."
             )
             raise DataError(msg)
         return key
@@ -119,12 +117,12 @@ def two_groups(column: GroupColumn, hidden: Any, among: Any) -> tuple[Key, Key]:
     """Return the keys of the two groups, or say what is wrong with them."""
     key = match_key(hidden)
     if key is not None and key == match_key(among):
-        msg = f"{option('hidden')} and {option('among')} must differ; got {shown(as_text(hidden))} twice."
+        msg = f"`hidden` and `among` must differ; got {quoted(as_text(hidden))} for both."
         raise DataError(msg)
     if not column.labels:
-        msg = f"column {shown(column.column)} holds no group: all its values are missing."
+        msg = f"column {quoted(column.column)} holds no group: all its values are missing."
         raise DataError(msg)
     if len(column.labels) == 1:
-        msg = f"column {shown(column.column)} has only one group, {column.described()}; two are needed."
+        msg = f"column {quoted(column.column)} has only one group, {column.described()}; two are needed."
         raise DataError(msg)
     return column.find(hidden, "hidden"), column.find(among, "among")
