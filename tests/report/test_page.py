@@ -240,9 +240,7 @@ def test_two_way_rows_are_named_by_their_group(groups: Any, page_of: Any):
 def test_nothing_is_written_that_cannot_be(swept: mb.results.SweepResult, tmp_path: Path, table: Path):
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: there is no folder"):
         swept.report(tmp_path / "none" / "a.html")
-    with pytest.raises(
-        MmdBoundsError, match=r"^a report can be written for one of BoundsResult, .*; got int\.$"
-    ):
+    with pytest.raises(MmdBoundsError, match=r"^a report needs one of BoundsResult, .*; got int\.$"):
         mb.write_report(3, tmp_path / "a.html")
     with pytest.raises(MmdBoundsError, match=r"^`data` needs `include_rows=True`"):
         swept.report(tmp_path / "a.html", data=table)

@@ -133,7 +133,9 @@ def test_proved_to_be_the_extreme():
 
 
 def test_equal_in_the_digits_shown():
-    alike = result(lower=bound(LOWER, certified=0.27601), upper=bound(UPPER, value=0.39998, certified=0.39999))
+    alike = result(
+        lower=bound(LOWER, certified=0.27601), upper=bound(UPPER, value=0.39998, certified=0.39999)
+    )
     assert side_line(alike, "lower").startswith(
         "  smallest               0.276   proved: no labelling gives a smaller value (to the digits shown); 2"
     )

@@ -59,7 +59,7 @@ def write_report(
     target = check_report(path)
     if not isinstance(result, KINDS):
         known = ", ".join(kind.__name__ for kind in KINDS)
-        msg = f"a report can be written for one of {known}; got {type(result).__name__}."
+        msg = f"a report needs one of {known}; got {type(result).__name__}."
         raise MmdBoundsError(msg)
     names = row_names(result, include_rows=include_rows, data=data)
     write_whole(target, report_html(result, names).encode("utf-8"))

@@ -90,6 +90,8 @@ def _command(result: Reproducible) -> str | None:
     if amount is None and not isinstance(result, SweepResult):
         return None
     stated = {} if amount is None else amount.stated()
+    # A search may draw nothing, but one row per unit was drawn.
+    seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     flags = _flags(
         {
             **{"epsilon" if name == "x_in_y" else name: value for name, value in stated.items()},
@@ -97,6 +99,7 @@ def _command(result: Reproducible) -> str | None:
             **_own_flags(result),
             **_kernel_flags(made),
             **_comparison_options(made),
+            "rng": None if seed is None else int(seed),
         }
     )
     name = {SweepResult: "sweep", RobustTestResult: "test", BoundsResult: "bounds"}[type(result)]

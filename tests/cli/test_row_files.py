@@ -15,8 +15,8 @@ import pytest
 import mmdbounds as mb
 import mmdbounds.bounds
 from made import LOWER, UPPER, bound, result
+from mmdbounds.cli.formats import no_formula, rows_csv
 from mmdbounds.cli.main import run
-from mmdbounds.cli.rows import no_formula, rows_csv
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--n-moved", "2"]
 NAMED = [*GROUPS, "--id", "name"]
@@ -32,7 +32,7 @@ def test_the_table_of_the_result(table: str, tmp_path: Path, capsys: pytest.Capt
     assert run(["bounds", table, *NAMED, "--rows", str(path)]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert out.endswith(f"\n\nWhat each row does to the bounds is in {path}.\n")
+    assert out.endswith(f"\n\nThe effect of each row on the bounds is in {path}.\n")
     X, Y = mb.groups(table, "g", hidden="A", among="B", id="name")
     found = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=2), rng=0)
     expected = found.row_table()

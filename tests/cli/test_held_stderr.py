@@ -9,7 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from mmdbounds.cli.quiet import held_stderr
+from mmdbounds.cli.table import held_stderr
 from mmdbounds.errors import DataError
 
 

@@ -1,16 +1,13 @@
-"""What a command prints: words for people, JSON, CSV, or the bare answer."""
+"""Results for machines: as CSV, in cells that no spreadsheet runs, and as the bare answer of ``--quiet``."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
-
-import typer
-
-from mmdbounds.cli.side_files import say
-from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.curve import SweepResult
     from mmdbounds.results.testing import RobustTestResult
 
-Columns = Mapping[str, Sequence[Any]]
+Columns = Mapping[str, Iterable[Any]]
 
 WHO = ("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most")
 POINT = (
@@ -26,62 +23,57 @@ POINT = (
     *("pvalue", "best_case", "null_quantile"),
 )
 
+# A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
+# begin a cell of its own where a spreadsheet takes another character than our comma for the separator.
+_FORMULA = re.compile("(^|[;\t\r\n])(?=[\t\r\n]|\\s*[=+@\uff1d\uff0b\uff0d\uff20-])")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 
-@dataclass(frozen=True)
-class Output:
-    """How a command was asked to print; known before the work, so that a contradiction is found there.
 
-    Attributes
-    ----------
-    json, csv
-        Print the result for machines; one of them at most.
-    quiet
-        Print the answer and nothing else: no words around it, no notes, no progress.
-    progress
-        Whether to show how far the work is; `None` if somebody is watching.
+def as_csv(result: Result) -> str:
+    """Return the numbers of a result as CSV."""
+    return _csv(FORMS[type(result).__name__][0](result))
+
+
+def as_bare(result: Result) -> str:
+    """Return the answer alone."""
+    return FORMS[type(result).__name__][1](result)
+
+
+def rows_csv(result: BoundsResult) -> str:
+    """Return `BoundsResult.row_table` as CSV: names and numbers of rows, no values of their columns.
+
+    Rows are identified by their names and numbers in the file; by their places in the group only where
+    nothing else is known.
     """
+    table = result.row_table()
+    named = [name for name in ("id", "file_row") if any(cell is not None for cell in table[name])]
+    who = ["group", *(named or ["row"])]
+    what = ["in_lower", "in_upper", "lower_change", "upper_change"]
+    return _csv({name: table[name] for name in who + what})
 
-    json: bool = False
-    csv: bool = False
-    quiet: bool = False
-    progress: bool | None = None
 
-    @classmethod
-    def asked(cls, *, json: bool, csv: bool, quiet: bool, progress: bool | None) -> Self:
-        """Return what the flags ask for; with `quiet`, warnings are dropped until `run` returns."""
-        if json and csv:
-            msg = "`--json` and `--csv` exclude each other; leave one of them out."
-            raise MmdBoundsError(msg)
-        if quiet and progress:
-            msg = "`--quiet` and `--progress` exclude each other; leave one of them out."
-            raise MmdBoundsError(msg)
-        if quiet:
-            warnings.simplefilter("ignore", MmdBoundsWarning)
-        return cls(json=json, csv=csv, quiet=quiet, progress=False if quiet else progress)
+def no_formula(text: str) -> str:
+    """Return text with an apostrophe wherever a spreadsheet would start to run it as a formula."""
+    return text if _PLAIN_NUMBER.fullmatch(text) else _FORMULA.sub(r"\1'", text)
 
-    @property
-    def in_words(self) -> bool:
-        """Whether a person reads it, so that a sentence more does no harm."""
-        return not (self.json or self.csv or self.quiet)
 
-    def show(self, result: Result) -> None:
-        """Print a result."""
-        say(self._text(result))
+def _csv(columns: Columns) -> str:
+    """Return columns of equal length as CSV."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
+    return written.getvalue()
 
-    def note(self, text: str) -> None:
-        """Say something on standard error, unless asked to be quiet."""
-        if not self.quiet:
-            typer.echo(f"mmdbounds: note: {text}", err=True)
 
-    def _text(self, result: Result) -> str:
-        if self.json:
-            return result.to_json()
-        columns, bare = FORMS[type(result).__name__]
-        if self.csv:
-            from mmdbounds.cli.rows import as_csv
-
-            return as_csv(columns(result)).rstrip("\n")
-        return bare(result) if self.quiet else result.summary()
+def _cell(value: Any) -> str:
+    """Return a value as text: true and false, numbers that lose nothing, nothing for a missing one."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return no_formula(value)
+    plain = value.item() if hasattr(value, "item") else value
+    return str(plain).lower() if isinstance(plain, bool) else repr(plain)
 
 
 def _bounds_columns(result: BoundsResult) -> Columns:
