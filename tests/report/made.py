@@ -77,7 +77,7 @@ class Parsed(HTMLParser):
         return " ".join(text for name, text in self.texts if name not in ("script", "style"))
 
 
-def told(page: str) -> dict[str, Any]:
+def page_data(page: str) -> dict[str, Any]:
     """The data that the page's program reads."""
-    start = page.index('id="told">') + len('id="told">')
+    start = page.index('id="page-data">') + len('id="page-data">')
     return dict(json.loads(page[start : page.index("</script>", start)]))

@@ -58,9 +58,10 @@ def frame(values: np.ndarray, names: list[str] = NAMES) -> pl.DataFrame:
 def test_every_public_function_of_two_groups_is_here():
     takes_two = {
         name
-        for name in mb.__all__
-        if inspect.isfunction(getattr(mb, name))
-        and set(inspect.signature(getattr(mb, name)).parameters) & {"Y", "Y_clean"}
+        for room in (mb, mb.plotting)
+        for name in room.__all__
+        if inspect.isfunction(getattr(room, name))
+        and set(inspect.signature(getattr(room, name)).parameters) & {"Y", "Y_clean"}
     }
     assert takes_two == set(CALLS) | WITH_A_FIGURE
 
@@ -81,16 +82,16 @@ def test_columns_in_another_order_are_put_in_order(name: str):
 
 @pytest.mark.full
 def test_a_picture_of_the_witness_matches_names():
-    from mmdbounds.plotting.witness_values import seen
+    from mmdbounds.plotting.witness_values import rows_shown
 
     options = {"features": None, "side": None, "kernel": None, "max_rows": 99}
     result = mb.mmd_bounds(X, Y, 0.1, method="s-sd", **FIXED)
-    expected = seen(result, X, Y, **options).witness
+    expected = rows_shown(result, X, Y, **options).witness
     np.testing.assert_array_equal(
-        seen(result, frame(X), frame(Y)[["bmi", "age"]], **options).witness, expected
+        rows_shown(result, frame(X), frame(Y)[["bmi", "age"]], **options).witness, expected
     )
     with pytest.raises(DataError, match=r"only `Y` has 'sex'"):
-        seen(result, frame(X), frame(Y, ["age", "sex"]), **options)
+        rows_shown(result, frame(X), frame(Y, ["age", "sex"]), **options)
 
 
 @pytest.mark.full

@@ -10,7 +10,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.plotting.witness_values import Seen, seen, thinned
+from mmdbounds.plotting.witness_values import RowsShown, rows_shown, thinned
 from tolerances import of_a_mean
 
 RNG = np.random.default_rng(0)
@@ -22,9 +22,9 @@ CLOSE = 2 * of_a_mean(20)
 """Two computations of a difference of two means of at most 20 kernel values up to 1."""
 
 
-def look(result: Any = BOUNDS, x: Any = X, y: Any = Y, **options: Any) -> Seen:
+def look(result: Any = BOUNDS, x: Any = X, y: Any = Y, **options: Any) -> RowsShown:
     chosen = {"features": None, "side": None, "kernel": None, "max_rows": 2000, **options}
-    return seen(result, x, y, **chosen)
+    return rows_shown(result, x, y, **chosen)
 
 
 def naive_witness(z: Any, x: Any, y: Any, bandwidth: float) -> float:
@@ -77,7 +77,9 @@ def test_a_function_has_to_be_given_again():
         return A @ B.T
 
     result = mb.mmd_bounds(X, Y, 0.2, kernel=product, method="s-sd")
-    with pytest.raises(MmdBoundsError, match=r"^the kernel of this result \('function'\) is not kept\. Give"):
+    with pytest.raises(
+        MmdBoundsError, match=r"^the kernel of this result \('function'\) is not stored\. Pass"
+    ):
         look(result)
     pooled = np.concatenate([X, Y])
     np.testing.assert_allclose(
@@ -122,7 +124,7 @@ def test_places_are_columns_or_principal_components():
         (1.5, "`features`"),
         ((0, 1, 2), r"^`features` must be one or two columns; got 3\.$"),
         ((), "got 0"),
-        ("age", r"got 'age': X has no names\.$"),
+        ("age", r"got 'age': `X` has no column names\.$"),
         ((0, None), "got None"),
     ],
 )
@@ -193,7 +195,7 @@ def test_one_column_against_the_witness(axes: Any):
         np.testing.assert_allclose(
             drawn[f"moved for the {bound.side} bound (2)"], wanted[np.argsort(bound.rows)], rtol=1e-15
         )
-    (curve,) = [line for line in axes.lines if line.get_label() == "the function"]
+    (curve,) = [line for line in axes.lines if line.get_label() == "witness function"]
     np.testing.assert_allclose(
         curve.get_ydata()[[0, -1]],
         [naive_witness([end], x, y, result.provenance.bandwidth) for end in curve.get_xdata()[[0, -1]]],
@@ -201,7 +203,7 @@ def test_one_column_against_the_witness(axes: Any):
         atol=CLOSE,
     )
     assert axes.get_title() == "groups as filed"
-    assert axes.get_ylabel() == "witness (above 0: like X, below: like Y)"
+    assert axes.get_ylabel() == "witness (above 0: like X; below 0: like Y)"
 
 
 @pytest.mark.full

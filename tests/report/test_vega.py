@@ -12,9 +12,10 @@ from pathlib import Path
 
 import mmdbounds as mb
 from docs.shown import ROOT
-from mmdbounds.report import runtime
+from mmdbounds.report import page
+from mmdbounds.report.record import CHART_VERSIONS
 
-FOLDER = Path(runtime.__file__).with_name("vega")
+FOLDER = Path(page.__file__).with_name("vega")
 TOOLS = ROOT / "docs" / "_tools" / "chart_runtime"
 FOUR_GIB = 4 * 2**30
 
@@ -29,7 +30,7 @@ def test_the_file_is_the_one_that_its_readme_describes():
     for name, version in packages:
         assert locked[f"node_modules/{name}"]["version"] == version
     versions = dict(packages)
-    assert f"Vega {versions['vega']}, Vega-Lite {versions['vega-lite']}" == runtime.VERSIONS
+    assert f"Vega {versions['vega']}, Vega-Lite {versions['vega-lite']}" == CHART_VERSIONS
     asked = json.loads((TOOLS / "package.json").read_text(encoding="utf-8"))["dependencies"]
     assert asked == {name: versions[name] for name in ("vega", "vega-embed", "vega-lite")}
 

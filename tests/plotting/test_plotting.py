@@ -131,7 +131,7 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
         (lambda: mb.plotting.plot_null(make_test(), bounds=3), "of type BoundsResult; got int"),
         (
             lambda: mb.plotting.plot_rows(certified(lower=RESULT.lower, upper=RESULT.upper)),
-            "no row does anything to these bounds",
+            "no single row changes these bounds",
         ),
         (lambda: mb.plotting.plot_coverage(None), "of type Evaluation; got NoneType"),
         (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or SweepResult or .*; got int"),
@@ -144,7 +144,7 @@ def test_what_cannot_be_drawn(draw: Any, message: str):
 
 @pytest.mark.parametrize("ax", [[1, 2], "ax", np.zeros(2)])
 def test_axes_must_be_axes(ax: Any):
-    with pytest.raises(DataError, match=r"^`ax` must be one matplotlib Axes; got \w+\. Take one"):
+    with pytest.raises(DataError, match=r"^`ax` must be one matplotlib Axes; got \w+\. Pass one"):
         mb.plotting.plot_bounds(make_sweep(), ax)
 
 
@@ -201,13 +201,13 @@ def legend(ax: Any) -> list[str]:
 def test_bounds_against_the_share(pyplot: Any):
     result = make_sweep()
     drawn = lines(ax := result.plot())
-    assert drawn["largest possible"] == (list(EPSILONS), [p.upper_certified for p in result.points])
+    assert drawn["upper bound"] == (list(EPSILONS), [p.upper_certified for p in result.points])
     low = [0.5, result.points[1].lower_certified, result.points[2].lower]
-    assert drawn["smallest possible"] == (list(EPSILONS), low)
+    assert drawn["lower bound"] == (list(EPSILONS), low)
     assert drawn["found by a labelling, not proved"] == ([0.2], [0.3])
     assert drawn["as filed: 0.5"][1] == [0.5, 0.5]
     assert drawn["breakdown: 12 %, 12 rows"][0] == [0.12, 0.12]
-    chance = drawn["chance alone: 95 % are below"][1]
+    chance = drawn["95 % of what chance alone would give"][1]
     assert math.isnan(chance[0])
     assert chance[1:] == [0.05, 0.05]
     assert ax.get_xlabel() == "share of the true MI rows filed under healthy (epsilon)"
@@ -225,8 +225,8 @@ def test_bounds_against_the_share(pyplot: Any):
     ("changes", "label", "x"),
     [
         ({"breakdown_n_moved": None}, "no breakdown up to 18.5 %", []),
-        ({"breakdown_n_moved": 0}, "breakdown: significant not even as filed", [0.0, 0.0]),
-        ({"is_confirmed": False}, "breakdown (of those tested): 12 %, 12 rows", [0.12, 0.12]),
+        ({"breakdown_n_moved": 0}, "breakdown: not significant even as filed", [0.0, 0.0]),
+        ({"is_confirmed": False}, "breakdown (among those tested): 12 %, 12 rows", [0.12, 0.12]),
     ],
 )
 def test_what_is_said_of_the_breakdown(pyplot: Any, changes: dict[str, Any], label: str, x: list[float]):
@@ -259,17 +259,17 @@ def test_the_null_and_the_statistic(pyplot: Any):
     drawn = lines(ax)
     assert drawn["worst case: at least 0.2 (p = 0.01)"][0] == [0.20006] * 2
     assert drawn["as filed: 0.3 (p = 0.02 if nothing is misfiled)"][0] == [0.3] * 2
-    assert drawn["95 % quantile of the null"][0] == [0.09] * 2
+    assert drawn["95 % of what chance alone would give"][0] == [0.09] * 2
     bars = [patch for patch in ax.patches if patch.get_height() != 1]
     assert sum(bar.get_height() for bar in bars) == 99
     assert bars[0].get_x() == pytest.approx(-0.1)
     (span,) = [patch for patch in ax.patches if patch.get_label() == "possible values (proved)"]
     assert (span.get_x(), span.get_width()) == (0.25, pytest.approx(0.39744 - 0.25))
-    assert ax.get_xlabel() == "squared MMD, with 3 rows misfiled, the worst case"
-    assert "no difference: 99 random labellings" in legend(ax)
+    assert ax.get_xlabel() == "squared MMD (worst case: 3 rows misfiled)"
+    assert "chance alone: 99 random labellings" in legend(ax)
     doubtful = lines(make_test(is_valid=False, null_quantile=None).plot())
     assert "worst case: 0.2001 found (p = 0.01, not proved)" in doubtful
-    assert "95 % quantile of the null" not in doubtful
+    assert "95 % of what chance alone would give" not in doubtful
 
 
 @pytest.mark.full
@@ -288,9 +288,9 @@ def test_one_interval_on_a_line(pyplot: Any):
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())
     free = Bound(side="lower", value=0.5, rows=[], rows_of_x=[], kind="free points")
-    assert "by free points, no bounds" in lines(dataclasses.replace(RESULT, lower=free).plot())
+    assert "from free points, not bounds" in lines(dataclasses.replace(RESULT, lower=free).plot())
     crossed = dataclasses.replace(RESULT, lower=dataclasses.replace(RESULT.lower, value=0.5))
-    assert lines(crossed.plot())["the two sides cross"][0] == [0.5, 0.39744]
+    assert lines(crossed.plot())["the two bounds cross"][0] == [0.5, 0.39744]
 
 
 @pytest.mark.full
@@ -311,8 +311,8 @@ def test_confidence_on_the_root_scale(pyplot: Any):
         **made,
     )
     ax = result.plot()
-    assert lines(ax)["95 %, proved"][0] == [0.0, 0.50001]
-    assert lines(ax)["by misfiling alone"][0] == [0.0, 0.4]
+    assert lines(ax)["95 % confidence, proved"][0] == [0.0, 0.50001]
+    assert lines(ax)["due to misfiling alone"][0] == [0.0, 0.4]
     assert [text.get_text() for text in ax.texts] == ["0", "0.5001"]
     assert "root" in ax.get_xlabel()
 
@@ -323,9 +323,9 @@ def test_rows_in_the_order_of_the_table(pyplot: Any):
     ax = mb.plotting.plot_rows(result, n_rows=3)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"\$1\$", r"\$0\$", r"\$2\$"]
     drawn = lines(ax)
-    assert drawn["upper bound falls (moved there)"] == ([-4.0, -2.0], [0, 1])
-    assert drawn["upper bound falls (not moved there)"] == ([-0.5], [2])
-    low, places = drawn["lower bound rises (not moved there)"]
+    assert drawn["upper bound falls (row moved)"] == ([-4.0, -2.0], [0, 1])
+    assert drawn["upper bound falls (row not moved)"] == ([-0.5], [2])
+    low, places = drawn["lower bound rises (row not moved)"]
     np.testing.assert_array_equal(low, [np.nan, 3.0, 1.0])
     assert places == [0, 1, 2]
     assert ax.get_title() == "3 of 1,234 rows filed under healthy"
