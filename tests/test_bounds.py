@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.compiled import numba_is_there
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.search.sides import EachSide
+from mmdbounds.search.protocol import EachSide
 from tolerances import of_mmd2
 
 RNG = np.random.default_rng(0)
@@ -288,7 +288,7 @@ def test_names_of_rows_follow_the_rows():
         (
             {"method": "ssd"},
             MmdBoundsError,
-            r"`method` must be one of 'sharp', 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
+            r"`method` must be one of 'sharp', 's-sd', 'sd', 's-qno'.*Did you mean 's-sd'\?",
         ),
         ({"method": ["sd"]}, MmdBoundsError, r"`method` must be one of .*; got \['sd'\]\."),
         ({"method": mb.StepwiseDominance}, MmdBoundsError, r"Did you mean StepwiseDominance\(\)\?"),

@@ -30,7 +30,7 @@ from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pai
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
-from mmdbounds.search.found import Found
+from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp import sharp_sides
 
 GRID = 21

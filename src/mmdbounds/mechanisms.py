@@ -22,7 +22,7 @@ from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.saved import from_fields, read_only
-from mmdbounds.search.ranking import largest
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_groups
 

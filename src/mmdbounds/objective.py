@@ -177,27 +177,42 @@ class Quadratic:
 
 
 class Labelling:
-    """A labelling under way: who has moved, and what the quadratic says there.
+    """A labelling in progress: which rows have moved, and the value of the quadratic there.
 
-    Attributes
+    Parameters
     ----------
     quadratic
         The function.
+    rows
+        Rows (places among the active ones) that move at once; by default none.
+
+    Attributes
+    ----------
     active
         The pooled rows that may move, a slice: the rows of Y, and with two-way counts all rows.
+    sign
+        +1 for the active rows of Y, -1 for those of X.
     moved
-        Which of them have moved.
+        Which active rows have moved.
     shift
         K (u - u0) on the active rows.
     """
 
-    def __init__(self, quadratic: Quadratic) -> None:
+    def __init__(self, quadratic: Quadratic, rows: Indices | None = None) -> None:
         t = quadratic.totals
         self.quadratic = quadratic
         self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
         self.sign = quadratic.sign[self.active]
         self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)
         self.shift: Float64s = np.zeros(len(self.sign))
+        if rows is not None:
+            self.move(rows)
+
+    def parts(self) -> list[tuple[slice, int]]:
+        """Return the active rows of each group from which rows are to move, with their number."""
+        counts, n_x = self.quadratic.counts, self.n_active_x
+        both = ((slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self.sign)), counts.n_moved))
+        return [(part, quota) for part, quota in both if quota]
 
     def gradient(self) -> Float64s:
         """Return the gradient of f at this labelling, on the active rows."""

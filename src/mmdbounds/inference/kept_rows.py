@@ -8,8 +8,8 @@ from mmdbounds.ranked import Found as RowsAndEffects
 from mmdbounds.ranked import ranked, row_columns
 from mmdbounds.results import Side
 from mmdbounds.saved import plain
-from mmdbounds.search.effects import row_effects
-from mmdbounds.search.found import Found
+from mmdbounds.search.exchanges import row_effects
+from mmdbounds.search.protocol import Found
 from mmdbounds.tables import Group
 
 ROWS_KEPT = 30

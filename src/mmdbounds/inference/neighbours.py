@@ -12,10 +12,9 @@ import numpy as np
 
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.found import Found
-from mmdbounds.search.ranking import largest
-from mmdbounds.search.refine import labelled, parts_of, refine
+from mmdbounds.search.exchanges import refine
+from mmdbounds.search.protocol import Found, outwards
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums._threads import one_blas_thread
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -43,7 +42,7 @@ def along(ends: list[Ends]) -> list[Ends]:
 def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
     """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
     own, other = found.labelling, neighbour.labelling
-    if own is None or other is None or not parts_of(own) or _is_proved(found, own.quadratic):
+    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
         return found
     with one_blas_thread():  # two threads would add in another order than one
         started = resized(own.quadratic, other.moved, side)
@@ -56,7 +55,7 @@ def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
 
 def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
     """Return a labelling near one of another count: the best rows are added, or the worst given back."""
-    labelling = labelled(quadratic, np.flatnonzero(moved))
+    labelling = Labelling(quadratic, np.flatnonzero(moved))
     scores = outwards(side) * labelling.sign * labelling.gradient()
     missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
     if missing >= 0:

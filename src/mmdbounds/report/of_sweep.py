@@ -11,7 +11,7 @@ from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table
 from mmdbounds.report.rows import CHANGE, RowNames, chart_values, head, how_many, table_body
 from mmdbounds.results import Bound, BoundsResult, Side
-from mmdbounds.search.found import NO_ROWS
+from mmdbounds.search.protocol import NO_ROWS
 from mmdbounds.words import assumption, finding
 
 Columns = dict[str, Sequence[float | None]]

@@ -30,8 +30,8 @@ from mmdbounds.contamination import Counts
 from mmdbounds.objective import GroupSums, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.search.choice import largest_sums
-from mmdbounds.search.found import Found
+from mmdbounds.search.protocol import Found
+from mmdbounds.search.top_rows import largest_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
 from mmdbounds.sums.feature_maps import FeatureMap, make_map

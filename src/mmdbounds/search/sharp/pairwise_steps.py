@@ -1,4 +1,7 @@
-"""Compiled pairwise steps: the inner loop of the convex relaxation."""
+"""Compiled pairwise steps: the inner loop of the convex relaxation.
+
+A file of its own, imported where it is used: it loads the compiler.
+"""
 # The compiler knows these functions by their types alone; nothing is gained by annotating them twice.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
@@ -9,7 +12,7 @@ from mmdbounds.compiled import entry, part
 
 @part()
 def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
-    """Give the share `amount` of one row to another; what is left of a row within rounding is nothing."""
+    """Give the share `amount` of one row to another; what rounding would leave of a row counts as nothing."""
     whole_giver, whole_taker = amount >= share[giver], amount >= 1.0 - share[taker]
     share[giver] = 0.0 if whole_giver else share[giver] - amount
     share[taker] = 1.0 if whole_taker else share[taker] + amount
@@ -31,11 +34,11 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
     Parameters
     ----------
     pairs
-        Symmetric, with 0 on its diagonal.
+        Shape (n, n), symmetric, with 0 on its diagonal.
     diagonal
-        What makes it concave.
+        Shape (n,); makes the quadratic concave.
     gradient, share
-        Where it begins; both are brought up to date in place.
+        Shape (n,), where it starts; both are updated in place.
     edges
         Group k holds the rows ``edges[k]`` to ``edges[k + 1]``.
     tolerance
