@@ -60,7 +60,7 @@ def test_near_flag_is_suggested(table: str, refused: Refused):
         (["--epsilon", "0.2", "--y-in-x", "2"], "`y_in_x` must be in [0, 1); got 2. Did you mean 0.02?"),
         (
             ["--epsilon", "0.2", "--n-moved-of-x", "1"],
-            "`n_moved_of_x` is a count and goes with the count `n_moved`.",
+            "`n_moved_of_x` is a count. Give it together with the count `n_moved`.",
         ),
     ],
 )
@@ -137,7 +137,7 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
         (["--gap", "0.1", "--method", "exhaustive"], r"^`--n-starts`, .*; got --method exhaustive\.$"),
         (["--certify", "maybe"], r"^`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'\.$"),
         (["--n-starts", "0"], r"^`n_starts` must be a whole number from 1; got 0\.$"),
-        (["--gap", "1"], r"^`gap` must be a share in \[0, 1\); got 1\.0\.$"),
+        (["--gap", "1"], r"^`gap` must be in \[0, 1\); got 1\.$"),
         (["--rng", "-1"], r"^`rng` must be a whole number from 0, .*; got -1\.$"),
         (["--columns", "z"], r"^there is no column 'z', asked for with `columns=` \(`--columns`\)\."),
         (["--columns", "x", "--columns", "Y"], r"^there is no column 'Y'.* Did you mean 'y'\?"),

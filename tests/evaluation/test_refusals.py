@@ -33,7 +33,7 @@ X, Y = clean()
         ({"sizes": (31, 5)}, r"must not exceed the 30 rows of `X_clean` unless .* \(`replace`\); got 31\.$"),
         ({"sizes": (None, 41)}, r"must not exceed the 40 rows of `Y_clean`"),
         ({"sizes": (5, 1)}, r"the true `Y` would have 1 row; the unbiased estimator needs at least 2\.$"),
-        ({"sizes": (2, 9), "epsilon": 0.5}, r"of 1 and 10 rows as filed, the true `X` would have 1 row"),
+        ({"sizes": (2, 9), "epsilon": 0.5}, r"`X` as filed has 1 row"),
         ({"replace": 1}, r"^`replace` must be True or False; got 1\.$"),
         ({"at_most": "yes"}, r"^`at_most` must be True or False; got 'yes'\.$"),
         ({"n_trials": 0}, r"^`n_trials` must be a whole number from 1; got 0\.$"),

@@ -531,8 +531,8 @@ def test_without_the_rows_there_is_no_search():
         ),
         ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed'; got 'print'\."),
         ({"max_iterations": 0}, r"`max_iterations` must be a whole number from 1; got 0\."),
-        ({"tolerance": 0}, r"`tolerance` must be between 0 and 1; got 0\."),
-        ({"tolerance": "small"}, r"`tolerance` must be between 0 and 1; got 'small'\."),
+        ({"tolerance": 0}, r"`tolerance` must be a number between 0 and 1; got 0\."),
+        ({"tolerance": "small"}, r"`tolerance` must be a number between 0 and 1; got 'small'\."),
     ],
 )
 def test_wrong_options_are_named(options, message):

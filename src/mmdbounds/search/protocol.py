@@ -66,30 +66,14 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be searched.
+    """What is to be searched."""
 
-    Attributes
-    ----------
-    totals
-        The sums over the pairs.
-    admissible
-        The counts of misfiled rows, those that move the fewest rows of Y first.
-    estimator
-        Whose value is bounded.
-    seed
-        Of everything that is drawn at random.
-    meter
-        Counts kernel values, and stops all threads when one has failed.
-    problem
-        The groups and the kernel, for methods that need more than sums: free points, resamples.
-    """
-
-    totals: GroupSums
-    admissible: list[Counts]
+    totals: GroupSums  # the sums over the pairs
+    admissible: list[Counts]  # those that move the fewest rows of Y first
     estimator: Estimator
     seed: int = 0
-    meter: Meter | None = None
-    problem: Problem | None = None
+    meter: Meter | None = None  # counts kernel values, and stops all threads when one has failed
+    problem: Problem | None = None  # groups and kernel, for methods that need more than sums
 
 
 class Method(Protocol):

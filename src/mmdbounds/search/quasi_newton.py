@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_option, is_number
+from mmdbounds.checks import check_chance, check_count, check_option
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import SLOPED_NAMES, PairKernel
@@ -99,9 +99,7 @@ class QuasiNewton(Method):
         check_option(self.objective, "objective", ("exact", "printed"))
         most = check_count(self.max_iterations, "max_iterations", least=1)
         object.__setattr__(self, "max_iterations", most)
-        if not is_number(self.tolerance) or not 0 < self.tolerance < 1:
-            msg = f"`tolerance` must be between 0 and 1; got {self.tolerance!r}."
-            raise MmdBoundsError(msg)
+        check_chance(self.tolerance, "tolerance")
 
     @property
     def name(self) -> str:
@@ -186,16 +184,9 @@ def printed_weights(counts: Counts, steps: int) -> Weights:
 class FreePoints:
     """Sums of k at points in the box of the pooled rows, with their gradient; points have shape (m, d).
 
-    Attributes
-    ----------
-    rows
-        The pooled rows, X first, in the coordinates of the kernel's formula: centred, or scaled.
-    p
-        How many of them are filed under X.
-    low, high
-        The box: the range of each column.
-    unit
-        A distance that matters: the bandwidth, or the spread of the rows if that is less.
+    `rows` are the pooled rows, the p of X first, in the coordinates of the kernel's formula: centred, or
+    scaled. `low` and `high` are the range of each column. `unit` is a distance that matters: the bandwidth,
+    or the spread of the rows if that is less.
     """
 
     def __init__(self, problem: Problem, meter: Meter) -> None:

@@ -109,19 +109,8 @@ class ColumnCache:
     One column at a time is a matrix-vector product, limited by memory; the columns of many leading candidates
     at once run at the speed of the pass over the pairs. The oldest columns make room for new ones.
 
-    Parameters
-    ----------
-    labelling
-        The labelling whose active rows are the entries of a column.
-    capacity
-        How many columns are stored; a third as many leading rows are fetched at a time.
-
-    Attributes
-    ----------
-    columns
-        Kernel values of the stored rows to the n active rows, shape (capacity, n).
-    place
-        For each active row the place of its column, -1 if it is not stored.
+    `columns`, shape (capacity, n), has the kernel values of the stored rows to the n active rows. `place`
+    says for each active row where its column is, -1 if it is not stored.
     """
 
     def __init__(self, labelling: Labelling, capacity: int) -> None:

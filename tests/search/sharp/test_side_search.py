@@ -73,10 +73,10 @@ def test_starts_are_labellings_and_follow_the_seed(side, of_x):
         ({"n_starts": 0}, r"`n_starts` must be a whole number from 1; got 0\."),
         ({"n_starts": 1.5}, r"`n_starts` must be a whole number from 1; got 1\.5\."),
         ({"certify": "yes"}, r"`certify` must be 'auto', True or False; got 'yes'\."),
-        ({"gap": 1.0}, r"`gap` must be a share in \[0, 1\); got 1\.0\."),
-        ({"gap": -0.1}, r"`gap` must be a share in \[0, 1\); got -0\.1\."),
-        ({"gap": "small"}, r"`gap` must be a share in \[0, 1\); got 'small'\."),
-        ({"gap": float("nan")}, r"`gap` must be a share in \[0, 1\); got nan\."),
+        ({"gap": 1.0}, r"`gap` must be in \[0, 1\); got 1\."),
+        ({"gap": -0.1}, r"`gap` must be in \[0, 1\); got -0\.1\."),
+        ({"gap": "small"}, r"`gap` must be a number in \[0, 1\); got 'small'\."),
+        ({"gap": float("nan")}, r"`gap` must be in \[0, 1\); got nan\."),
     ],
 )
 def test_wrong_options_are_named(options, message):

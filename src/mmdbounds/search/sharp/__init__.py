@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from mmdbounds.checks import check_count, is_number
+from mmdbounds.checks import check_count, check_share
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme
@@ -43,9 +43,7 @@ class Sharp(Method):
         if self.certify not in (True, False, "auto"):
             msg = f"`certify` must be 'auto', True or False; got {self.certify!r}."
             raise MmdBoundsError(msg)
-        if not is_number(self.gap) or not 0 <= self.gap < 1:
-            msg = f"`gap` must be a share in [0, 1); got {self.gap!r}."
-            raise MmdBoundsError(msg)
+        check_share(self.gap, "gap")
 
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""

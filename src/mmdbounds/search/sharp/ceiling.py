@@ -61,22 +61,10 @@ def ceiling(
     *,
     is_root: bool = True,
 ) -> ScoreBound:
-    """Bound the gain from above.
+    """Bound the gain from above; see `Relaxation`.
 
-    Parameters
-    ----------
-    problem
-        With something left to choose in every group.
-    gain
-        The largest gain known to be reached.
-    enough
-        A bound no larger ends the work.
-    effort
-        What may be spent.
-    state
-        The multipliers, shape (n, n), to continue from; without them it starts at 0.
-    is_root
-        Whether many steps pay: all other problems continue from these multipliers.
+    The state is the multipliers, shape (n, n); without one it starts at 0. At the root many steps pay: all
+    other problems continue from its multipliers.
     """
     walk = _Walk(problem, gain, state)
     best = walk.look(effort)

@@ -61,23 +61,11 @@ ROUNDING = 16 * np.finfo(np.float64).eps
 
 @dataclass(frozen=True, eq=False)
 class Floor:
-    """The relaxation of the lower side.
+    """The relaxation of the lower side."""
 
-    Parameters
-    ----------
-    diagonal
-        One entry for each active row, for which the problem is concave.
-    start
-        The rows (places among the active ones) of the best choice known: where the shares start.
-    tolerance
-        Gap left by the pairwise steps.
-    most_steps
-        Most pairwise steps.
-    """
-
-    diagonal: Float64s
-    start: Indices
-    tolerance: float
+    diagonal: Float64s  # one entry for each active row, for which the problem is concave
+    start: Indices  # the rows (places among the active ones) of the best choice known: where the shares start
+    tolerance: float  # gap left by the pairwise steps
     most_steps: int = MOST_STEPS
 
     def __call__(
@@ -169,16 +157,9 @@ def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
 
 
 def tightest(problem: QuotaProblem, diagonal: Float64s, weights: Float64s) -> Float64s:
-    """Return the diagonal with the smallest weighted sum.
+    """Return the diagonal with the smallest weighted sum, from one for which the problem is concave.
 
-    Parameters
-    ----------
-    problem
-        A few hundred rows at most: each step inverts a matrix.
-    diagonal
-        One for which the problem is concave.
-    weights
-        Positive; how much each entry costs.
+    The weights are positive. A few hundred rows at most: each step inverts a matrix.
     """
     size = np.abs(problem.pairs).max()
     found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2

@@ -29,27 +29,11 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
     The quadratic's second part is t'(pairs - diag(diagonal))t. In each step the row of the largest
     gradient that has room takes from the row of its group from which it gains most (second order, exact
     line search). It ends when no group has two rows whose gradients differ the wrong way by more than
-    `tolerance`.
+    `tolerance`, or after `most` steps; the number of steps is returned.
 
-    Parameters
-    ----------
-    pairs
-        Shape (n, n), symmetric, with 0 on its diagonal.
-    diagonal
-        Shape (n,); makes the quadratic concave.
-    gradient, share
-        Shape (n,), where it starts; both are updated in place.
-    edges
-        Group k holds the rows ``edges[k]`` to ``edges[k + 1]``.
-    tolerance
-        Largest wrong difference of gradients that is left.
-    most
-        Largest number of steps.
-
-    Returns
-    -------
-    int
-        The number of steps.
+    `pairs`, shape (n, n), is symmetric with 0 on its diagonal; `diagonal`, shape (n,), makes the quadratic
+    concave. `gradient` and `share`, shape (n,), are updated in place. Group k holds the rows ``edges[k]`` to
+    ``edges[k + 1]``.
     """
     for step in range(most):
         best, giver, taker, amount = 0.0, -1, -1, 0.0

@@ -46,31 +46,15 @@ ROUND = 0.1
 
 @dataclass(frozen=True, eq=False)
 class QuotaProblem:
-    """Rows still open, and what choosing them gains.
+    """The n rows still open, and what choosing them gains."""
 
-    Attributes
-    ----------
-    constant
-        The gain of what is settled already.
-    linear, pairs
-        a, shape (n,), and w, shape (n, n), for the n open rows; `pairs` is symmetric with 0 on its diagonal.
-    rows
-        The open rows, as places among the active rows; those filed under X come first.
-    settled
-        The rows settled as chosen.
-    n_x
-        How many of the open rows are filed under X.
-    quotas
-        How many open rows of X and of Y are still to be chosen.
-    """
-
-    constant: float
-    linear: Float64s
-    pairs: Float64s
-    rows: Indices
-    settled: Indices
-    n_x: int
-    quotas: tuple[int, int]
+    constant: float  # the gain of what is settled already
+    linear: Float64s  # a, shape (n,)
+    pairs: Float64s  # w, shape (n, n), symmetric with 0 on its diagonal
+    rows: Indices  # the open rows, as places among the active rows; those filed under X come first
+    settled: Indices  # the rows settled as chosen
+    n_x: int  # how many of the open rows are filed under X
+    quotas: tuple[int, int]  # how many open rows of X and of Y are still to be chosen
 
     @classmethod
     def of(cls, labelling: Labelling, side: Side) -> QuotaProblem:
@@ -150,25 +134,13 @@ class QuotaProblem:
 
 @dataclass(frozen=True, eq=False)
 class ScoreBound:
-    """A proof: whatever is chosen, the gain is at most `base` plus the chosen rows' `scores`.
-
-    Attributes
-    ----------
-    base, scores
-        The proof; one score for each open row.
-    bound
-        The largest gain that it leaves possible.
-    share
-        How much of each open row the relaxation chooses, between 0 and 1.
-    state
-        From which the relaxation of a smaller problem continues.
-    """
+    """A proof: whatever is chosen, the gain is at most `base` plus the chosen rows' `scores`."""
 
     base: float
-    scores: Float64s
-    bound: float
-    share: Float64s
-    state: State
+    scores: Float64s  # one for each open row
+    bound: float  # the largest gain that the proof leaves possible
+    share: Float64s  # how much of each open row the relaxation chooses, between 0 and 1
+    state: State  # from which the relaxation of a smaller problem continues
 
 
 def restricted(state: State, places: Indices) -> State:
@@ -179,12 +151,7 @@ def restricted(state: State, places: Indices) -> State:
 class Effort:
     """Work that a proof may still take: counted, not timed, so that results do not depend on the machine.
 
-    Parameters
-    ----------
-    limit
-        Units in all, each about ten nanoseconds on one core of 2024.
-    meter
-        Ends the work when another thread has failed.
+    A unit is about ten nanoseconds on one core of 2024. The meter ends the work when another thread fails.
     """
 
     def __init__(self, limit: float, meter: Meter | None = None) -> None:
@@ -221,41 +188,19 @@ class Relaxation(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """The result of branch and bound.
+    """The result of branch and bound."""
 
-    Attributes
-    ----------
-    bound
-        No choice gains more.
-    gain, rows
-        The largest gain found, and its rows if they are better than those known before.
-    n_nodes
-        Problems that were split.
-    """
-
-    bound: float
-    gain: float
-    rows: Indices | None
-    n_nodes: int
+    bound: float  # no choice gains more
+    gain: float  # the largest gain found
+    rows: Indices | None  # its rows, if they are better than those known before
+    n_nodes: int  # problems that were split
 
 
 class BranchAndBound:
-    """Branch and bound on one problem.
+    """Branch and bound with one relaxation, from a gain known to be reached.
 
-    Parameters
-    ----------
-    relax
-        Bounds a problem.
-    gain
-        A gain known to be reached.
-    slack
-        A bound that exceeds the gain reached by no more than this is as good as equal.
-    effort
-        What may be spent.
-    improve
-        Improves the choice that the first relaxation suggests: from rows to a gain and its rows.
-    most_bytes
-        Memory that the open problems may take.
+    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns the rows that
+    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`.
     """
 
     def __init__(

@@ -57,23 +57,10 @@ WORTH = 1e-6
 
 
 class SideSearch:
-    """The search of one side.
+    """The search of one side, from `n_starts` starts for each count.
 
-    Parameters
-    ----------
-    task
-        What is to be searched.
-    side
-        Which side.
-    n_starts
-        Starts for each count.
-    certify
-        Whether anything is to be proved: then some starts wait until a proof has been tried.
-
-    Attributes
-    ----------
-    best_gain
-        The largest gain reached with any count; minus the value on the lower side.
+    With `certify` some of the starts wait until a proof has been tried. `best_gain` is the largest gain
+    reached with any count; a gain is minus the value on the lower side.
     """
 
     def __init__(self, task: Task, side: Side, n_starts: int, *, certify: bool) -> None:

@@ -9,6 +9,8 @@ may. A step is one pass over the active rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
@@ -45,17 +47,9 @@ STRIP = 16
 
 
 class SharedRows:
-    """Shares of the active rows, improved towards the smallest value (`floor` of the lower side).
+    """Shares of the n active rows, improved towards the smallest value (`floor` of the lower side).
 
-    Parameters
-    ----------
-    labelling
-        Where the shares start.
-
-    Attributes
-    ----------
-    share
-        Of each active row, shape (n,), between 0 and 1.
+    They start at a labelling; `share` has shape (n,), with entries between 0 and 1.
     """
 
     def __init__(self, labelling: Labelling) -> None:
@@ -160,22 +154,12 @@ class SharedRows:
 
 
 class Mixture:
-    """Points with the weights at which a convex quadratic is smallest.
+    """Points with the weights at which the quadratic slope . t + c t'Kt of the signed shares t is smallest.
 
-    A point is a share for each of the n active rows. While the best shares are far away, the labelling that
-    the gradient asks for joins the mixture and all weights are chosen anew. A few dozen labellings are enough
-    where rows are many, because nearly all of their best shares are 0 or 1.
-
-    Parameters
-    ----------
-    c
-        Half the curvature: the quadratic is slope . t + c t'Kt of the signed shares t.
-    slope
-        Its linear part, by signed shares.
-    sign
-        Of each row.
-    share, shift
-        The first point, and K times its signed shares.
+    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. While
+    the best shares are far away, the labelling that the gradient asks for joins the mixture and all weights
+    are chosen anew. A few dozen labellings are enough where rows are many, because nearly all of their best
+    shares are 0 or 1.
     """
 
     def __init__(self, c: float, slope: Float64s, sign: Float64s, share: Float64s, shift: Float64s) -> None:
@@ -264,15 +248,18 @@ class RowMultipliers:
         n_chosen = sum(quota for _, quota in self._parts)
         return 2 * ULPS * self._labelling.quadratic.c * n_chosen**2 * float(np.abs(self._multipliers).max())
 
-    def _values(self, rows: Indices) -> Float64s:
-        """Return w_ij / c - mu_j for `rows` i and all n active rows j: (len(rows), n), -inf if i = j."""
-        labelling = self._labelling
-        values = labelling.columns(rows)
-        if labelling.n_active_x:
-            values *= labelling.sign[rows][:, None] * labelling.sign
-        values -= self._multipliers
-        values[np.arange(len(rows)), rows] = -np.inf
-        return values
+    def _strips(self, everyone: Indices, effort: Effort) -> Iterator[tuple[Indices, Float64s]]:
+        """Yield rows i, some at a time, with w_ij / c - mu_j for all active rows j; -inf if i = j."""
+        labelling, n = self._labelling, len(self._linear)
+        for start in range(0, len(everyone), self._height):
+            rows = everyone[start : start + self._height]
+            effort.spend(PAIR * len(rows) * n)
+            values = labelling.columns(rows)
+            if labelling.n_active_x:
+                values *= labelling.sign[rows][:, None] * labelling.sign
+            values -= self._multipliers
+            values[np.arange(len(rows)), rows] = -np.inf
+            yield rows, values
 
     def _partners(self, part: slice) -> list[Part]:
         """Return how many partners a chosen row of `part` has in each group."""
@@ -280,14 +267,10 @@ class RowMultipliers:
 
     def _scores(self, effort: Effort) -> Float64s:
         """Return what each row can add at most."""
-        n, c = len(self._linear), self._labelling.quadratic.c
-        scores = self._linear.copy()
+        c, scores = self._labelling.quadratic.c, self._linear.copy()
         for part, _ in self._parts:
-            for start in range(part.start, part.stop, self._height):
-                rows = np.arange(start, min(start + self._height, part.stop))
-                effort.spend(PAIR * len(rows) * n)
-                values = self._values(rows)
-                partners = self._partners(part)
+            partners = self._partners(part)
+            for rows, values in self._strips(np.arange(part.start, part.stop), effort):
                 scores[rows] += c * sum(largest_sums(values[:, other], k) for other, k in partners)
                 scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
         return scores
@@ -299,10 +282,7 @@ class RowMultipliers:
             chosen = part.start + largest_places(scores[None, part], quota)[0]
             partners = self._partners(part)
             imbalance[chosen] += sum(k for _, k in partners)
-            for start in range(0, len(chosen), self._height):
-                rows = chosen[start : start + self._height]
-                effort.spend(PAIR * len(rows) * len(scores))
-                values = self._values(rows)
+            for _, values in self._strips(chosen, effort):
                 for other, k in partners:
                     places = other.start + largest_places(values[:, other], k)
                     imbalance -= np.bincount(places.ravel(), minlength=len(scores))
