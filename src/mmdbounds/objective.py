@@ -105,7 +105,7 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     if largest != 0 and not 1 / LARGEST <= largest <= LARGEST:
         msg = (
             f"kernel values must be between {1 / LARGEST:.0e} and {LARGEST:.0e} in size, or their squares "
-            f"overflow or vanish; got sums up to {largest:.3g}. Rescale the columns, or choose another `kernel`."
+            f"overflow or vanish; got sums up to {largest:.3g}. Rescale the columns, or change the `kernel`."
         )
         raise DataError(msg)
     return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
