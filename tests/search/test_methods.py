@@ -48,6 +48,10 @@ def test_the_names_are_those_that_the_methods_have():
     assert all(as_method(name) is METHODS[name] for name in NAMES)
 
 
+def test_the_front_door_explains_every_name():
+    assert [name for name in NAMES if f'``"{name}"``' not in mb.mmd_bounds.__doc__] == []
+
+
 def test_names_are_listed_without_importing_a_method():
     code = (
         "import sys; from mmdbounds.search import method_names; assert 'sharp' in method_names(); "

@@ -27,11 +27,8 @@ from mmdbounds.search.protocol import Found, Method, Task
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
-STREAM = 17
-"""Keeps the draws apart from others with the same seed."""
-
-COLUMNS = 4
-"""Numbers for each pooled row and resample that a product holds: its columns, its result, and copies."""
+STREAM = 17  # keeps the draws apart from others with the same seed
+COLUMNS = 4  # numbers that a product holds for each pooled row and resample, copies included
 
 
 @dataclass(frozen=True)

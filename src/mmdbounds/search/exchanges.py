@@ -17,16 +17,10 @@ from mmdbounds.search.top_rows import largest, leading
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
-CANDIDATES = 512
-"""Rows on either side of an exchange that are considered together; all of them if there are no more."""
-
+CANDIDATES = 512  # rows on either side of an exchange that are considered together
 MOST_ROUNDS = 1000
-
-EXCHANGES, FEWEST_PARTNERS = 1 << 25, 64
-"""About how many exchanges `row_effects` considers: with many rows, each has fewer partners."""
-
-SHARE_OF_MEMORY = 0.25
-"""Share of the budget that the kernel values of one strip of rows may take."""
+EXCHANGES, FEWEST_PARTNERS = 1 << 25, 64  # about how many exchanges `row_effects` considers
+SHARE_OF_MEMORY = 0.25  # share of the budget that the kernel values of one strip of rows may take
 
 
 def refine(labelling: Labelling, side: Side, worth: float = 0.0) -> None:

@@ -17,9 +17,7 @@ from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import NO_ROWS, EachSide, Found, outwards
 
 MOST_LABELLINGS = 2_000_000
-MOST_ROWS = 2_000
-"""Rows of a group: their kernel matrix is held in memory, and so are chunks of labellings."""
-
+MOST_ROWS = 2_000  # rows of a group: their kernel matrix is held in memory, and so are chunks of labellings
 CHUNK = 2048
 
 

@@ -41,18 +41,10 @@ Objective = Literal["exact", "printed"]
 Start = Literal["s-sd", "random", "both"]
 STARTS: dict[Start, tuple[str, ...]] = {"s-sd": ("s-sd",), "random": ("random",), "both": ("s-sd", "random")}
 STARTED_FROM = {"s-sd": "the rows of S-SD", "random": "random rows of Y"}
-
-EVALUATIONS = 20
-"""Most evaluations in one iteration, on average; a line search takes one or two."""
-
-REMEMBERED = 30
-"""Numbers that the search remembers of each coordinate: ten steps and gradients, and its own arrays."""
-
-BLOCKS = 32
-"""Blocks of kernel values that fit the budget: two sides at a time, and what a formula keeps of each."""
-
-ENOUGH = 1e-9
-"""Error of a kernel value that a search over free points tolerates: it proves nothing."""
+EVALUATIONS = 20  # most evaluations in one iteration, on average; a line search takes one or two
+REMEMBERED = 30  # numbers stored of each coordinate: ten steps and gradients, and more arrays
+BLOCKS = 32  # blocks of kernel values that fit the budget: two sides, and what a formula keeps of each
+ENOUGH = 1e-9  # error of a kernel value that a search over free points tolerates: it proves nothing
 
 NextRows = Callable[[Float64s, int], Indices]
 """From the points placed so far and the number of new ones to the rows of Y where these start."""

@@ -25,9 +25,7 @@ from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
 
 DEFAULT_STEPS = 10
-
-FEW = 32
-"""Steps that move fewer rows than this take their columns from the cache."""
+FEW = 32  # steps that move fewer rows than this take their columns from the cache
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,7 @@ from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 
-SHARE_OF_MEMORY = 0.25
-"""Share of the budget for the factor of one side; both sides may run at once."""
+SHARE_OF_MEMORY = 0.25  # share of the budget for the factor of one side; both sides may run at once
 
 
 @dataclass(frozen=True)

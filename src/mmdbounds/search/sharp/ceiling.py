@@ -27,29 +27,14 @@ from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBoun
 from mmdbounds.search.top_rows import largest_places, largest_sums
 from mmdbounds.sums.protocol import Float64s
 
-ROOT_STEPS = 100
-NODE_STEPS = 8
-
-MEMORY = 0.5
-"""Share of the last direction that is kept in the next."""
-
-FIRST_STEP = 1.5
-LAST_STEP = 0.02
-CUT = 0.7
-PATIENCE = 10
-"""Factor of Polyak's step: the first, the smallest that is worth a step, and by how much it is cut after
-how many steps without progress."""
-
-PROGRESS = 1e-3
-"""Share of the distance to the target by which a bound must fall to count as progress."""
-
+ROOT_STEPS, NODE_STEPS = 100, 8
+MEMORY = 0.5  # share of the last direction that is kept in the next
+FIRST_STEP, LAST_STEP = 1.5, 0.02  # factor of Polyak's step: the first, and the smallest that pays
+CUT, PATIENCE = 0.7, 10  # by how much it is cut, after how many steps without progress
+PROGRESS = 1e-3  # share of the distance to the target by which a bound must fall to count as progress
 SMALLEST_SCALE = 1e-3
-
-ULPS = 32 * float(np.finfo(np.float64).eps)
-"""Rounding of a sum in pairs, of a million terms or fewer, relative to their sizes."""
-
-MEAN = 0.1
-"""Weight of the newest choice in the running mean of choices."""
+ULPS = 32 * float(np.finfo(np.float64).eps)  # rounding of a sum of up to a million terms, in pairs
+MEAN = 0.1  # weight of the newest choice in the running mean of choices
 
 
 def ceiling(

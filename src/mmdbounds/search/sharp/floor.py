@@ -31,32 +31,16 @@ from mmdbounds.objective import Indices
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
 from mmdbounds.sums.protocol import Float64s
 
-MOST_STEPS = 100_000
-"""Pairwise steps of a relaxation that is one of many..."""
-
-EXACT_STEPS = 5_000_000
-"""... and of one whose optimum is wanted itself."""
-
-TIGHTEST_ROWS = 300
-"""Up to this many rows the tightest diagonal is computed, beyond that one number for every row..."""
-
-EIGENVALUE_ROWS = 1500
-"""... up to this many."""
-
-DIAGONAL_ROUNDS = 4
-"""Rounds of shares and diagonal in turn."""
-
-SPLIT = 1e-3
-"""Weight in the diagonal's search of a row that is not split, beside 1/4 for one that is halved."""
-
-EXTRA = 10.0
-"""How much of the sums of a group is added, in units of the largest pair."""
-
+MOST_STEPS = 100_000  # pairwise steps of a relaxation that is one of many...
+EXACT_STEPS = 5_000_000  # ... and of one whose optimum is wanted itself
+TIGHTEST_ROWS = 300  # up to this many rows the diagonal is the tightest, beyond that raised by one number...
+EIGENVALUE_ROWS = 1500  # ... up to this many
+DIAGONAL_ROUNDS = 4  # rounds of shares and diagonal in turn
+SPLIT = 1e-3  # weight in the diagonal's search of a row that is not split, beside 1/4 for one that is halved
+EXTRA = 10.0  # how much of the sums of a group is added, in units of the largest pair
 FIRST_BARRIER, LAST_BARRIER, CUT = 1e-2, 1e-6, 0.3
 NEWTON_STEPS = 3
-
-ROUNDING = 16 * np.finfo(np.float64).eps
-"""Error of a computed eigenvalue, in units of the matrix's size and norm."""
+ROUNDING = 16 * np.finfo(np.float64).eps  # error of an eigenvalue, in units of the matrix's size and norm
 
 
 @dataclass(frozen=True, eq=False)

@@ -37,11 +37,8 @@ from mmdbounds.sums.protocol import Float64s
 State = tuple[Float64s, ...]
 """Arrays from which a relaxation continues: one entry, or one row and column, for each open row."""
 
-OVERHEAD = 30_000
-"""Work that a problem costs beside its relaxation."""
-
-ROUND = 0.1
-"""At the root, rounds continue while each takes this share off the distance between bound and gain."""
+OVERHEAD = 30_000  # work that a problem costs beside its relaxation
+ROUND = 0.1  # rounds at the root continue while each takes this share off the distance to the gain
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,32 +28,15 @@ from mmdbounds.search.top_rows import leading
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import price_of_pair
 
-FIRST_STARTS = {"lower": 2, "upper": 6}
-"""Starts that are refined before the first proof is tried."""
-
-DENSE_ROWS = 2500
-"""Up to this many active rows, the proofs hold a matrix of them (if the budget allows)."""
-
-MATRICES = 10
-"""Most matrices of the active rows that a proof holds at once."""
-
-EFFORT, EFFORT_OF_PAIR = 1e8, 200.0
-"""What a proof may spend: a second, and two microseconds for each pair of active rows..."""
-
-EFFORT_THROUGH_SUMS = 1e9, 0.05
-"""... or ten seconds, and half a nanosecond for each pooled pair, where no matrix is held."""
-
-ROUGHLY = 0.25
-"""Share of the slack that the shares of a relaxation may be off."""
-
-SEVERAL_STARTS = 25_000
-"""Up to this many rows, other starts of the lower side are tried where a proof leaves room for them."""
-
-SHARED = 1e-3
-"""Where rows are many, shares start a search once their gap is this part of S-SD's..."""
-
-WORTH = 1e-6
-"""... and a round of exchanges must gain this part of what the labelling has gained."""
+FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
+DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)
+MATRICES = 10  # most matrices of the active rows that a proof holds at once
+EFFORT, EFFORT_OF_PAIR = 1e8, 200.0  # a second, and two microseconds for each pair of active rows...
+EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
+ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
+SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
+SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
+WORTH = 1e-6  # ... and a round of exchanges must gain this part of what the labelling has gained
 
 
 class SideSearch:

@@ -20,30 +20,16 @@ from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_pl
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, KernelSums, rough_sums
 
-WORKING_ROWS, WORKING_SHARE = (512, 2048), 64
-"""Rows of a group that share among themselves at a time: the fewest, the most, and one in how many."""
-
-MIXED_ROWS = 512
-"""Labellings are mixed as long as the next one differs from all others in more rows."""
-
-CLOSE = 1e-6
-"""How far the weights of a mixture may be from the best ones, as a part of how far they were."""
-
+WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
+MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
+CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
 MOST_ROUNDS = 1000
 MOST_STEPS = 100_000
-
-PAIR_ON_DEVICE = 0.002
-"""Work of one kernel value that a GPU only adds up."""
-
+PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
 PASSES = 60
-MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5
-"""As in `ceiling`; with one multiplier a row shorter steps did better."""
-
-PAIR = 1.5
-"""Work of one kernel value that is computed and ranked."""
-
-STRIP = 16
-"""MiB of kernel values that are ranked at a time."""
+MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
+PAIR = 1.5  # work of one kernel value that is computed and ranked
+STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
