@@ -10,7 +10,9 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.problem import pose
 from mmdbounds.search import METHODS, EachSide, Found, Method, as_method, method_names, register_method
+from mmdbounds.search.protocol import checked_counts
 
 NAMES = ("sharp", "s-sd", "sd", "s-qno", "qno", "sm", "bootstrap", "exhaustive")
 
@@ -131,6 +133,29 @@ def test_what_is_not_given_has_defaults():
     result = mb.mmd_bounds(*clouds(30), 0.1, method=method)
     assert result.interval == (0.0, 1.0)
     assert result.provenance.seed is None
+
+
+def test_counts_that_estimator_or_method_cannot_handle_are_refused():
+    X, Y = clouds(30)
+    options = {
+        "kernel": "rbf",
+        "bandwidth": 1.0,
+        "backend": "auto",
+        "dtype": "float64",
+        "working_memory": 1024,
+    }
+    problem = pose(X, Y, estimator="unbiased", **options)
+    counts = mb.Contamination(n_moved=3, n_moved_of_x=2).counts(10, 20)
+    assert checked_counts(problem, [counts]) == [counts]
+    assert checked_counts(problem, [counts], METHODS["sharp"]) == [counts]
+    with pytest.raises(mb.MmdBoundsError, match=r"^`method='sm'` is for one-way misfiling\."):
+        checked_counts(problem, [counts], METHODS["sm"])
+    with pytest.raises(
+        mb.MmdBoundsError, match=r"the true `Y` would have 1 row; the unbiased estimator needs"
+    ):
+        checked_counts(problem, [mb.Contamination(n_moved=19).counts(10, 20)])
+    with pytest.raises(mb.MmdBoundsError, match=r"^`X` as filed has 1 row; the unbiased estimator needs at"):
+        checked_counts(pose(X[:1], Y, estimator="unbiased", **options), [])
 
 
 class Nameless:

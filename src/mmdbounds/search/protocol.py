@@ -16,7 +16,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling
 from mmdbounds.problem import Problem
@@ -117,6 +117,16 @@ class EachSide(Method):
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
         return for_both_sides(lambda side: most_extreme(self.search_counts(task, side), side), task)
+
+
+def checked_counts(problem: Problem, admissible: list[Counts], method: Method | None = None) -> list[Counts]:
+    """Return the counts; refuse any, the groups as filed included, that estimator or method cannot handle."""
+    p, q = problem.p, problem.q
+    for counts in (Counts(0, 0, p, q), *admissible):
+        check_sizes(counts, p, q, unbiased=problem.estimator == "unbiased")
+        if method is not None:
+            method.check(counts, p, q)
+    return admissible
 
 
 def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
