@@ -272,7 +272,7 @@ def test_names_of_rows_follow_the_rows():
     ("change", "error", "message"),
     [
         ({"X": X[:0]}, DataError, "`X`.*no rows"),
-        ({"X": X[:1]}, MmdBoundsError, "`X` as filed has 1 row; the unbiased estimator needs at least 2"),
+        ({"X": X[:1]}, MmdBoundsError, "`X` has 1 row; the unbiased estimator needs at least 2"),
         ({"X": X[:, :1]}, DataError, r"`X` and `Y` must have the same columns; got 1 and 2\."),
         ({"X": np.where(X > 2, np.nan, X)}, DataError, "`X` has missing or infinite values"),
         ({"Y": np.where(Y > 2, np.inf, Y)}, DataError, "`Y` has missing or infinite values"),

@@ -197,7 +197,7 @@ def test_sizes_that_are_too_small_for_the_estimator():
         MmdBoundsError, match=r"the true `Y` would have 0 rows; the biased estimator needs at least 1"
     ):
         check_sizes(Counts(10, 0, 15, 0), 5, 10, unbiased=False)
-    with pytest.raises(MmdBoundsError, match=r"`X` as filed has 1 row"):
+    with pytest.raises(MmdBoundsError, match=r"`X` has 1 row"):
         check_sizes(Counts(0, 0, 1, 10), 1, 10, unbiased=True)
 
 

@@ -266,7 +266,7 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
             )
             has = f"with {moved}, the true `{group}` would have {rows}"
         else:
-            has = f"`{group}` as filed has {rows}"
+            has = f"`{group}` has {rows}"
         msg = f"{has}; the {kind} estimator needs at least {fewest}."
         raise MmdBoundsError(msg)
 

@@ -169,7 +169,7 @@ def test_id_is_suggested_for_names(table: str, refused: Refused):
         (b"g,x\nA,1\nA,2\n", r"^column 'g' has only one group, 'A' \(2 rows\); two are needed\.$"),
         (
             b"g,x\nA,1\nB,2\nB,3\n",
-            r"the true `X` would have 1 row; the unbiased estimator needs at least 2\.$",
+            r"`X` has 1 row; the unbiased estimator needs at least 2\.$",
         ),
         (b"", r"^'f\.csv' is an empty file\.$"),
         (b"g,x\n", r"^'f\.csv' has no rows below the header\.$"),

@@ -347,7 +347,7 @@ def test_refusals(options, message):
 
 
 def test_groups_that_are_too_small_as_filed():
-    with pytest.raises(MmdBoundsError, match="`X` as filed has 1 row"):
+    with pytest.raises(MmdBoundsError, match="`X` has 1 row"):
         mb.robust_test([[0.0]], [[1.0], [2.0], [3.0]], Contamination(n_moved=1), at_most=False, bandwidth=1.0)
 
 

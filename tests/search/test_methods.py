@@ -154,7 +154,7 @@ def test_counts_that_estimator_or_method_cannot_handle_are_refused():
         mb.MmdBoundsError, match=r"the true `Y` would have 1 row; the unbiased estimator needs"
     ):
         checked_counts(problem, [mb.Contamination(n_moved=19).counts(10, 20)])
-    with pytest.raises(mb.MmdBoundsError, match=r"^`X` as filed has 1 row; the unbiased estimator needs at"):
+    with pytest.raises(mb.MmdBoundsError, match=r"^`X` has 1 row; the unbiased estimator needs at"):
         checked_counts(pose(X[:1], Y, estimator="unbiased", **options), [])
 
 
