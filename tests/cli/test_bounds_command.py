@@ -36,7 +36,7 @@ def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
     # Of B, h lies among the rows of A: without it the groups are furthest apart.
     assert "    moves 1 row filed under B: h (row 8)" in lines
     assert lines[-1].startswith("kernel values in ") or " kernel values in " in out
-    assert "Method s-sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
+    assert "Method sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
 
 
 @pytest.mark.parametrize(
