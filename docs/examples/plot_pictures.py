@@ -2,8 +2,8 @@
 Pictures of results
 ===================
 
-Every result draws the picture that goes with it: ``result.plot()``. Each picture is also a function that
-takes the result and, if wanted, the axes to draw on, and returns the axes. They need the extra ``plot``.
+``result.plot()`` draws the picture that goes with a result. Each picture is also a function. It takes the
+result and, optionally, the axes to draw on, and returns the axes. Pictures need the extra ``plot``.
 """
 
 # %%
@@ -66,7 +66,7 @@ mb.plotting.plot_witness(bounds, X, Y)
 plt.show()
 
 # %%
-# A single column is drawn against the witness.
+# With one column, the witness is drawn against it.
 
 mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
 plt.show()
@@ -82,7 +82,7 @@ plt.show()
 # %%
 # Several pictures in one figure
 # ------------------------------
-# Axes in, axes out.
+# Each function takes axes and returns them.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 mb.plotting.plot_bounds(curve, axes[0]).set_title("bounds")
