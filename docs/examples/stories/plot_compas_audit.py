@@ -56,7 +56,7 @@ print(test)
 # %%
 # **What it says.** The scores of people who did not reoffend differ between the groups, unless more
 # records are wrong than the breakdown says. They would also have to be wrong in exactly the way that
-# hides a difference.
+# creates a difference.
 #
 # **What it does not say.** It does not say why they differ. The model uses age and prior arrests, which
 # differ between the groups for many reasons, and the comparison adjusts for none of them. "Did not
