@@ -19,19 +19,19 @@ HOMES = {
     "numba": {"compiled.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
     "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
-    "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},
+    "torch": {"sums/_torch.py", "sums/_triton.py"},
     "dask": {"sums/_dask_client.py"},
     "distributed": {"sums/_dask_client.py"},
     "cloudpickle": {"sums/_dask_client.py"},
     "triton": {"sums/_triton.py"},
     "matplotlib": {"plotting/canvas.py"},
-    "monai": {"experiments/mimic"},
-    "PIL": {"experiments/mimic"},
+    "monai": set(),
+    "PIL": set(),
     "narwhals": {"tables/frames.py", "tables/libraries.py"},
     "polars": {"tables/libraries.py"},
     "typer": {"cli"},
 }
-ROOMS = ("cli", "experiments/mimic")
+ROOMS = ("cli",)
 
 
 def python(code, *arguments):

@@ -1,6 +1,6 @@
 """PhysioNet's layout: where the tables and images of MIMIC-CXR-JPG and MIMIC-IV are, and how they are read.
 
-The tables have a few hundred thousand rows: Python's own reader takes seconds and needs no package.
+The tables have a few hundred thousand rows: Python's own reader takes seconds.
 """
 
 from __future__ import annotations
@@ -9,19 +9,16 @@ import csv
 import gzip
 import hashlib
 import io
-import os
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 
+from mmdbounds.datasets.local import PathLike, as_path, read_bytes
 from mmdbounds.errors import DataError
 
-PathLike = str | os.PathLike[str]
-
 IMAGES = "files"
-"""The folder of the images, in the folder of MIMIC-CXR-JPG."""
+"""The folder of the images, inside the folder of MIMIC-CXR-JPG."""
 
 ADMISSIONS = ("admissions", "hosp/admissions", "core/admissions")
 """Where MIMIC-IV has its admissions: in `hosp`, before version 2.0 in `core`."""
@@ -41,23 +38,15 @@ class Places:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of a table as they are printed, and which file that was."""
+    """Columns of a table as text, with the name and digest of the file."""
 
     name: str
     sha256: str
     columns: Mapping[str, list[str]]
 
 
-def as_path(given: Any, name: str) -> Path:
-    """Return `given` as a path, taken literally."""
-    if not isinstance(given, str | os.PathLike) or not os.fspath(given):
-        msg = f"`{name}` must be a path; got {given!r}."
-        raise DataError(msg)
-    return Path(os.fsdecode(given))
-
-
 def find_places(folder: PathLike, admissions: PathLike | None = None) -> Places:
-    """Find the tables, or say which one is not there.
+    """Find the tables, or say which one is missing.
 
     Parameters
     ----------
@@ -66,7 +55,7 @@ def find_places(folder: PathLike, admissions: PathLike | None = None) -> Places:
     admissions
         The table of admissions, or the folder of MIMIC-IV; `None` looks in `folder`.
     """
-    root = as_path(folder, "folder")
+    root = as_path(folder, "`folder`")
     if not (root / IMAGES).is_dir():
         msg = f"{str(root)!r} is not the folder of MIMIC-CXR-JPG: there is no folder {IMAGES!r} in it."
         raise DataError(msg)
@@ -79,63 +68,56 @@ def _only_table(root: Path, what: str) -> Path:
     found = sorted(p for end in ENDINGS for p in root.glob(f"mimic-cxr-*-{what}{end}") if p.is_file())
     if len(found) != 1:
         names = f"{len(found)} files" if found else "no file"
-        msg = f"{str(root)!r} must hold one table mimic-cxr-2.0.0-{what}.csv.gz; got {names} of that form."
+        msg = (
+            f"{str(root)!r} must hold one table mimic-cxr-2.0.0-{what}.csv.gz; got {names} with such a name."
+        )
         raise DataError(msg)
     return found[0]
 
 
 def _find_admissions(root: Path, given: PathLike | None) -> Path:
-    place = root if given is None else as_path(given, "admissions")
+    place = root if given is None else as_path(given, "`admissions`")
     if place.is_file():
         return place
     for name in (f"{stem}{end}" for stem in ADMISSIONS for end in ENDINGS):
         if (place / name).is_file():
             return place / name
     msg = (
-        f"there is no table of admissions at {str(place)!r}. Name MIMIC-IV's hosp/admissions.csv.gz "
-        "(`admissions`): the race of the patients is in it."
+        f"there is no table of admissions at {str(place)!r}. Set `admissions` to MIMIC-IV's "
+        "hosp/admissions.csv.gz, which holds the race of the patients."
     )
     raise DataError(msg)
 
 
 def image_file(subject: str, study: str, dicom: str) -> PurePosixPath:
-    """Return where an image is, from the folder of MIMIC-CXR-JPG on."""
+    """Return the path of an image, relative to the folder of MIMIC-CXR-JPG."""
     return PurePosixPath(IMAGES, f"p{subject[:2]}", f"p{subject}", f"s{study}", f"{dicom}.jpg")
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return what is in a file, or say why it cannot be read."""
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        msg = f"{str(path)!r} cannot be read: {error.strerror or type(error).__name__}."
-    raise DataError(msg)
-
-
 def read_table(path: Path, wanted: Mapping[str, tuple[str, ...]]) -> Table:
-    """Read columns of a CSV file, packed by gzip or not.
+    """Read columns of a CSV file, compressed by gzip or not.
 
     Parameters
     ----------
     path
         The file.
     wanted
-        For each column to be returned the names that it may have in the file; the first one there is taken.
+        For each column the names that it may have in the file; the first one present is used.
 
     Raises
     ------
     DataError
-        If the file is damaged, a column is not there, or a row has more or fewer fields than the header.
+        If the file is damaged, a column is missing, or a row has more or fewer fields than the header.
     """
     raw = read_bytes(path)
     try:
         columns = _read_columns(raw, wanted, path.name)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        msg = f"{path.name} is a damaged or incomplete gzip file. Get it anew."
+        msg = f"{path.name} is a damaged or incomplete gzip file. Download it again."
     except UnicodeDecodeError:
-        msg = f"{path.name} is not UTF-8 text. Get it anew."
+        msg = f"{path.name} is not UTF-8 text. Download it again."
     except csv.Error as error:
-        msg = f"{path.name} cannot be read as CSV: {error}. Get it anew."
+        msg = f"{path.name} cannot be read as CSV: {error}. Download it again."
     else:
         return Table(path.name, hashlib.sha256(raw).hexdigest(), columns)
     raise DataError(msg)

@@ -3,7 +3,7 @@
 import torch
 from torch.nn import functional
 
-from experiments.mimic.made_up import BLOCKS
+from mimic.made_up import BLOCKS
 
 
 def features(state, x):

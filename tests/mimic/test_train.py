@@ -5,10 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from experiments.mimic.needed import needed
+from mimic.needed import needed
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.experiments.mimic.checkpoint import Epoch, best_epoch
-from mmdbounds.experiments.mimic.train import TrainingRules, area_under_curve, batches, fine_tune, predict
+from paper.mimic.train import Epoch, TrainingRules, area_under_curve, batches, best_epoch, fine_tune, predict
 
 torch = needed("torch")
 needed("monai")
@@ -119,7 +118,9 @@ def test_done_is_done_and_more_epochs_go_on(data, tmp_path):
     _, longer, _ = tuned(data, tmp_path / "c.pt", more)
     assert longer[:4] == epochs
     assert len(longer) == 5
-    with pytest.raises(MmdBoundsError, match="`n_epochs` must be at least 5, as many as are done; got 4"):
+    with pytest.raises(
+        MmdBoundsError, match="`n_epochs` must be at least 5, the number of finished epochs; got 4"
+    ):
         tuned(data, tmp_path / "c.pt")
 
 
@@ -163,7 +164,7 @@ def test_balanced_weights_are_those_of_equal_classes(data, tmp_path):
 def test_a_training_that_fails_says_so(data, tmp_path):
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 2))
     torch.nn.init.constant_(network[1].weight, float("nan"))
-    with pytest.raises(MmdBoundsError, match=r"the loss is nan\. Lower `learning_rate`, 0\.01 now"):
+    with pytest.raises(MmdBoundsError, match=r"the loss became nan\. Lower `learning_rate`, which is 0\.01"):
         fine_tune(network, *data, RULES, checkpoint=tmp_path / "c.pt", device=CPU)
     assert not (tmp_path / "c.pt").exists()
 
@@ -173,7 +174,7 @@ def test_a_damaged_checkpoint_is_refused(data, tmp_path):
     tuned(data, path)
     whole = path.read_bytes()
     other = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 2))
-    with pytest.raises(DataError, match=r"c\.pt' is damaged or of another network"):
+    with pytest.raises(DataError, match=r"c\.pt' is damaged or belongs to another network"):
         fine_tune(other, *data, RULES, checkpoint=path, device=CPU)
     for content in (whole[: len(whole) // 2], b"", b"text"):
         path.write_bytes(content)

@@ -1,6 +1,6 @@
 """Made-up data in PhysioNet's layout, and made-up weights in torchvision's names.
 
-``python tests/experiments/mimic/made_up.py FOLDER`` writes both into a folder, for a run of the whole
+``python tests/mimic/made_up.py FOLDER`` writes both into a folder, for a run of the whole
 pipeline where there is a GPU.
 """
 

@@ -1,4 +1,4 @@
-"""MONAI's DenseNet-121 with two outputs, started from ImageNet weights in a file of the user's.
+"""MONAI's DenseNet-121 with two outputs, started from ImageNet weights in a file that the user provides.
 
 The only file that imports MONAI.
 """
@@ -13,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mmdbounds.datasets.local import read_bytes
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.experiments.mimic.extras import require_extra
-from mmdbounds.experiments.mimic.folder import read_bytes
+from paper.mimic.packages import require_packages
 
 if TYPE_CHECKING:
     import torch
 
 _LAYER = re.compile(r"(features\.denseblock\d+\.denselayer\d+)\.(norm|conv)\.?([12])\.(\w+)")
-"""A layer in torchvision's names, ``norm1`` of today and ``norm.1`` of the files that it publishes."""
+"""A layer in torchvision's names: ``norm1`` in current code, ``norm.1`` in the published files."""
 
 _NAMED_DIGEST = re.compile(r"-([0-9a-f]{8,64})\.pth?")
-"""How PyTorch's published files carry the beginning of their digest in their name."""
+"""PyTorch's published files carry the first digits of their digest in their name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,10 +44,10 @@ def load_weights(path: Path, sha256: str | None = None) -> Weights:
     path
         A state dict saved by PyTorch, in torchvision's names (the older ones too) or MONAI's.
     sha256
-        The digest that the file must have. A name like ``densenet121-a639ec97.pth`` is held to its digits
-        anyway.
+        The digest that the file must have. The digits in a name like ``densenet121-a639ec97.pth`` are
+        always checked.
     """
-    require_extra()
+    require_packages()
     import torch
 
     raw = read_bytes(path)
@@ -55,8 +55,8 @@ def load_weights(path: Path, sha256: str | None = None) -> Weights:
     _require_digest(path.name, digest, sha256)
     try:
         state = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
-    except Exception:  # a damaged or harmful file may end in any
-        msg = f"{path.name} is no file of weights: it must be a state dict (torch.save) of tensors alone."
+    except Exception:  # a damaged or harmful file can raise anything
+        msg = f"{path.name} is not a file of weights: it must be a state dict (torch.save) of tensors only."
         raise DataError(msg) from None
     if not isinstance(state, Mapping) or not all(isinstance(v, torch.Tensor) for v in state.values()):
         msg = f"{path.name} must hold a state dict, tensors by name; got {type(state).__name__}."
@@ -77,7 +77,7 @@ def monai_name(name: str) -> str:
 
 def pretrained_network(weights: Weights, seed: int = 0) -> torch.nn.Module:
     """Return a DenseNet-121 with these weights and a fresh classifier, drawn with `seed`."""
-    require_extra()
+    require_packages()
     import torch
     from monai.networks.nets.densenet import DenseNet121
 
@@ -85,14 +85,14 @@ def pretrained_network(weights: Weights, seed: int = 0) -> torch.nn.Module:
         torch.manual_seed(seed)
         network: torch.nn.Module = DenseNet121(spatial_dims=2, in_channels=3, out_channels=2)
     expected = {n: v for n, v in network.state_dict().items() if n.startswith("features.")}
-    # Published weights are older than these counters, which nothing here uses.
+    # Published weights predate these counters, which are not used here.
     needed = {name for name in expected if not name.endswith(".num_batches_tracked")}
     wrong = sorted((needed - weights.state.keys()) | (weights.state.keys() - expected.keys()))
     wrong += [n for n in sorted(needed - set(wrong)) if weights.state[n].shape != expected[n].shape]
     if wrong:
         msg = (
             f"{weights.name} does not hold the weights of a DenseNet-121: {len(wrong)} of them are missing, "
-            f"unknown or of another shape, {wrong[0]} for one."
+            f"unknown or of another shape, for example {wrong[0]}."
         )
         raise DataError(msg)
     network.load_state_dict(dict(weights.state), strict=False)
@@ -100,8 +100,8 @@ def pretrained_network(weights: Weights, seed: int = 0) -> torch.nn.Module:
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device called `name`, for ``"auto"`` a GPU if there is one."""
-    require_extra()
+    """Return the device called `name`; ``"auto"`` is a GPU if there is one."""
+    require_packages()
     import torch
 
     if name == "auto":
@@ -110,13 +110,13 @@ def choose_device(name: str) -> torch.device:
         device = torch.device(name)
         torch.zeros(1, device=device)
     except (RuntimeError, AssertionError, TypeError, NotImplementedError):
-        msg = f"`device` must be 'auto', 'cpu' or another that PyTorch can use here; got {name!r}."
+        msg = f"`device` must be 'auto', 'cpu' or another device that PyTorch can use here; got {name!r}."
         raise MmdBoundsError(msg) from None
     return device
 
 
 def device_name(device: torch.device) -> str:
-    """Return a device as people call it."""
+    """Return a device with its marketing name."""
     import torch
 
     return f"{device} ({torch.cuda.get_device_name(device)})" if device.type == "cuda" else str(device)
@@ -130,5 +130,5 @@ def _require_digest(name: str, digest: str, expected: str | None) -> None:
     named = _NAMED_DIGEST.search(name)
     for beginning in (given, named and named[1]):
         if beginning is not None and not digest.startswith(beginning):
-            msg = f"{name} is not the file expected: its sha256 is {digest}, not {beginning}. Get it anew."
+            msg = f"{name} has the wrong sha256: it is {digest}, not {beginning}. Download it again."
             raise DataError(msg)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from experiments.mimic.needed import needed
+from mimic.needed import needed
 from mmdbounds.errors import DataError
-from mmdbounds.experiments.mimic import images
-from mmdbounds.experiments.mimic.images import read_image, read_images
+from paper.mimic import images
+from paper.mimic.images import read_image, read_images
 
 Image = needed("PIL.Image")
 needed("torch")
@@ -53,8 +53,8 @@ def test_unreadable_files_are_named_in_one_line(tmp_path, files, monkeypatch):
     empty.touch()
     for path, match in (
         (cut, "truncated"),
-        (png, "no JPEG"),
-        (empty, "no JPEG"),
+        (png, "not a JPEG"),
+        (empty, "not a JPEG"),
         (tmp_path / "no.jpg", "No such"),
     ):
         with pytest.raises(
@@ -80,7 +80,7 @@ def test_damaged_images_are_left_out_up_to_a_limit(tmp_path, files):
     pixels, readable = read_images(files, 32, tmp_path, max_damaged=2)
     assert np.flatnonzero(~readable).tolist() == [2, 5]
     assert [int(image.mean()) for image in pixels] == [0, 20, 0, 60, 80, 0, 120, 140]
-    write(files[2], np.full((40, 40), 200))  # one of them was got anew
+    write(files[2], np.full((40, 40), 200))  # one of them was downloaded again
     pixels, readable = read_images(files, 32, tmp_path, max_damaged=1)
     assert np.flatnonzero(~readable).tolist() == [5]
     assert int(pixels[2].mean()) == 200
@@ -110,7 +110,7 @@ def test_a_killed_run_reads_only_what_is_left(tmp_path, files, monkeypatch):
 
 def test_an_array_of_another_run_is_refused(tmp_path, files):
     read_images(files, 32, tmp_path)
-    with pytest.raises(DataError, match=r"images-32\.npy' is damaged or of another run"):
+    with pytest.raises(DataError, match=r"images-32\.npy' is damaged or belongs to another run"):
         read_images(files[:5], 32, tmp_path)
     (tmp_path / "images-32.npy").write_bytes(b"something")
     with pytest.raises(DataError, match=r"images-32\.npy' is damaged"):

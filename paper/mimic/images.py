@@ -1,7 +1,7 @@
-"""JPEG files into one array of grey values, read once and kept, so that no epoch decodes them again.
+"""JPEG files into one array of grey values on disk, so that no epoch decodes them again.
 
-The only file that imports Pillow. A run that is killed goes on where it was: which rows of the array are
-filled is kept beside it.
+The only file that imports Pillow. A killed run resumes where it stopped: a second array records which rows
+are filled.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.experiments.mimic.extras import require_extra
+from paper.mimic.packages import require_packages
 
 MAX_PIXELS = 80_000_000
-"""More than any X-ray has, and fewer than Pillow warns of."""
+"""More than any X-ray has, and below the number at which Pillow warns."""
 
 BATCH = 1024
-"""Images that are read before what is done is written down."""
+"""Images read between two updates of the record on disk."""
 
 _WAITING, _READ, _DAMAGED = 0, 1, 2
 
@@ -31,13 +31,13 @@ Pixels = NDArray[np.uint8]
 def read_image(path: Path, size: int) -> Pixels:
     """Return an image as `size` by `size` grey values.
 
-    The whole image is shown, without regard to its proportions. JPEG can be decoded at an eighth, a quarter
-    or a half of its size at little cost; that is done down to twice the size wanted, the rest is averaged.
+    The whole image is scaled to a square, whatever its proportions. JPEG can be decoded cheaply at an eighth,
+    a quarter or a half of its size; that is done down to twice the size wanted, the rest is averaged.
 
     Raises
     ------
     DataError
-        If this is no JPEG image, or a damaged one, or one with more than `MAX_PIXELS`.
+        If this is not a JPEG image, is damaged, or has more than `MAX_PIXELS`.
     """
     from PIL import Image, UnidentifiedImageError
 
@@ -49,12 +49,12 @@ def read_image(path: Path, size: int) -> Pixels:
                 return np.asarray(small, dtype=np.uint8)
             reason = f"{image.width} x {image.height} pixels are too many for an X-ray"
     except UnidentifiedImageError:
-        reason = "it is no JPEG image"
+        reason = "it is not a JPEG image"
     except OSError as error:
         reason = error.strerror or str(error)
     except (SyntaxError, ValueError, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         reason = str(error)
-    msg = f"the image {str(path)!r} cannot be read: {reason}. Get it anew."
+    msg = f"the image {str(path)!r} cannot be read: {reason}. Download it again."
     raise DataError(msg)
 
 
@@ -66,7 +66,7 @@ def read_images(
     max_damaged: int = 0,
     say: Callable[[str], None] | None = None,
 ) -> tuple[Pixels, NDArray[np.bool_]]:
-    """Read images into an array in the folder `work`, or what is not yet in it.
+    """Read the images that are not yet in the array in the folder `work`.
 
     Parameters
     ----------
@@ -77,17 +77,17 @@ def read_images(
     work
         The folder; what it holds must have been made from the same `paths`.
     max_damaged
-        How many files may be unreadable. With one more, the work ends with a line that names the last.
+        How many files may be unreadable. One more ends the run with an error that names the last.
     say
-        Is told how far the work is.
+        Is called with lines about the progress.
 
     Returns
     -------
     pixels : array of shape (images, size, size)
-        On disk, read where it is used; zeros for files that cannot be read.
+        Memory-mapped; zeros for files that cannot be read.
     readable : array of bool
     """
-    require_extra()
+    require_packages()
     pixels = _array(work / f"images-{size}.npy", (len(paths), size, size))
     state = _array(work / f"images-{size}-state.npy", (len(paths),))
     waiting = np.flatnonzero(state != _READ)  # a damaged file may have been replaced
@@ -118,7 +118,7 @@ def _array(path: Path, shape: tuple[int, ...]) -> np.memmap[tuple[int, ...], np.
     except (OSError, ValueError):
         array = None
     if array is None or array.shape != shape or array.dtype != np.uint8:
-        msg = f"{str(path)!r} is damaged or of another run. Remove it, and the images are read again."
+        msg = f"{str(path)!r} is damaged or belongs to another run. Remove it to read the images again."
         raise DataError(msg)
     return array
 

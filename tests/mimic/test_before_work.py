@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.experiments import mimic
-from mmdbounds.experiments.mimic import work
-from mmdbounds.experiments.mimic.__main__ import main
-from mmdbounds.experiments.mimic.images import read_images
-from mmdbounds.experiments.mimic.network import choose_device, load_weights
+from paper import mimic
+from paper.mimic import plan
+from paper.mimic.__main__ import main
+from paper.mimic.images import read_images
+from paper.mimic.network import choose_device, load_weights
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def without_extra(monkeypatch):
 
 def test_importing_loads_no_package_of_the_extra():
     code = (
-        "import sys, mmdbounds.experiments.mimic.__main__; "
+        "import sys, paper.mimic.__main__; "
         "print({m.split('.')[0] for m in sys.modules} & {'torch', 'monai', 'PIL', 'polars', 'scipy'})"
     )
     done = subprocess.run(
@@ -43,9 +43,7 @@ def test_importing_loads_no_package_of_the_extra():
     ],
 )
 def test_without_the_extra_every_call_names_it(call):
-    with pytest.raises(
-        MmdBoundsError, match=r"needs PyTorch and MONAI.*: pip install 'mmdbounds\[mimic\]'\."
-    ):
+    with pytest.raises(MmdBoundsError, match=r"needs PyTorch and MONAI.*: pip install --group mimic\."):
         call()
 
 
@@ -94,36 +92,36 @@ def test_wrong_training_rules_are_refused(rules, match):
 
 
 def test_a_file_that_cannot_be_written_is_refused(tmp_path):
-    assert work.check_out(tmp_path / "out.npz") == tmp_path / "out.npz"
+    assert plan.check_out(tmp_path / "out.npz") == tmp_path / "out.npz"
     (tmp_path / "there.npz").touch()
     with pytest.raises(DataError, match=r"there\.npz' exists already\. Remove it"):
-        work.check_out(tmp_path / "there.npz")
+        plan.check_out(tmp_path / "there.npz")
     with pytest.raises(DataError, match=r"nothing can be written in the folder .*nowhere'"):
-        work.check_out(tmp_path / "nowhere" / "out.npz")
-    with pytest.raises(DataError, match=r"must name a file that ends with \.npz; got .*out\.csv"):
-        work.check_out(tmp_path / "out.csv")
+        plan.check_out(tmp_path / "nowhere" / "out.npz")
+    with pytest.raises(DataError, match=r"must name a file ending in \.npz; got .*out\.csv"):
+        plan.check_out(tmp_path / "out.csv")
     assert sorted(p.name for p in tmp_path.iterdir()) == ["there.npz"]
 
 
 def test_a_work_folder_without_room_is_refused(tmp_path):
-    assert work.check_work(tmp_path / "a" / "b", 10, 32) == tmp_path / "a" / "b"
+    assert plan.check_work(tmp_path / "a" / "b", 10, 32) == tmp_path / "a" / "b"
     assert not (tmp_path / "a").exists()
     with pytest.raises(DataError, match=r"needs 1,000,000\.5 GB, and .* GB are free"):
-        work.check_work(tmp_path / "a", 10**9, 1000)
+        plan.check_work(tmp_path / "a", 10**9, 1000)
     (tmp_path / "file").touch()
     with pytest.raises(DataError, match="file' is not a folder"):
-        work.check_work(tmp_path / "file", 10, 32)
+        plan.check_work(tmp_path / "file", 10, 32)
 
 
 def test_a_work_folder_belongs_to_its_settings(tmp_path):
     folder = tmp_path / "new" / "work"
     settings = {"size": 224, "shares": (0.6, 0.2, 0.2), "training": {"batch_size": 64}}
-    work.claim(folder, settings)
-    work.claim(folder, settings)
+    plan.claim(folder, settings)
+    plan.claim(folder, settings)
     with pytest.raises(DataError, match=r"`size` was 224 and is 32\. Remove it"):
-        work.claim(folder, {**settings, "size": 32})
+        plan.claim(folder, {**settings, "size": 32})
     with pytest.raises(DataError, match=r"`training` was .*64\} and is .*32\}"):
-        work.claim(folder, {**settings, "training": {"batch_size": 32}})
-    (folder / work.SETTINGS).write_text("{")
+        plan.claim(folder, {**settings, "training": {"batch_size": 32}})
+    (folder / plan.SETTINGS).write_text("{")
     with pytest.raises(DataError, match=r"run\.json' cannot be read"):
-        work.claim(folder, settings)
+        plan.claim(folder, settings)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.mimic.made_up import (
+from mimic.made_up import (
     ADMISSIONS,
     LABELS,
     METADATA,
@@ -17,9 +17,16 @@ from experiments.mimic.made_up import (
     write_tables,
 )
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.experiments.mimic.cohort import build_cohort, cohort_table, keep_present
-from mmdbounds.experiments.mimic.folder import find_places
-from mmdbounds.experiments.mimic.rules import NEGATIVES, SEVERAL, UNCERTAIN, CohortRules
+from paper.mimic.cohort import (
+    NEGATIVES,
+    SEVERAL,
+    UNCERTAIN,
+    CohortRules,
+    build_cohort,
+    cohort_table,
+    keep_present,
+)
+from paper.mimic.physionet import find_places
 
 # Two images of 1 (one lateral), two studies of 2; 3 to 9 have one each.
 IMAGES = [
@@ -236,7 +243,7 @@ def test_files_that_are_not_there_are_named(tmp_path):
         find_places(tmp_path)
     for file in tmp_path.glob("*metadata*"):
         file.unlink()
-    with pytest.raises(DataError, match="got no file of that form"):
+    with pytest.raises(DataError, match="got no file with such a name"):
         find_places(tmp_path)
     with pytest.raises(DataError, match="`folder` must be a path; got 3"):
         find_places(3)

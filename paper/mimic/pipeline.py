@@ -1,4 +1,4 @@
-"""The way from the tables and images to the file of logits."""
+"""From the tables and images to the file of logits."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.datasets import write_logits
+from mmdbounds.datasets.local import PathLike
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.experiments.mimic.cohort import Cohort
-from mmdbounds.experiments.mimic.extras import versions
-from mmdbounds.experiments.mimic.folder import PathLike
-from mmdbounds.experiments.mimic.images import Pixels, read_images
-from mmdbounds.experiments.mimic.network import device_name, pretrained_network
-from mmdbounds.experiments.mimic.parts import part_counts, require_parts
-from mmdbounds.experiments.mimic.plan import Plan, make_plan
-from mmdbounds.experiments.mimic.split import PARTS, patient_numbers
-from mmdbounds.experiments.mimic.train import area_under_curve, fine_tune, predict
-from mmdbounds.experiments.mimic.work import claim
+from paper.mimic.cohort import Cohort
+from paper.mimic.images import Pixels, read_images
+from paper.mimic.network import device_name, pretrained_network
+from paper.mimic.packages import versions
+from paper.mimic.plan import Plan, claim, make_plan
+from paper.mimic.split import PARTS, part_counts, patient_numbers, require_parts
+from paper.mimic.train import area_under_curve, fine_tune, predict
 
 SCHEMA = 1
 """Number of the record's layout."""
@@ -40,7 +38,7 @@ def run(
     folder, weights, out
         As in `make_plan`.
     say
-        Is told, line by line, what will be done before it is done, and how far it is.
+        Is called with lines of text: first the plan, then the progress.
     **options
         As in `make_plan`.
 
@@ -54,7 +52,7 @@ def run(
 
 
 def carry_out(plan: Plan, say: Say | None = None) -> Path:
-    """Do what a plan says; a plan that was killed goes on where it was."""
+    """Carry out a plan; after a kill it resumes where it stopped."""
     tell: Say = say or (lambda line: None)
     for line in plan.lines():
         tell(line)
@@ -70,7 +68,7 @@ def carry_out(plan: Plan, say: Say | None = None) -> Path:
 
 
 def _claim_work(plan: Plan) -> None:
-    """Make the folder of the run, or make sure that it is this run's; more epochs may be asked for."""
+    """Create the folder of the run, or check that it belongs to this run; the number of epochs may grow."""
     settings = plan.settings()
     settings["training"] = {n: v for n, v in settings["training"].items() if n != "n_epochs"}
     names = "\n".join(image.dicom for image in plan.cohort.images)
@@ -83,7 +81,7 @@ def _train_and_predict(
     """Return the logits of the test part, and how the training went."""
     import torch
 
-    # Another set of readable images is another training: it must not go on from this one's checkpoint.
+    # Another set of readable images is another training: it must not resume from this one's checkpoint.
     name = f"checkpoint-{hashlib.sha256(readable.tobytes()).hexdigest()[:12]}.pt"
     rows = [np.flatnonzero(readable & (plan.part == place)) for place in range(len(PARTS))]
     network = pretrained_network(plan.weights, plan.training.seed)
@@ -102,7 +100,7 @@ def _train_and_predict(
         logits = predict(network, pixels, rows[2], device=plan.device, batch_size=plan.training.batch_size)
     except torch.cuda.OutOfMemoryError:
         size = plan.training.batch_size
-        msg = f"not enough memory on {device_name(plan.device)}. Lower `batch_size`, {size} now."
+        msg = f"not enough memory on {device_name(plan.device)}. Lower `batch_size`, which is {size}."
         raise MmdBoundsError(msg) from None
     return logits, {"epochs": [dataclasses.asdict(epoch) for epoch in epochs], "best_epoch": best + 1}
 
@@ -121,7 +119,7 @@ def _write_test_part(
     names = plan.rules.group_names
     record = {
         "schema": SCHEMA,
-        "made_by": "mmdbounds.experiments.mimic",
+        "made_by": "paper.mimic",
         **plan.settings(),
         "cohort": [step._asdict() for step in cohort.steps],
         "parts": part_counts(cohort, part, names),

@@ -1,4 +1,4 @@
-"""The split: a patient's part hangs on the patient and the seed alone."""
+"""The split: a patient's part depends only on the patient and the seed."""
 
 import hashlib
 
@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.experiments.mimic.cohort import Cohort, Image
-from mmdbounds.experiments.mimic.parts import part_counts, parts_table, require_parts
-from mmdbounds.experiments.mimic.split import patient_numbers, split_patients
+from paper.mimic.cohort import Cohort, Image
+from paper.mimic.split import part_counts, parts_table, patient_numbers, require_parts, split_patients
 
 PATIENTS = [str(10_000_000 + 7 * i) for i in range(3000)]
 

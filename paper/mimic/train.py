@@ -1,11 +1,12 @@
 """Fine-tuning: Adam on the training part, the best epoch chosen on the validation part.
 
-What is drawn hangs on the seed and the epoch alone, so a run that was killed and goes on from its checkpoint
-is the run that was never killed.
+All randomness comes from the seed and the epoch, so a killed run that resumes from its checkpoint gives the
+same result as one that was never killed.
 """
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -15,13 +16,76 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_count, check_flag, check_option, is_number
-from mmdbounds.errors import MmdBoundsError
-from mmdbounds.experiments.mimic.checkpoint import Epoch, best_epoch, keep, restore
-from mmdbounds.experiments.mimic.images import Pixels
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.journal import framed, read_journal
+from paper.mimic.images import Pixels
 
 if TYPE_CHECKING:
     import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """Losses and validation AUC of an epoch."""
+
+    training_loss: float
+    validation_loss: float
+    validation_auc: float
+
+    def line(self, number: int) -> str:
+        """Return the line that is shown."""
+        return (
+            f"epoch {number}: loss {self.training_loss:.4f}, validation loss {self.validation_loss:.4f}, "
+            f"validation AUC {self.validation_auc:.4f}"
+        )
+
+
+def best_epoch(epochs: list[Epoch], choose: str) -> int:
+    """Return the index of the best epoch, the first if several tie."""
+    auc = choose == "auc"
+    return int(np.argmin([-epoch.validation_auc if auc else epoch.validation_loss for epoch in epochs]))
+
+
+def write_checkpoint(
+    path: Path, network: Any, optimiser: Any, epochs: list[Epoch], best_weights: Any
+) -> None:
+    """Write the checkpoint, whole or not at all."""
+    import torch
+
+    state = {
+        "network": network.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "epochs": [[e.training_loss, e.validation_loss, e.validation_auc] for e in epochs],
+        "best": best_weights,
+    }
+    content = io.BytesIO()
+    torch.save(state, content)
+    write_whole(path, framed([content.getbuffer()]))
+
+
+def restore_checkpoint(path: Path, network: Any, optimiser: Any, n_epochs: int) -> tuple[list[Epoch], Any]:
+    """Return to where a killed run stopped, or start from the beginning if there is no checkpoint."""
+    import torch
+
+    if not path.exists():
+        return [], {}
+    try:
+        found = read_journal(path)  # torch itself does not notice a changed weight
+        (content,) = [] if found is None else found.records
+        state = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        network.load_state_dict(state["network"])
+        optimiser.load_state_dict(state["optimiser"])
+        epochs = [Epoch(*values) for values in state["epochs"]]
+    except Exception:  # a damaged file can raise anything
+        msg = f"the checkpoint {str(path)!r} is damaged or belongs to another network. Remove it to restart."
+        raise DataError(msg) from None
+    if len(epochs) > n_epochs:
+        msg = f"`n_epochs` must be at least {len(epochs)}, the number of finished epochs; got {n_epochs}."
+        raise MmdBoundsError(msg)
+    return epochs, state["best"]
+
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 """Mean and standard deviation of each channel of the images that the weights were trained on."""
@@ -41,17 +105,16 @@ class TrainingRules:
     n_epochs
         Passes over the training part.
     batch_size
-        Images at a time.
+        Images per batch.
     learning_rate
         Of Adam.
     class_weights
         ``"none"``, or ``"balanced"``: both classes have the same weight in the loss, whatever their sizes.
     choose
         The best epoch has the largest area under the curve (``"auc"``) or the smallest ``"loss"`` on the
-        validation part; of several, the first.
+        validation part; the first if several tie.
     mixed_precision
-        Whether to train in bfloat16 where PyTorch thinks it safe. Logits are computed in float32 all the
-        same.
+        Whether to train in bfloat16 where PyTorch considers it safe. Logits are always computed in float32.
     seed
         Of the classifier's first weights and of the order of the images.
     """
@@ -101,24 +164,24 @@ def fine_tune(
     rules
         How it is done.
     checkpoint
-        The file that is written after each epoch, and that a run which was killed goes on from.
+        The file that is written after each epoch, and from which a killed run resumes.
     device
         Where it is computed.
     say
-        Is told about each epoch.
+        Is called with a line about each epoch.
 
     Returns
     -------
     epochs : list of Epoch
     best : int
-        The place of the best one.
+        Index of the best one.
     """
     import torch
 
     network.to(device)
     optimiser = torch.optim.Adam(network.parameters(), lr=rules.learning_rate)
     loss = torch.nn.CrossEntropyLoss(weight=_class_weights(y[training], rules, device))
-    epochs, best_weights = restore(checkpoint, network, optimiser, rules.n_epochs)
+    epochs, best_weights = restore_checkpoint(checkpoint, network, optimiser, rules.n_epochs)
     with _repeatable():
         while len(epochs) < rules.n_epochs:
             order = np.random.default_rng([rules.seed, len(epochs)]).permutation(training)
@@ -127,7 +190,7 @@ def fine_tune(
             epochs.append(_judged(spent, logits, y[validation], loss.weight))
             if best_epoch(epochs, rules.choose) == len(epochs) - 1:
                 best_weights = {name: value.clone() for name, value in network.state_dict().items()}
-            keep(checkpoint, network, optimiser, epochs, best_weights)
+            write_checkpoint(checkpoint, network, optimiser, epochs, best_weights)
             if say is not None:
                 say(epochs[-1].line(len(epochs)))
     network.load_state_dict(best_weights)
@@ -137,7 +200,7 @@ def fine_tune(
 def predict(
     network: torch.nn.Module, pixels: Pixels, rows: Rows, *, device: torch.device, batch_size: int = 64
 ) -> NDArray[np.float32]:
-    """Return the logits of these rows, in float32, with the network as it is in use."""
+    """Return the logits of these rows in float32, with the network in evaluation mode."""
     import torch
 
     network.to(device).eval()
@@ -158,12 +221,12 @@ def as_input(pixels: Pixels, device: torch.device) -> torch.Tensor:
 
 
 def batches(rows: Rows, batch_size: int) -> Iterator[Rows]:
-    """Cut rows into batches of nearly equal sizes: a last one of a single row could not be normalised."""
+    """Cut rows into batches of nearly equal size: batch normalisation cannot use a single row."""
     yield from np.array_split(rows, math.ceil(len(rows) / batch_size))
 
 
 def area_under_curve(scores: NDArray[np.floating[Any]], y: NDArray[np.int8]) -> float:
-    """Return how often a positive has the larger score than a negative; equal scores count half."""
+    """Return how often a positive has a larger score than a negative; ties count half."""
     negatives = np.sort(scores[y == 0])
     positives = scores[y == 1]
     below = np.searchsorted(negatives, positives, side="left")
@@ -195,7 +258,7 @@ def _one_epoch(
         optimiser.step()
         total += float(value.detach()) * len(batch)
     if not math.isfinite(total):
-        msg = f"the training fails: the loss is {total}. Lower `learning_rate`, {rules.learning_rate:g} now."
+        msg = f"the loss became {total}. Lower `learning_rate`, which is {rules.learning_rate:g}."
         raise MmdBoundsError(msg)
     return total / len(order)
 
@@ -219,7 +282,7 @@ def _class_weights(y: NDArray[np.int8], rules: TrainingRules, device: torch.devi
 
 
 def _repeatable(*, exact: bool = False) -> Any:
-    """Hold cuDNN to algorithms that give the same result each time, if asked with all digits of float32."""
+    """Restrict cuDNN to repeatable algorithms; `exact` keeps all digits of float32."""
     import torch
 
     return torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=not exact)

@@ -1,4 +1,4 @@
-"""The packages of the extra ``mimic``, asked for before anything is computed."""
+"""The packages that the pipeline needs, checked before anything is computed."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from mmdbounds._version import __version__
 from mmdbounds.errors import MmdBoundsError
 
 PACKAGES = {"torch": "PyTorch", "monai": "MONAI", "PIL": "Pillow"}
-"""What is imported, and what people call it."""
+"""Import names, and the names people use."""
 
 
-def require_extra() -> None:
-    """Refuse to go on without the packages of the extra, and say how to get them."""
+def require_packages() -> None:
+    """Refuse to start without these packages, and say how to install them."""
     missing = [title for name, title in PACKAGES.items() if importlib.util.find_spec(name) is None]
     if missing:
-        msg = f"the MIMIC pipeline needs {' and '.join(missing)}: pip install 'mmdbounds[mimic]'."
+        msg = f"the MIMIC pipeline needs {' and '.join(missing)}: pip install --group mimic."
         raise MmdBoundsError(msg)
 
 
 def versions() -> dict[str, str]:
-    """Return the versions of Python, of this package and of what computes, for the record."""
+    """Return the versions of Python and of the packages that compute, for the record."""
     found = {"python": platform.python_version(), "mmdbounds": __version__}
     for name in ("numpy", *PACKAGES):
         found[name] = str(importlib.import_module(name).__version__)
