@@ -107,7 +107,7 @@ def test_what_two_experiments_share_is_run_once(small, tmp_path, monkeypatch):
     small_run("main", tmp_path)
     (path,) = (tmp_path / folder.CHECKPOINTS).iterdir()
     before = path.read_bytes()
-    monkeypatch.setattr("mmdbounds.evaluation.workers.run_trial", None)  # any trial would fail
+    monkeypatch.setattr("mmdbounds.evaluation.run.run_trial", None)  # any trial would fail
     small_run("forest-epsilons", tmp_path)
     assert path.read_bytes() == before
     rows = [(tmp_path / f"{name}.csv").read_text() for name in ("main", "forest-epsilons")]

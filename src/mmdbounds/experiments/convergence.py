@@ -27,7 +27,7 @@ from mmdbounds._version import __version__
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
 from mmdbounds.evaluation.presets import SHARP
-from mmdbounds.evaluation.workers import one_thread_each
+from mmdbounds.evaluation.process_pool import one_thread_each
 from mmdbounds.experiments import convergence_figure, folder, printed
 from mmdbounds.experiments.configs import CONVERGENCE
 from mmdbounds.experiments.lines import mean_and_error

@@ -1,4 +1,4 @@
-"""Everything that an evaluation was asked, checked once; and what tells one question from another."""
+"""The design of an evaluation: all its settings, checked once, and what tells two designs apart."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ Sizes = tuple[int | None, int | None]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Asked:
-    """What is evaluated, on which data, and how; all that a trial needs beside its number.
+class Design:
+    """What is evaluated, on which data, and how: all that a trial needs besides its number.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class Asked:
     sizes
         Rows drawn from each group in a trial; `None` takes all of them.
     seed
-        Together with the number of a trial it gives everything that is left to chance in it.
+        With the number of a trial it determines everything random in it.
     """
 
     X: Group
@@ -96,7 +96,7 @@ class Asked:
         self._check_counts()
 
     def _check_counts(self) -> None:
-        """Say now, not in the first trial, that there are too few rows or too many for a method."""
+        """Refuse now, not in the first trial, too few rows or too many for a method."""
         p, q = self.n_x - self.n_moved, self.n_y + self.n_moved
         for counts in (Counts(0, 0, self.n_x, self.n_y), Counts(0, 0, p, q)):
             check_sizes(counts, counts.n_x, counts.n_y, unbiased=self.estimator == "unbiased")
@@ -120,16 +120,16 @@ class Asked:
 
     @property
     def takes_all(self) -> bool:
-        """Whether every trial has the same true groups: all rows, nothing drawn."""
+        """Whether every trial has the same true groups: all rows."""
         return self.sizes == (None, None) and not self.replace
 
     @cached_property
     def all_rows(self) -> tuple[Float64s, Float64s]:
-        """The true groups of every trial, where nothing is drawn; scaled once."""
+        """All rows of the true groups, scaled once."""
         return scaled(self.X.values, self.Y.values, self.scale)
 
     def fixed_kernel(self) -> Kernel | None:
-        """Return the kernel if it is the same in every trial, `None` if its bandwidth follows the rows."""
+        """Return the kernel if it is the same in every trial, `None` if its bandwidth depends on the rows."""
         by_rows = isinstance(self.bandwidth, str) and self.bandwidth == "median"
         if by_rows and isinstance(self.kernel, str) and self.kernel in WITH_BANDWIDTH:
             return None
@@ -144,9 +144,9 @@ class Asked:
         return str(self.kernel) if kernel is None else kernel.name
 
     def settings(self) -> dict[str, Any]:
-        """Return the question as plain data: as much as is needed to tell it from another one.
+        """Return the design as plain data, without the rows.
 
-        Functions go by their names, so a change inside one is not seen.
+        Functions are identified by name, so a change inside one goes unnoticed.
         """
         kernel = self.fixed_kernel()
         return {
@@ -167,7 +167,7 @@ class Asked:
         }
 
     def fingerprint(self) -> dict[str, Any]:
-        """Return `settings`, the data and the version, as they come back from a JSON file."""
+        """Return the settings, digests of the data and the version, as they come back from a JSON file."""
         whole = {
             **self.settings(),
             "X_clean": _digest(self.X),
@@ -178,7 +178,7 @@ class Asked:
 
 
 def checked_groups(X_clean: Any, Y_clean: Any) -> tuple[Group, Group]:
-    """Return the true groups without the names of their rows, which need not travel to other processes."""
+    """Return the true groups without row names, which other processes do not need."""
     arguments = ("X_clean", "Y_clean")
     given = dict(zip(arguments, as_groups(X_clean, Y_clean, arguments), strict=True))
     x, y = (
@@ -189,18 +189,18 @@ def checked_groups(X_clean: Any, Y_clean: Any) -> tuple[Group, Group]:
 
 
 def scaled(X: Float64s, Y: Float64s, scale: str) -> tuple[Float64s, Float64s]:
-    """Return the groups, with their columns standardised over the rows of both if asked."""
+    """Return the groups, with their columns standardised over the rows of both if `scale` says so."""
     if scale == "none":
         return X, Y
     pooled = np.concatenate([X, Y])
     varying = varying_columns(pooled)
-    Z = np.zeros_like(pooled)  # a column that is constant in these rows says nothing about them
+    Z = np.zeros_like(pooled)  # a column that is constant in these rows stays 0
     Z[:, varying] = standardise(pooled[:, varying])
     return Z[: len(X)], Z[len(X) :]
 
 
 def checked_sizes(sizes: Any) -> Sizes:
-    """Return how many rows of each group a trial draws; `None` stands for all."""
+    """Return how many rows of each group a trial draws; `None` means all."""
     if sizes is None:
         return None, None
     pair = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | Mapping) else []
@@ -212,7 +212,7 @@ def checked_sizes(sizes: Any) -> Sizes:
 
 
 def labelled_methods(methods: Any) -> dict[str, Method]:
-    """Return the methods by their labels: those given, else their names."""
+    """Return the methods by their labels, which are their names unless given."""
     if isinstance(methods, str) or hasattr(methods, "both_sides"):
         methods = [methods]
     if not isinstance(methods, Iterable):
@@ -227,10 +227,12 @@ def labelled_methods(methods: Any) -> dict[str, Method]:
         msg = "`methods` must name at least one method; got none."
         raise MmdBoundsError(msg)
     if wrong := [label for label in labels if not isinstance(label, str) or not label]:
-        msg = f"`methods` must have texts as labels; got {wrong[0]!r}."
+        msg = f"`methods` must have strings as labels; got {wrong[0]!r}."
         raise MmdBoundsError(msg)
     if twice := [label for label in labels if labels.count(label) > 1]:
-        msg = f"`methods` must have different labels; got {twice[0]!r} twice. Name them: {{'label': method}}."
+        msg = (
+            f"`methods` must have different labels; got {twice[0]!r} twice. Give labels: {{'label': method}}."
+        )
         raise MmdBoundsError(msg)
     return dict(pairs)
 
@@ -247,7 +249,7 @@ def _kernel_settings(kernel: Kernel) -> dict[str, Any]:
 
 
 def _name_in_module(thing: Any) -> str:
-    """Return a name as it is, a function or class by its module and name, an object by its class's."""
+    """Return a name as it is; for a function, class or object its module and name (of its class)."""
     if isinstance(thing, str):
         return thing
     known = thing if hasattr(thing, "__qualname__") else type(thing)

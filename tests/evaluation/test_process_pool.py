@@ -10,7 +10,7 @@ import pytest
 
 import mmdbounds as mb
 from evaluation.made_methods import Drawn, Fixed, clean, last_rows, product, without_seconds
-from mmdbounds.evaluation import evaluate, workers
+from mmdbounds.evaluation import evaluate, process_pool
 from mmdbounds.journal import read_journal
 
 X, Y = clean()
@@ -18,7 +18,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def test_one_and_two_processes_give_the_same_table(tmp_path):
-    before = {name: os.environ.get(name) for name in workers.ONE_EACH}
+    before = {name: os.environ.get(name) for name in process_pool.ONE_EACH}
     question = {
         "epsilon": 0.2,
         "methods": {"s-sd": "s-sd", "every": "exhaustive", "drawn": Drawn()},
@@ -36,11 +36,11 @@ def test_one_and_two_processes_give_the_same_table(tmp_path):
     assert without_seconds(two.records) == without_seconds(one.records)
     kept = read_journal(path)
     assert kept is not None
-    assert (len(kept.records), kept.is_torn) == (1 + 5, False)  # the question, then the trials
+    assert (len(kept.records), kept.is_torn) == (1 + 5, False)  # the design, then the trials
     for mine, theirs in zip(one.methods, two.methods, strict=True):
         assert mine.false_coverage_rate == theirs.false_coverage_rate
         assert mine.mean_interval_width == theirs.mean_interval_width
-    assert {name: os.environ.get(name) for name in workers.ONE_EACH} == before
+    assert {name: os.environ.get(name) for name in process_pool.ONE_EACH} == before
 
 
 def test_what_cannot_be_sent_is_named():
@@ -63,15 +63,15 @@ class Unsendable(Fixed):
 
 
 def test_a_single_trial_needs_no_process(monkeypatch):
-    monkeypatch.setattr(workers, "ProcessPoolExecutor", None)
+    monkeypatch.setattr(process_pool, "ProcessPoolExecutor", None)
     assert evaluate(X, Y, 0.2, methods=["sd"], n_processes=8, n_trials=1, rng=0).n_trials == 1
 
 
 def test_one_thread_each_is_put_back(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with workers.one_thread_each():
-        assert {os.environ[name] for name in workers.ONE_EACH} == {"1"}
+    with process_pool.one_thread_each():
+        assert {os.environ[name] for name in process_pool.ONE_EACH} == {"1"}
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "MKL_NUM_THREADS" not in os.environ
 
@@ -90,7 +90,7 @@ def test_one_process_a_core_and_sharp_are_the_same_too():
     [
         ("raises ours", mb.MmdBoundsError, r"^trial \d, method 'bad': no luck\.$"),
         ("raises", ZeroDivisionError, "a bug"),
-        ("ends its process", mb.MmdBoundsError, r"^a process that ran trials has ended .* n_processes=1\.$"),
+        ("ends its process", mb.MmdBoundsError, r"^a process of the pool has ended .* n_processes=1\.$"),
     ],
 )
 def test_what_goes_wrong_in_a_process_stops_all(does, error, message):
