@@ -19,27 +19,27 @@ def reproduce_command(
     ] = None,
     *,
     preset: Annotated[
-        str, option("'paper' (its protocol, as far as it is known), 'ours' or 'both'.", "NAME")
+        str, option("Protocol: 'paper' (as far as it is known), 'ours' or 'both'.", "NAME")
     ] = "both",
     n_trials: Annotated[
-        int | None, option("Trials of each setting; by default as many as the paper's.", "NUMBER", "--trials")
+        int | None, option("Trials of each setting; by default as in the paper.", "NUMBER", "--trials")
     ] = None,
     out: Annotated[Path, option("Folder for the results.", "FOLDER")] = Path("paper/results"),
     data: Annotated[
-        Path | None, option("Folder with the data; by default the one MMDBOUNDS_DATA names.", "FOLDER")
+        Path | None, option("Folder with the data; by default the one named by MMDBOUNDS_DATA.", "FOLDER")
     ] = None,
     n_processes: Annotated[
         int | None,
-        option("Processes that run trials; by default one for each core.", "NUMBER", "--processes"),
+        option("Processes that run trials; by default one per core.", "NUMBER", "--processes"),
     ] = None,
     rng: Annotated[int, option("Seed.", "SEED")] = 0,
     progress: options.Progress = None,
-    list_: Annotated[bool, option("Say what there is, and about how long it takes.", None, "--list")] = False,
+    list_: Annotated[bool, option("List the tables and figures, with times.", None, "--list")] = False,
 ) -> None:
     """Run a table or figure of the paper again, and show its numbers beside the printed ones.
 
-    Results go to FOLDER as JSON, CSV, PNG and SVG, and to its page index.md. After it was stopped, the same
-    command goes on where it was.
+    Results are written to FOLDER as JSON, CSV, PNG and SVG, with a page, index.md. After a stop, the same
+    command resumes where it stopped.
 
     \b
     Example:
@@ -51,7 +51,7 @@ def reproduce_command(
     if name is None:
         msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
         raise MmdBoundsError(msg)
-    from mmdbounds.experiments.run import reproduce
+    from mmdbounds.paper.runs import reproduce
 
     with options.interruptible(out):
         page = reproduce(
@@ -69,7 +69,7 @@ def reproduce_command(
 
 def _listing() -> str:
     """Return one line for each table and figure."""
-    from mmdbounds.experiments.configs import listing
+    from mmdbounds.paper.experiments import listing
 
     width = max(len(name) for name, _, _ in listing())
     return "\n".join(

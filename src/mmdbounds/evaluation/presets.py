@@ -1,7 +1,7 @@
 """Ready-made protocols: which methods, which estimator, which scaling.
 
 The paper leaves much open: scaling, estimator, number of resamples, and weights that its formulas print in
-two ways. ``"paper"`` and, for its gene expressions, ``"paper-bio"`` are the readings, among those tried, whose
+two ways. ``"paper"`` (and ``"paper-bio"`` for its gene expressions) is the reading, among those tried, whose
 numbers come closest to the printed ones. ``"ours"`` has exact counts, the estimator that the paper prints
 (equation 2), QNO on the squared MMD itself, and the sharp method as a further row.
 """

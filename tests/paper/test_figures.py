@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from experiments.made import document, line
+from made_reproductions import document, line
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.experiments import canvas, convergence_figure, figures, folder
-from mmdbounds.experiments.configs import EXPERIMENTS
-from mmdbounds.experiments.convergence import run_convergence
-from mmdbounds.experiments.printed import METHODS
+from mmdbounds.paper import figures
+from mmdbounds.paper.experiments import EXPERIMENTS
+from mmdbounds.paper.printed import METHODS
+from mmdbounds.plotting import canvas
 
 KINDS = ["main", "steps-s-qno", "forest-sizes", "bio-epsilons", "typical"]
 
@@ -23,9 +21,9 @@ def test_without_matplotlib_there_is_one_line(monkeypatch):
 
 
 def test_every_method_has_a_colour_and_a_marker_of_its_own():
-    assert [*METHODS, "Sharp"] == list(canvas.STYLES)
+    assert [*METHODS, "Sharp"] == list(figures.STYLES)
     for place in (0, 1):
-        assert len({style[place] for style in canvas.STYLES.values()}) == len(canvas.STYLES)
+        assert len({style[place] for style in figures.STYLES.values()}) == len(figures.STYLES)
 
 
 @pytest.mark.full
@@ -60,21 +58,3 @@ def test_the_points_are_where_the_numbers_say(monkeypatch):
         )
         assert list(curve.get_ydata()) == wanted
         assert all(abs(x - e) < 0.02 for x, e in zip(curve.get_xdata(), (0.1, 0.5), strict=True))
-
-
-@pytest.mark.full
-def test_the_figure_of_the_study(tmp_path):
-    folder.ready(tmp_path)
-    run_convergence(tmp_path, n_trials=2, n_processes=1, rng=0, progress=False, sizes=(10, 20))
-    assert (tmp_path / "convergence.png").read_bytes().startswith(b"\x89PNG")
-    text = (tmp_path / "convergence.svg").read_text()
-    for words in (
-        "Population A",
-        "Population B",
-        "radius of Proposition 1",
-        "radius of Proposition 3",
-        "Sharp",
-    ):
-        assert words in text
-    made = json.loads((tmp_path / "convergence.json").read_text())
-    assert convergence_figure.drawn(made)["svg"].decode() == text

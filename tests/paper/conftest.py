@@ -7,9 +7,10 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mmdbounds.experiments import canvas, convergence_figure, figures, folder
-from mmdbounds.experiments.configs import EXPERIMENTS, Setting
-from mmdbounds.experiments.sources import SOURCES
+from mmdbounds.paper import figures, runs
+from mmdbounds.paper.experiments import EXPERIMENTS, Setting
+from mmdbounds.paper.protocols import SOURCES
+from mmdbounds.plotting import canvas
 from mmdbounds.tables import Group
 
 FEW_ROWS = 40
@@ -43,7 +44,7 @@ def small(monkeypatch):
         monkeypatch.setitem(SOURCES, name, dataclasses.replace(source, load=made_up(name), whole=whole))
     for name, experiment in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, shrunk(experiment))
-    monkeypatch.setattr(folder, "require_data", lambda card, data: None)
+    monkeypatch.setattr(runs, "require_file", lambda card, data, downloadable: None)
     return EXPERIMENTS
 
 
@@ -52,8 +53,7 @@ def no_pictures(monkeypatch):
     """Pictures in name only, for environments without matplotlib."""
     stub = {"png": b"a picture", "svg": b"a picture"}
     monkeypatch.setattr(canvas, "check_available", lambda: None)
-    for module in (figures, convergence_figure):
-        monkeypatch.setattr(module, "drawn", lambda document: stub)
+    monkeypatch.setattr(figures, "drawn", lambda document: stub)
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from experiments.made import line
+from made_reproductions import line
 from mmdbounds.evaluation import evaluate
-from mmdbounds.experiments.lines import Line, as_row, line_of, mean_and_error, to_csv, trials_in_words
+from mmdbounds.paper.results import Line, as_row, line_of, mean_and_error, to_csv, trials_in_words
 
 
 def test_mean_and_standard_error_by_hand():

@@ -7,13 +7,12 @@ import re
 
 import pytest
 
-from experiments.made import document, line
+from made_reproductions import document, line
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.experiments import folder, printed, tables
-from mmdbounds.experiments.compare import note, verdict
-from mmdbounds.experiments.configs import EXPERIMENTS
-from mmdbounds.experiments.page import page, write_page
-from mmdbounds.experiments.printed import Printed
+from mmdbounds.paper import printed, results
+from mmdbounds.paper.experiments import EXPERIMENTS
+from mmdbounds.paper.page import best_at, comparison, mismatches, page, points, write_page
+from mmdbounds.paper.printed import Printed, note, verdict
 
 
 def cells_of(text):
@@ -64,7 +63,7 @@ def test_a_table_by_hand():
         line(method="S-SD", protocol="ours", miw=0.0961, miw_error=0.0037),
         line(method="Sharp", protocol="ours", miw=0.11, miw_error=0.0031, n_certified=48),
     ]
-    rows = cells_of(tables.comparison(printed.MAIN, "FOREST", lines, "method"))
+    rows = cells_of(comparison(printed.MAIN, "FOREST", lines, "method"))
     assert rows[0] == [
         "method", "FOREST printed: FCR", "MIW", "paper's protocol: FCR", "MIW", "ours: FCR", "MIW", "verdict",
     ]  # fmt: skip
@@ -79,21 +78,21 @@ def test_a_table_by_hand():
 def test_standins_are_shown_beside_mimic_and_not_judged():
     found = {"main": document("main", [line(source="COMPAS", fcr=1.0)])}
     text = page(found)
-    assert "**COMPAS (in place of MIMIC: not comparable)**" in text
-    rows = cells_of(tables.comparison(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)], "method"))
+    assert "**COMPAS (stand-in for MIMIC: not comparable)**" in text
+    rows = cells_of(comparison(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)], "method"))
     assert rows[0] == ["method", "MIMIC printed: FCR", "MIW", "paper's protocol: FCR", "MIW"]
     assert rows[2][:3] == ["S-SD", "0.0 ± 0.0", "0.137 ± 0.008"]
-    assert tables.mismatches(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)]) == []
+    assert mismatches(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)]) == []
 
 
 def test_what_is_not_matched_is_said_with_what_was_tried():
     lines = [line(), line(method="SD", fcr=0.36, miw=0.0666), line(method="SD", protocol="ours", fcr=0.1)]
-    (said,) = tables.mismatches(printed.MAIN, "FOREST", lines)
+    (said,) = mismatches(printed.MAIN, "FOREST", lines)
     assert said.startswith(
         "FOREST, SD: FCR 0.9 printed, 0.36 here; MIW 0.027 printed, 0.067 here (+147 %). Tried on 50 draws"
     )
     steps = [line(method=str(s), miw=0.12, n_rows=2000) for s in (2, 50)]
-    (said,) = tables.mismatches(printed.STEPS_S_SD, "FOREST", steps)  # one note for both
+    (said,) = mismatches(printed.STEPS_S_SD, "FOREST", steps)  # one note for both
     assert said.startswith("FOREST, S = 2: FCR 0.21 printed")
     assert said.count("S = 50: ") == 1
     assert "contradict each other" in said
@@ -123,17 +122,17 @@ def test_who_is_best_at_each_point():
         for epsilon, rates in ((0.1, (0.0, 0.0)), (0.2, (0.3, 0.2)), (0.5, (0.1, 0.4)))
         for method, fcr in zip(("S-SD", "SD"), rates, strict=True)
     ]
-    said = tables.best_at(lines, "paper", "epsilon")
+    said = best_at(lines, "paper", "epsilon")
     assert said.endswith("at 2 of 3 points; not at epsilon = 0.2 (SD 0.20, S-SD 0.30).")
     sharp = line(epsilon=0.5, method="Sharp", fcr=0.0)  # not one of the paper's
-    assert tables.best_at([x for x in lines if x.epsilon != 0.2] + [sharp], "paper", "epsilon").endswith(
+    assert best_at([x for x in lines if x.epsilon != 0.2] + [sharp], "paper", "epsilon").endswith(
         "at all 2 points."
     )
 
 
 def test_the_points_of_a_figure():
     lines = [line(n_rows=n, method=m, fcr=0.5, miw=n / 1000) for n in (20, 50) for m in ("S-SD", "SD")]
-    assert cells_of(tables.points(lines, "paper", "n_rows")) == [
+    assert cells_of(points(lines, "paper", "n_rows")) == [
         ["N", "S-SD", "SD"],
         ["---", "---:", "---:"],
         ["20", "0.50 / 0.0200", "0.50 / 0.0200"],
@@ -189,5 +188,5 @@ def another_layout():
 @pytest.mark.parametrize("content", ["{", "[]", '{"type": "something else"}', another_layout()])
 def test_a_file_that_holds_something_else_is_refused(content, tmp_path):
     (tmp_path / "main.json").write_text(content)
-    with pytest.raises(MmdBoundsError, match=r"main\.json' holds no results of an experiment"):
-        folder.read_results(tmp_path, "main")
+    with pytest.raises(MmdBoundsError, match=r"main\.json' does not hold the results of an experiment"):
+        results.read_results(tmp_path, "main")

@@ -7,8 +7,8 @@ of the true groups is
 .. math::
     w^\top K w, \quad w = (1 - \epsilon) P_{X'} - (1 + \epsilon) P_{Y'} + 2 \epsilon c.
 
-It is convex in c. So the largest value is at a vertex, and there are few enough to try them all; the
-smallest is inside one of the faces, and on each face it solves a small linear system.
+It is convex in c. So the largest value is at a vertex, and there are few enough to try them all. The
+smallest is inside one of the faces; on each face it solves a small linear system.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Population:
     atoms
         Points of the plane.
     x, y
-        How often each atom comes among so many rows of X and of Y.
+        Relative frequencies of the atoms among the rows of X and of Y.
     bandwidth
         Of the Gaussian kernel; fixed, so that the bounds of the population are fixed.
     """

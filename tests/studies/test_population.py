@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.experiments.population import POPULATION_A, POPULATIONS, Population, sharp_bounds
+from studies.population import POPULATION_A, POPULATIONS, Population, sharp_bounds
 
 EPSILON = 0.2
 

@@ -1,4 +1,4 @@
-"""Figures against N and against epsilon; tables are drawn in `table_figure`."""
+"""Figures of the experiments: tables as dots, curves against N and epsilon. Bars are standard errors."""
 
 from __future__ import annotations
 
@@ -6,23 +6,104 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.presets import SHARP
-from mmdbounds.experiments import printed
-from mmdbounds.experiments.canvas import ROWS, STYLES, empty_figure, legend, rendered
-from mmdbounds.experiments.lines import Line, trials_in_words
-from mmdbounds.experiments.protocols import PROTOCOLS
-from mmdbounds.experiments.sources import SOURCES
-from mmdbounds.experiments.table_figure import dots
+from mmdbounds.evaluation.presets import OURS, PAPER, SHARP
+from mmdbounds.paper import printed
+from mmdbounds.paper.protocols import PROTOCOLS, SOURCES
+from mmdbounds.paper.results import Line, trials_in_words
+from mmdbounds.plotting.canvas import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PINK,
+    SKY,
+    VERMILION,
+    empty_figure,
+    legend,
+    rendered,
+)
+
+STYLES: dict[str, tuple[str, str]] = {
+    printed.S_SD: (BLUE, "o"),
+    printed.S_QNO: (ORANGE, "s"),
+    printed.QNO: (VERMILION, "^"),
+    printed.SD: (SKY, "D"),
+    printed.SM: (GREEN, "v"),
+    printed.BOOTSTRAP: (PINK, "P"),
+    SHARP: (BLACK, "*"),
+}
+"""Colour and marker of each method."""
+
+ROWS = {PAPER: "paper's protocol", OURS: "our protocol"}
+
+
+def _dots(lines: Sequence[Line], document: dict[str, Any]) -> Any:
+    """Draw a table: each method's width and false coverage, printed, in the paper's protocol and in ours."""
+    table = printed.TABLES[document["label"]]
+    sources = list(dict.fromkeys(line.source for line in lines))
+    rows = list(dict.fromkeys((*table.rows, *(line.method for line in lines))))
+    figure, axes = empty_figure(
+        2,
+        len(sources),
+        figsize=(max(5.0, 2.3 * len(sources) + 1.0), 1.2 + 0.5 * len(rows)),
+        sharey=True,
+    )
+    for column, source in enumerate(sources):
+        for panel, value, name in zip(axes[:, column], ("miw", "fcr"), ("MIW", "FCR"), strict=True):
+            _dot_panel(panel, [line for line in lines if line.source == source], table, rows, value)
+            panel.set(xlabel=name)
+            if value == "fcr":
+                panel.set_xlim(-0.05, 1.05)
+            else:
+                panel.set_xlim(left=0)
+        note = " (not comparable)" if SOURCES[source].is_standin else ""
+        axes[0, column].set_title(f"{source}{note}", fontsize=8)
+    steps = "S = " if rows[0].isdigit() else ""
+    axes[0, 0].set_yticks(range(len(rows)), [f"{steps}{row}" for row in rows])
+    axes[0, 0].set_ylim(len(rows) - 0.5, -0.5)
+    legend(figure, axes)
+    return figure
+
+
+def _dot_panel(
+    panel: Any, lines: Sequence[Line], table: printed.PrintedTable, rows: list[str], value: str
+) -> None:
+    column = SOURCES[lines[0].source].column
+    cells = [(rows.index(row), table.cells[row, column]) for row in table.rows]
+    name = "printed" if column != printed.MIMIC else "printed for MIMIC"
+    panel.errorbar(
+        [getattr(cell, value) for _, cell in cells],
+        [place - 0.22 for place, _ in cells],
+        xerr=[getattr(cell, f"{value}_error") for _, cell in cells],
+        fmt="x",
+        color="0.45" if column != printed.MIMIC else "0.75",
+        markersize=5,
+        label=name,
+    )
+    for protocol, colour, marker, shift in ((PAPER, VERMILION, "s", 0.0), (OURS, BLUE, "o", 0.22)):
+        here = [line for line in lines if line.protocol == protocol]
+        if here:
+            panel.errorbar(
+                [getattr(line, value) for line in here],
+                [rows.index(line.method) + shift for line in here],
+                xerr=[getattr(line, f"{value}_error") for line in here],
+                fmt=marker,
+                color=colour,
+                markersize=4,
+                label=ROWS[protocol],
+            )
+    panel.grid(axis="y", color="0.93")
+
 
 SQUARED = "squared MMD"
 NO_WIDTH = 1e-9
-"""Where no row is misfiled, an interval has no width but the margin for rounding."""
+"""Below this, a width is only the margin for rounding: no row is misfiled."""
 
 
 def drawn(document: dict[str, Any]) -> dict[str, bytes]:
     """Return the figure of an experiment as PNG and SVG, by suffix."""
     lines = [Line.from_dict(each) for each in document["lines"]]
-    draw = {"table": dots, "typical": _typical}.get(document["kind"], _curves)
+    draw = {"table": _dots, "typical": _typical}.get(document["kind"], _curves)
     return rendered(lambda: draw(lines, document))
 
 
@@ -74,7 +155,7 @@ def _curves(lines: Sequence[Line], document: dict[str, Any]) -> Any:
 
 
 def _beside(value: float, place: int, axis: str) -> float:
-    """Return where a point is drawn: a little aside, so that methods with the same rate can all be seen."""
+    """Return where a point is drawn: slightly shifted, so that methods with equal rates stay visible."""
     aside = place - len(STYLES) // 2
     return value * 1.03**aside if axis == "n_rows" else value + 0.004 * aside
 
@@ -99,7 +180,7 @@ def _line(panel: Any, x: list[float], here: Sequence[Line], value: str, method: 
 
 
 def _shown(number: float, value: str) -> float:
-    """Return a number as it is drawn: a width of nothing but rounding has no place on a logarithmic axis."""
+    """Return a number as it is drawn: a width of mere rounding has no place on a logarithmic axis."""
     return math.nan if value == "miw" and number < NO_WIDTH else number
 
 
@@ -159,7 +240,7 @@ def _typical_panel(panel: Any, lines: Sequence[Line]) -> None:
         x,
         y,
         bars,
-        color="#D55E00",
+        color=VERMILION,
         marker="^",
         markersize=4,
         linewidth=1.2,

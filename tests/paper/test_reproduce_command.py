@@ -8,9 +8,9 @@ import pytest
 
 from mmdbounds.cli.main import run
 from mmdbounds.cli.reproduce import reproduce_command
-from mmdbounds.experiments import run as experiments_run
-from mmdbounds.experiments.configs import NAMES
-from mmdbounds.experiments.run import reproduce
+from mmdbounds.paper import runs
+from mmdbounds.paper.experiments import EXPERIMENTS
+from mmdbounds.paper.runs import reproduce
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def asked(monkeypatch, tmp_path):
         calls.append((name, options))
         return tmp_path / "index.md"
 
-    monkeypatch.setattr(experiments_run, "reproduce", caught)
+    monkeypatch.setattr(runs, "reproduce", caught)
     return calls
 
 
@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_function(asked):
 def test_the_list_names_everything(capsys):
     assert run(["reproduce", "--list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == [*NAMES, "all"]
+    assert [line.split()[0] for line in lines] == [*EXPERIMENTS, "all"]
     assert all("(about " in line for line in lines)
 
 
@@ -78,6 +78,6 @@ def test_stopped_it_says_how_to_go_on(monkeypatch, capsys, tmp_path):
     def stopped(name, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(experiments_run, "reproduce", stopped)
+    monkeypatch.setattr(runs, "reproduce", stopped)
     assert run(["reproduce", "main", "--out", str(tmp_path)]) == 130
     assert capsys.readouterr().err == f"mmdbounds: interrupted; the same command resumes from {tmp_path}.\n"

@@ -1,27 +1,36 @@
-"""What comes out of an experiment: one line for each setting, protocol and method."""
+"""The results of an experiment, one line per setting, protocol and method, and the folder that keeps them."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import io
+import json
 import math
+import os
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from mmdbounds.atomic_write import write_whole
+from mmdbounds.datasets.local import PathLike, as_path
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.saved import saved_fields
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
 
 DIGITS = 10
-"""Significant digits in the CSV file: more is the rounding of the machine."""
+"""Significant digits in the CSV file; further ones depend on the machine."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """What one method did at one setting: a row of the CSV file.
+    """The result of one method at one setting: a row of the CSV file.
 
     Attributes
     ----------
@@ -34,13 +43,13 @@ class Line:
     method
         The row of the table: a method, or a number of steps.
     n_trials
-        Trials behind the numbers.
+        Number of trials.
     fcr, fcr_error
         Share of trials with the truth outside the interval, and its standard error.
     miw, miw_error
         Mean width of the interval, and its standard error.
     n_crossed
-        Trials in which the lower end was above the upper one.
+        Trials in which the lower end was above the upper end.
     n_certified
         Trials in which both ends were proved.
     lower, upper, lower_error, upper_error
@@ -48,7 +57,7 @@ class Line:
     truth, observed, truth_error, observed_error
         Mean squared MMD of the true groups and of the groups as filed, and their standard errors.
     seconds
-        Time of this method, all trials together.
+        Total time of this method over all trials.
     """
 
     source: str
@@ -84,7 +93,7 @@ class Line:
 
 
 def mean_and_error(values: list[float]) -> tuple[float, float]:
-    """Return the mean and its standard error; of a single value nobody knows the error, so it is 0."""
+    """Return the mean and its standard error, which is 0 for a single value."""
     n = len(values)
     mean = math.fsum(values) / n
     spread = math.fsum((value - mean) ** 2 for value in values)
@@ -97,18 +106,18 @@ def line_of(evaluation: Evaluation, label: str, **heading: Any) -> Line:
     Parameters
     ----------
     evaluation
-        All trials of the setting.
+        The trials of the setting.
     label
         The method's label in it.
     heading
         The setting, the protocol, and the row of the table.
     """
     trials = evaluation.trials
-    said = [trial.bounds[label] for trial in trials]
+    bounds = [trial.bounds[label] for trial in trials]
     numbers = {
-        "lower": [each.interval[0] for each in said],
-        "upper": [each.interval[1] for each in said],
-        "miw": [each.width for each in said],
+        "lower": [each.interval[0] for each in bounds],
+        "upper": [each.interval[1] for each in bounds],
+        "miw": [each.width for each in bounds],
         "fcr": [float(not trial.covers(label)) for trial in trials],
         "truth": [trial.truth for trial in trials],
         "observed": [trial.observed for trial in trials],
@@ -126,23 +135,23 @@ def line_of(evaluation: Evaluation, label: str, **heading: Any) -> Line:
         n_trials=len(trials),
         n_certified=evaluation[label].n_certified,
         n_crossed=sum(trial.is_crossed(label) for trial in trials),
-        seconds=math.fsum(each.seconds for each in said),
+        seconds=math.fsum(each.seconds for each in bounds),
     )
 
 
 def trials_in_words(lines: Sequence[Line]) -> str:
-    """Return the number of trials, and which methods have fewer."""
+    """Return the number of trials in words, and which methods have fewer."""
     most = max(line.n_trials for line in lines)
     fewer: dict[int, list[str]] = {}
     for line in lines:
         if line.n_trials < most and line.method not in fewer.setdefault(line.n_trials, []):
             fewer[line.n_trials].append(line.method)
-    said = "".join(f", {n} for {' and '.join(methods)}" for n, methods in fewer.items())
-    return f"{most} trial{'' if most == 1 else 's'}{said}"
+    exceptions = "".join(f", {n} for {' and '.join(methods)}" for n, methods in fewer.items())
+    return f"{most} trial{'' if most == 1 else 's'}{exceptions}"
 
 
 def to_csv(rows: list[dict[str, Any]]) -> str:
-    """Return rows as CSV; times are left out, so that the same run gives the same file."""
+    """Return rows as CSV, without times, so that the same run gives the same file."""
     text = io.StringIO()
     names = [name for name in rows[0] if name != "seconds"]
     writer = csv.writer(text, lineterminator="\n")
@@ -159,3 +168,62 @@ def as_row(line: Line) -> dict[str, Any]:
 
 def _cell(value: Any) -> Any:
     return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
+
+
+CHECKPOINTS = "checkpoints"
+TYPE, SCHEMA = "mmdbounds reproduction", 1
+
+
+def ready_folder(out: PathLike) -> Path:
+    """Return the folder for results, created if needed, or say now that nothing can be written there."""
+    place = as_path(out, "`out`")
+    try:
+        (place / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"cannot write results to {str(place)!r}: {error.strerror or error}."
+        raise MmdBoundsError(msg) from error
+    for each in (place, place / CHECKPOINTS):
+        if not os.access(each, os.W_OK | os.X_OK):
+            msg = f"cannot write results to {str(each)!r}: permission denied."
+            raise MmdBoundsError(msg)
+    return place
+
+
+def write_results(place: Path, name: str, document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the results of an experiment as JSON, and their rows as CSV."""
+    write_whole(place / f"{name}.json", (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+    write_whole(place / f"{name}.csv", to_csv(rows).encode())
+
+
+def read_results(place: Path, name: str) -> dict[str, Any] | None:
+    """Return the results of an experiment, `None` if it has not been run."""
+    path = place / f"{name}.json"
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        document = None
+    if not _is_ours(document):
+        msg = f"{str(path)!r} does not hold the results of an experiment. Remove it and run that one again."
+        raise MmdBoundsError(msg)
+    return dict(document)
+
+
+def _is_ours(document: Any) -> bool:
+    """Return whether a document holds results of an experiment, in the layout of this version."""
+    if not isinstance(document, dict) or (document.get("type"), document.get("schema")) != (TYPE, SCHEMA):
+        return False
+    try:
+        return all(Line.from_dict(each) for each in document["lines"])
+    except DataError:
+        return False
+
+
+def machine() -> str:
+    """Return in words the machine and the versions that this runs on."""
+    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        named = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = named[0].split(":")[1].strip() if named else model
+    return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, NumPy {np.__version__}"

@@ -1,11 +1,10 @@
-"""Results that nobody ran, for tests of what is made of them."""
+"""Made-up results of `reproduce`, for tests of the page and the figures."""
 
 from __future__ import annotations
 
-from mmdbounds.experiments.configs import EXPERIMENTS
-from mmdbounds.experiments.folder import SCHEMA, TYPE
-from mmdbounds.experiments.lines import Line, as_row
-from mmdbounds.experiments.plan import protocols_of, runs_of
+from mmdbounds.paper.experiments import EXPERIMENTS
+from mmdbounds.paper.results import SCHEMA, TYPE, Line, as_row
+from mmdbounds.paper.runs import protocols_of, runs_of
 
 
 def line(**changes):

@@ -1,6 +1,6 @@
-"""Every table and figure of the paper as data: what is drawn, how rows are misfiled, which methods speak.
+"""Every table and figure of the paper as data: what is drawn, how rows are misfiled, which methods run.
 
-The same setting under the same protocol is the same run, whichever table or figure asks for it: the point at
+The same setting under the same protocol is the same run, whichever table or figure uses it: the point at
 N = 100 of a figure *is* the row of the main table.
 """
 
@@ -11,9 +11,19 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
-from mmdbounds.experiments import printed
-from mmdbounds.experiments.protocols import ALL, S_QNO_STEPS, S_SD_STEPS
-from mmdbounds.experiments.sources import BIO, COMPAS, DIABETES, FOREST, N_BIO, NIH, SOURCES
+from mmdbounds.paper import printed
+from mmdbounds.paper.protocols import (
+    ALL,
+    BIO,
+    COMPAS,
+    DIABETES,
+    FOREST,
+    N_BIO,
+    NIH,
+    S_QNO_STEPS,
+    S_SD_STEPS,
+    SOURCES,
+)
 
 SIZES = (20, 50, 100, 200, 500, 1000, 2000)
 EPSILONS = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.7, 0.9)
@@ -21,21 +31,21 @@ EPSILON = 0.2
 SMALL, LARGE = 100, 2000
 SLOW_TRIALS = 10
 
-CONVERGENCE, EVERYTHING = "convergence", "all"
+EVERYTHING = "all"
 
 Kind = Literal["table", "sizes", "epsilons", "typical"]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """One point: what is drawn, and how much of it is misfiled how.
+    """One point: what is drawn, and how much of it is misfiled and how.
 
     Attributes
     ----------
     source
         Name of the data set.
     n_rows
-        N, the rows of both true groups.
+        N, the rows of both true groups together.
     epsilon
         Share of the true X that is misfiled.
     mechanism
@@ -60,7 +70,7 @@ class Experiment:
     Attributes
     ----------
     name
-        What the command takes.
+        Its name on the command line.
     label
         Its label in the paper's source.
     title
@@ -70,15 +80,15 @@ class Experiment:
     settings
         Its points.
     family
-        Which methods speak.
+        Which methods it compares.
     table
         What the paper prints, for a table.
     n_trials
         Trials of every setting; by default those of the data set.
     n_slow
-        Trials of QNO and S-QNO on BIO, if fewer: with thousands of columns one takes up to a minute.
+        Trials of QNO and S-QNO on BIO, if fewer: with thousands of columns a trial takes up to a minute.
     minutes
-        About how long all trials take on two cores, if nothing is there yet.
+        Approximate time of all trials on two cores.
     """
 
     name: str
@@ -99,7 +109,7 @@ class Experiment:
         return n_trials if self.n_slow is None or not is_slow else min(n_trials, self.n_slow)
 
     def with_trials(self, n_trials: int | None) -> Experiment:
-        """Return the same with another number of trials; `None` leaves it as it is."""
+        """Return the same experiment with another number of trials; `None` changes nothing."""
         return self if n_trials is None else dataclasses.replace(self, n_trials=n_trials)
 
 
@@ -240,21 +250,18 @@ _ALL = (
     ),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}
-NAMES = (*EXPERIMENTS, CONVERGENCE)
-"""What `reproduce` knows, beside "all"."""
 
 
 def check_name(name: str) -> str:
-    """Return the name of a table, figure or study, or say which there are."""
-    if name not in (*NAMES, EVERYTHING):
-        known = (*NAMES, EVERYTHING)
+    """Return the name of a table or figure, or say which there are."""
+    known = (*EXPERIMENTS, EVERYTHING)
+    if name not in known:
         msg = f"`name` must be one of {', '.join(map(repr, known))}; got {name!r}.{did_you_mean(name, known)}"
         raise MmdBoundsError(msg)
     return name
 
 
 def listing() -> list[tuple[str, str, float]]:
-    """Return name, title and about the minutes, on two cores, of all that can be run."""
+    """Return name, title and approximate minutes on two cores of everything that can be run."""
     alone = [(each.name, each.title, each.minutes) for each in _ALL]
-    study = (CONVERGENCE, "How fast the methods approach the bounds of a population that is known", 8)
-    return [*alone, study, (EVERYTHING, "All of the above; what they share is run once", 80)]
+    return [*alone, (EVERYTHING, "All of the above; what they share is run once", 75)]

@@ -1,4 +1,4 @@
-"""`reproduce` runs what an experiment asks for, once, keeps it, and goes on where it was stopped."""
+"""`reproduce` runs what an experiment needs, once, keeps it, and resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
 from mmdbounds.evaluation.presets import SHARP
-from mmdbounds.experiments import canvas, folder, run
-from mmdbounds.experiments.configs import EXPERIMENTS
-from mmdbounds.experiments.lines import Line
-from mmdbounds.experiments.protocols import protocol
-from mmdbounds.experiments.run import reproduce
-from mmdbounds.experiments.sources import SOURCES
 from mmdbounds.journal import read_journal
+from mmdbounds.paper import results, runs
+from mmdbounds.paper.experiments import EXPERIMENTS
+from mmdbounds.paper.protocols import SOURCES, protocol
+from mmdbounds.paper.results import Line
+from mmdbounds.paper.runs import reproduce
+from mmdbounds.plotting import canvas
 
 TRIALS = 2
 
@@ -27,7 +27,7 @@ def small_run(name, out, **options):
 
 
 def without_times(place):
-    """What a run wrote, less what hangs on the clock."""
+    """What a run wrote, without what depends on the clock."""
     texts = {path.name: path.read_text() for path in place.glob("*.csv")}
     page = (place / "index.md").read_text()
     return texts | {"page": page[: page.index("## How it was made")]}
@@ -51,7 +51,9 @@ def test_a_table_is_what_evaluate_says(one_setting, tmp_path):
                 replace=source == "BIO",
                 n_trials=TRIALS,
                 rng=0,
-                **how.keywords(),
+                estimator=how.estimator,
+                scale=how.scale,
+                methods=how.methods,
             )
             for row in how.methods:
                 (line,) = (x for x in lines if (x.source, x.protocol, x.method) == (source, name, row))
@@ -73,7 +75,7 @@ def test_a_table_is_what_evaluate_says(one_setting, tmp_path):
 @pytest.mark.usefixtures("no_pictures", "one_setting")
 def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatch):
     small_run("main", tmp_path / "whole")
-    calls, real = [], run.evaluate
+    calls, real = [], runs.evaluate
 
     def stopped(*arguments, **options):
         calls.append(options["checkpoint"].name)
@@ -82,17 +84,17 @@ def test_a_run_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatch)
             raise KeyboardInterrupt
         return real(*arguments, **options)
 
-    monkeypatch.setattr(run, "evaluate", stopped)
+    monkeypatch.setattr(runs, "evaluate", stopped)
     with pytest.raises(KeyboardInterrupt):
         small_run("main", tmp_path / "stopped")
-    paths = list((tmp_path / "stopped" / folder.CHECKPOINTS).iterdir())
+    paths = list((tmp_path / "stopped" / results.CHECKPOINTS).iterdir())
     kept = {path.name: path.read_bytes() for path in paths}
     assert sorted(len(read_journal(path).records) for path in paths) == [1 + 1, 1 + TRIALS]
-    monkeypatch.setattr(run, "evaluate", real)
+    monkeypatch.setattr(runs, "evaluate", real)
     small_run("main", tmp_path / "stopped")
     assert without_times(tmp_path / "stopped") == without_times(tmp_path / "whole")
     for name, before in kept.items():  # what was there is still there, to the letter
-        assert (tmp_path / "stopped" / folder.CHECKPOINTS / name).read_bytes().startswith(before)
+        assert (tmp_path / "stopped" / results.CHECKPOINTS / name).read_bytes().startswith(before)
 
 
 @pytest.mark.usefixtures("no_pictures")
@@ -105,9 +107,9 @@ def test_what_two_experiments_share_is_run_once(small, tmp_path, monkeypatch):
             EXPERIMENTS, name, small[name].__class__(**vars(small[name]) | {"settings": tuple(settings)})
         )
     small_run("main", tmp_path)
-    (path,) = (tmp_path / folder.CHECKPOINTS).iterdir()
+    (path,) = (tmp_path / results.CHECKPOINTS).iterdir()
     before = path.read_bytes()
-    monkeypatch.setattr("mmdbounds.evaluation.run.run_trial", None)  # any trial would fail
+    monkeypatch.setattr("mmdbounds.evaluation.run.run_trial", lambda design, trial: pytest.fail("not again"))
     small_run("forest-epsilons", tmp_path)
     assert path.read_bytes() == before
     rows = [(tmp_path / f"{name}.csv").read_text() for name in ("main", "forest-epsilons")]
@@ -160,12 +162,12 @@ def test_a_missing_extra_is_found_before_the_work(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("small", "no_pictures")
 def test_a_folder_that_cannot_be_written_is_found_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("something else")
-    monkeypatch.setattr(run, "evaluate", None)
+    monkeypatch.setattr(runs, "evaluate", None)
     with pytest.raises(MmdBoundsError, match="cannot write results to"):
         reproduce("main", out=tmp_path / "file")
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "random.json").write_text("something else")
-    with pytest.raises(MmdBoundsError, match=r"random\.json' holds no results"):
+    with pytest.raises(MmdBoundsError, match=r"random\.json' does not hold the results"):
         reproduce("main", out=tmp_path / "old")
     monkeypatch.setattr("os.access", lambda path, mode: False)
     with pytest.raises(MmdBoundsError, match="permission denied"):
