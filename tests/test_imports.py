@@ -18,7 +18,7 @@ SOURCE = Path(mb.__file__).parent
 HOMES = {
     "numba": {"compiled.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
-    "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
+    "sklearn": {"datasets/breast_cancer.py", "datasets/files.py", "estimator.py"},
     "torch": {"sums/_torch.py", "sums/_triton.py"},
     "dask": {"sums/_dask_client.py"},
     "distributed": {"sums/_dask_client.py"},

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.datasets.local import read_bytes
+from mmdbounds.datasets.files import read_bytes
 from mmdbounds.errors import DataError, MmdBoundsError
 from paper.mimic.packages import require_packages
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.datasets import write_logits
-from mmdbounds.datasets.local import PathLike
+from mmdbounds.datasets.files import PathLike
 from mmdbounds.errors import MmdBoundsError
 from paper.mimic.cohort import Cohort
 from paper.mimic.images import Pixels, read_images

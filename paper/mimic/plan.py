@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_count, check_flag
-from mmdbounds.datasets.local import PathLike, as_path
+from mmdbounds.datasets.files import PathLike, as_path
 from mmdbounds.errors import DataError
 from paper.mimic.cohort import Cohort, CohortRules, build_cohort, cohort_table, keep_present
 from paper.mimic.network import (

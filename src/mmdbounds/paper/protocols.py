@@ -15,7 +15,7 @@ from mmdbounds.checks import check_option
 from mmdbounds.datasets.cards import BIO as BIO_CARD
 from mmdbounds.datasets.cards import FOREST as FOREST_CARD
 from mmdbounds.datasets.cards import STANDINS, Card
-from mmdbounds.datasets.local import PathLike
+from mmdbounds.datasets.files import PathLike
 from mmdbounds.evaluation.presets import OURS, PAPER, PAPER_BIO, preset_of, qno, s_sd
 from mmdbounds.paper import printed
 from mmdbounds.results import Estimator
@@ -66,23 +66,23 @@ class Source:
 
 
 def _forest(folder: PathLike | None) -> Groups:
-    from mmdbounds.datasets.paper import load_forest
+    from mmdbounds.datasets.loaders import load_forest
 
     return load_forest(folder).groups()
 
 
 def _bio(folder: PathLike | None) -> Groups:
-    from mmdbounds.datasets.paper import load_bio
+    from mmdbounds.datasets.loaders import load_bio
 
     return load_bio(folder).groups()
 
 
 def _standin(name: str) -> Callable[[PathLike | None], Groups]:
     def load(folder: PathLike | None) -> Groups:
-        from mmdbounds.datasets.standins import load_standin
+        from mmdbounds.datasets.loaders import load_standin
 
         # All rows: bounds do not need one row per patient, and N = 2000 exceeds the number of patients.
-        return load_standin(name, folder, one_row_a_patient=False).groups()
+        return load_standin(name, folder, one_row_per_patient=False).groups()
 
     return load
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.datasets.local import PathLike, as_path
+from mmdbounds.datasets.files import PathLike, as_path
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.saved import saved_fields
 

@@ -23,7 +23,7 @@ from mmdbounds.checks import (
     check_processes,
     check_progress,
 )
-from mmdbounds.datasets.local import PathLike, require_file
+from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
 from mmdbounds.journal import read_journal

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from mmdbounds.datasets import cards, load_bio, load_forest, load_standin, local
+from mmdbounds.datasets import cards, files, load_bio, load_forest, load_standin
 from mmdbounds.errors import DataError
 
 
@@ -20,7 +20,7 @@ def test_the_argument_comes_before_the_variable(forest, tmp_path, monkeypatch):
     assert len(load_forest().X) > 0
     empty = tmp_path / "empty"
     empty.mkdir()
-    with pytest.raises(DataError, match=r"needs the file forest_covertype\.npz, and it is not in '.*empty'"):
+    with pytest.raises(DataError, match=r"needs the file forest_covertype\.npz, but it is not in '.*empty'"):
         load_forest(empty)
     monkeypatch.setenv("MMDBOUNDS_DATA", str(empty))
     assert len(load_forest(str(forest.folder)).X) > 0
@@ -28,9 +28,8 @@ def test_the_argument_comes_before_the_variable(forest, tmp_path, monkeypatch):
 
 def test_what_to_do_without_a_folder(monkeypatch):
     expected = (
-        "BIO (leukaemia of Golub et al.) needs the file bio_golub_leukemia.npz, and no folder with data is "
-        "named. Name the folder that holds it (folder=..., or the variable MMDBOUNDS_DATA), or pass "
-        "download=True."
+        "BIO (leukaemia of Golub et al.) needs the file bio_golub_leukemia.npz, but no data folder is given. "
+        "Name its folder (folder=..., or the environment variable MMDBOUNDS_DATA), or pass download=True."
     )
     for value in (None, ""):  # a variable that is set to nothing names no folder
         if value is not None:
@@ -59,9 +58,11 @@ def test_another_file_under_the_same_name(forest):
     path = forest.folder / forest.card.file
     path.write_bytes(path.read_bytes() + b"x")
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    with pytest.raises(DataError, match=f"its sha256 is {found}, not {forest.card.sha256}. Get it anew.$"):
+    with pytest.raises(
+        DataError, match=f"its sha256 is {found}, not {forest.card.sha256}. Download it again.$"
+    ):
         load_forest(forest.folder)
-    with pytest.raises(DataError, match="is not the data expected"):  # a download does not hide it
+    with pytest.raises(DataError, match="is not the expected data"):  # a download does not hide it
         load_forest(forest.folder, download=True)
 
 
@@ -76,27 +77,27 @@ def test_pickles_are_never_opened(tmp_path):
     digest = hashlib.sha256((tmp_path / cards.BIO.file).read_bytes()).hexdigest()
     card = dataclasses.replace(cards.BIO, sha256=digest)
     with pytest.raises(ValueError, match="allow_pickle=False"):
-        local.read_arrays(tmp_path / card.file, card, ["y"])
+        files.read_arrays(tmp_path / card.file, card, ["y"])
 
 
 def test_the_digest_of_arrays_by_hand():
     A = np.array([[1, -2], [3, 256]], dtype=np.int16)
     b = np.array([7], dtype=np.uint8)
     expected = b"i2 (2, 2)\n" + bytes([1, 0, 254, 255, 3, 0, 0, 1]) + b"u1 (1,)\n" + bytes([7])
-    assert local.digest_of_arrays(A, b) == hashlib.sha256(expected).hexdigest()
+    assert files.digest_of_arrays(A, b) == hashlib.sha256(expected).hexdigest()
 
 
 def test_the_digest_is_that_of_the_values(monkeypatch):
     A = np.arange(21, dtype=np.int32).reshape(7, 3)
-    digest = local.digest_of_arrays(A)
-    assert local.digest_of_arrays(np.asfortranarray(A)) == digest
-    assert local.digest_of_arrays(A.astype(">i4")) == digest
+    digest = files.digest_of_arrays(A)
+    assert files.digest_of_arrays(np.asfortranarray(A)) == digest
+    assert files.digest_of_arrays(A.astype(">i4")) == digest
     other = A.copy()
     other[6, 2] += 1
     for different in (other, A[::-1], A.reshape(3, 7), A.astype(np.int64), A[:6]):
-        assert local.digest_of_arrays(different) != digest
-    monkeypatch.setattr(local, "HASHED_ROWS", 2)
-    assert local.digest_of_arrays(A) == digest
+        assert files.digest_of_arrays(different) != digest
+    monkeypatch.setattr(files, "HASHED_ROWS", 2)
+    assert files.digest_of_arrays(A) == digest
 
 
 def test_importing_loads_numpy_alone():

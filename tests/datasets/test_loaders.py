@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from mmdbounds.datasets import cards, fetched, load_bio, load_forest, local, paper
+from mmdbounds.datasets import cards, files, load_bio, load_forest, loaders
 from mmdbounds.errors import DataError, MmdBoundsError
 
 
@@ -47,7 +47,7 @@ def offer_bio(monkeypatch, raw, labels, names=("p0", "p1", "p2", "p3")):
 def bio_digest(raw, y):
     """Sort the rows as Python sorts lists."""
     rows = sorted([*row, label] for row, label in zip(raw.tolist(), y.tolist(), strict=True))
-    return local.digest_of_arrays(np.array(rows, dtype=np.int32))
+    return files.digest_of_arrays(np.array(rows, dtype=np.int32))
 
 
 def test_forest(forest):
@@ -72,7 +72,7 @@ def test_forest_downloaded(forest, tmp_path, monkeypatch):
     empty = tmp_path / "empty"
     empty.mkdir()
     offer_forest(monkeypatch, forest.X, forest.y.astype(np.int32))
-    monkeypatch.setattr(fetched, "FOREST_DIGEST", local.digest_of_arrays(forest.X, forest.y))
+    monkeypatch.setattr(files, "FOREST_DIGEST", files.digest_of_arrays(forest.X, forest.y))
     from_file = load_forest(forest.folder)
     for downloaded in (load_forest(download=True), load_forest(empty, download=True)):
         np.testing.assert_array_equal(downloaded.X, from_file.X)
@@ -87,11 +87,11 @@ def test_a_file_is_taken_before_a_download(forest):
 
 
 def test_a_download_of_something_else_is_refused(forest, monkeypatch):
-    expected = local.digest_of_arrays(forest.X, forest.y)
-    monkeypatch.setattr(fetched, "FOREST_DIGEST", expected)
+    expected = files.digest_of_arrays(forest.X, forest.y)
+    monkeypatch.setattr(files, "FOREST_DIGEST", expected)
     wrong = forest.y.copy()
     wrong[0] = wrong[0] % 7 + 1
-    found = local.digest_of_arrays(forest.X, wrong)
+    found = files.digest_of_arrays(forest.X, wrong)
     offer_forest(monkeypatch, forest.X, wrong)
     with pytest.raises(
         DataError, match=f"^FOREST .* as downloaded is not .* sha256 is {found}, not {expected}"
@@ -102,7 +102,7 @@ def test_a_download_of_something_else_is_refused(forest, monkeypatch):
         X[3, 3] = value
         offer_forest(monkeypatch, X, forest.y)
         with pytest.raises(
-            DataError, match=r"as downloaded .* other values than whole numbers of type int16"
+            DataError, match=r"as downloaded .* its values are not all whole numbers of type int16"
         ):
             load_forest(download=True)
 
@@ -114,7 +114,9 @@ def test_a_network_that_fails(monkeypatch):
     monkeypatch.setattr(sklearn.datasets, "fetch_covtype", fail)
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", fail)
     for load, file in ((load_forest, cards.FOREST.file), (load_bio, cards.BIO.file)):
-        with pytest.raises(DataError, match=rf"cannot be downloaded \(URLError\)\. .* put {file} into"):
+        with pytest.raises(
+            DataError, match=rf"cannot be downloaded \(URLError\)\. .* a folder that holds {file}"
+        ):
             load(download=True)
 
 
@@ -143,7 +145,7 @@ def test_bio_downloaded_in_another_order(bio, monkeypatch):
     order = [3, 0, 4, 2, 1]
     labels = ["AML" if bio.y[i] else "ALL" for i in order]
     asked = offer_bio(monkeypatch, bio.X_raw[order], labels)
-    monkeypatch.setattr(fetched, "BIO_DIGEST", bio_digest(bio.X_raw, bio.y))
+    monkeypatch.setattr(files, "BIO_DIGEST", bio_digest(bio.X_raw, bio.y))
     from_file, downloaded = load_bio(bio.folder, values="raw"), load_bio(values="raw", download=True)
     assert asked == {"data_id": 1104, "as_frame": False, "parser": "liac-arff"}
     for name in ("X", "Y", "ids_x", "ids_y"):
@@ -151,7 +153,7 @@ def test_bio_downloaded_in_another_order(bio, monkeypatch):
     assert downloaded.columns == ("p0", "p1", "p2", "p3")
     assert downloaded.prepared == "downloaded by scikit-learn's fetch_openml; raw values"
     scores = load_bio(download=True)
-    expected, kept = paper.normal_scores(bio.X_raw)
+    expected, kept = loaders.normal_scores(bio.X_raw)
     np.testing.assert_array_equal(scores.X, expected[[0, 2, 4]])
     assert kept.tolist() == [0, 2, 3]
     assert scores.columns == ("p0", "p2", "p3")
@@ -160,7 +162,7 @@ def test_bio_downloaded_in_another_order(bio, monkeypatch):
 @pytest.mark.parametrize("change", ["a label", "an unknown label", "a value", "the columns"])
 def test_bio_of_something_else_is_refused(bio, monkeypatch, change):
     raw, labels = bio.X_raw.copy(), ["AML" if each else "ALL" for each in bio.y]
-    monkeypatch.setattr(fetched, "BIO_DIGEST", bio_digest(raw, bio.y))
+    monkeypatch.setattr(files, "BIO_DIGEST", bio_digest(raw, bio.y))
     if change == "a label":
         labels[0] = "AML"
     elif change == "an unknown label":
@@ -170,7 +172,7 @@ def test_bio_of_something_else_is_refused(bio, monkeypatch, change):
     else:
         raw = raw[:, ::-1]
     offer_bio(monkeypatch, raw, labels)
-    with pytest.raises(DataError, match=r"^BIO .* as downloaded is not the data expected: its sha256 is"):
+    with pytest.raises(DataError, match=r"^BIO .* as downloaded is not the expected data: its sha256 is"):
         load_bio(download=True)
 
 
@@ -182,7 +184,7 @@ def test_bio_as_text_is_refused(bio, monkeypatch):
             data=np.array([["1"]], dtype=object), target=["ALL"], feature_names=["g"]
         ),
     )
-    with pytest.raises(DataError, match="other values than whole numbers of type int32"):
+    with pytest.raises(DataError, match="its values are not all whole numbers of type int32"):
         load_bio(download=True)
 
 
@@ -202,14 +204,14 @@ def test_normal_scores_by_their_definition():
         for j, value in enumerate(row):
             rank = sum(row < value) + (sum(row == value) + 1) / 2
             expected[i, j] = statistics.NormalDist().inv_cdf((rank - 0.5) / 15)
-    scores, kept = paper.normal_scores(table)
+    scores, kept = loaders.normal_scores(table)
     assert kept.tolist() == [j for j in range(15) if j not in (5, 9)]
     assert scores.dtype == np.float32
     np.testing.assert_allclose(scores, expected[:, kept], rtol=1e-6)
 
 
 def test_every_sample_has_its_place():
-    assert sorted(fetched.SAMPLES) == sorted(fetched.SORTED_SAMPLES) == list(range(1, 73))
+    assert sorted(files.SAMPLES) == sorted(files.SORTED_SAMPLES) == list(range(1, 73))
 
 
 @pytest.mark.data
@@ -228,7 +230,7 @@ def test_the_real_forest(real, monkeypatch):
     np.testing.assert_array_equal(downloaded.Y, data.Y)
     y[0] = 2
     offer_forest(monkeypatch, X, y)
-    with pytest.raises(DataError, match="as downloaded is not the data expected"):
+    with pytest.raises(DataError, match="as downloaded is not the expected data"):
         load_forest(download=True)
 
 
@@ -239,7 +241,7 @@ def test_the_real_bio(real, monkeypatch):
     assert (scores.X.shape, scores.Y.shape) == ((47, 7128), (25, 7128))
     with np.load(f"{real}/{cards.BIO.file}") as file:
         table, y, samples, genes = file["X_raw"], file["y"], file["sample_id"], file["genes"]
-    assert samples.tolist() == list(fetched.SAMPLES)
+    assert samples.tolist() == list(files.SAMPLES)
     assert "66" in raw.ids_y
     order = np.random.default_rng(0).permutation(72)
     offer_bio(monkeypatch, table[order], [("ALL", "AML")[y[i]] for i in order], genes.tolist())

@@ -14,21 +14,21 @@ from mmdbounds.errors import DataError
 from mmdbounds.saved import from_fields
 from mmdbounds.tables import Group
 
-FIRST_ROWS = "one row a patient, the first in the file"
-"""Said of groups of which the other rows were left out."""
+FIRST_ROWS = "one row per patient, the first in the file"
+"""Recorded when the other rows were left out."""
 
 _OF_ROWS = ("ids", "patients", "outcomes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class CleanGroups:
-    """Two groups whose rows are all filed rightly.
+    """Two groups whose rows are all filed correctly.
 
     Attributes
     ----------
     X, Y
         The rows, in the order and in the type of the file (whole numbers for FOREST, which saves memory);
-        read-only. X is the group whose rows get misfiled in the experiments. Never scaled.
+        read-only, never scaled. X is the group whose rows get misfiled in the experiments.
     names
         What the groups are called.
     columns
@@ -38,13 +38,13 @@ class CleanGroups:
     prepared
         What was done to the rows of the file.
     ids_x, ids_y
-        Names of the rows, where the data have names.
+        Names of the rows, if the data have names.
     patients_x, patients_y
-        The patient of each row, where the data tell: `units_x` and `units_y` of `one_row_each`.
+        The patient of each row, if known: `units_x` and `units_y` of `one_row_each`.
     outcomes_x, outcomes_y
-        What the classifier behind the logits should have said, 0 or 1; `None` for other data.
+        True class of each row, 0 or 1; `None` for data that are not logits.
     record
-        How the file was made, where it says so (`write_logits`).
+        How the file was made, if it says so (`write_logits`).
     """
 
     X: NDArray[Any]
@@ -64,7 +64,7 @@ class CleanGroups:
     def __post_init__(self) -> None:
         for name in ("X", "Y", *(f"{each}_{letter}" for each in _OF_ROWS for letter in "xy")):
             if (given := getattr(self, name)) is not None:
-                # A view costs nothing; whoever made the array may go on writing to it.
+                # A view costs nothing, and the owner of the array can still write to it.
                 view = np.asarray(given).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
@@ -73,10 +73,10 @@ class CleanGroups:
         return from_fields(self)
 
     def groups(self) -> tuple[Group, Group]:
-        """Return X and Y with their names, as `mmd_bounds` takes them and says them back.
+        """Return X and Y with their names, as `mmd_bounds` takes and reports them.
 
-        The rows become float64: 204 MiB for all of FOREST. Where only some of them are needed,
-        index `X` and `Y` first.
+        The rows become float64: 204 MiB for all of FOREST. If you need only some of them, index `X` and `Y`
+        first.
         """
         record = {
             "data": self.card.title,
@@ -116,7 +116,7 @@ def clean_groups(
     patients: NDArray[Any] | None = None,
     outcomes: NDArray[np.uint8] | None = None,
     record: Mapping[str, Any] | None = None,
-    one_row_a_patient: bool = False,
+    one_row_per_patient: bool = False,
 ) -> CleanGroups:
     """Return two groups of rows of a table.
 
@@ -132,11 +132,11 @@ def clean_groups(
         One for each row.
     record
         As in `CleanGroups`.
-    one_row_a_patient
-        Keep the first row of each patient among the rows of both groups, and say so in `prepared`.
+    one_row_per_patient
+        Keep the first row of each patient among the rows of both groups, and record it in `prepared`.
     """
     rows = np.flatnonzero(in_x | in_y)
-    if one_row_a_patient and patients is not None:
+    if one_row_per_patient and patients is not None:
         rows = rows[_first_of_each(patients[rows])]
         prepared = f"{prepared}; {FIRST_ROWS}"
     of_x, of_y = rows[in_x[rows]], rows[in_y[rows]]
@@ -159,6 +159,6 @@ def clean_groups(
 
 
 def _first_of_each(patients: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where each patient comes first, ascending: a choice that looks at no values and no labels."""
+    """Return the first row of each patient, ascending: a choice that ignores values and labels."""
     _, first = np.unique(patients, return_index=True)
     return np.sort(first)
