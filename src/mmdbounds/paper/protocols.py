@@ -7,7 +7,8 @@ of `evaluate`, chosen by data set and table; both draw the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -16,10 +17,8 @@ from mmdbounds.datasets.cards import BIO as BIO_CARD
 from mmdbounds.datasets.cards import FOREST as FOREST_CARD
 from mmdbounds.datasets.cards import STANDINS, Card
 from mmdbounds.datasets.files import PathLike
-from mmdbounds.evaluation.presets import OURS, PAPER, PAPER_BIO, preset_of, qno, s_sd
+from mmdbounds.evaluation.presets import OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
 from mmdbounds.paper import printed
-from mmdbounds.results import Estimator
-from mmdbounds.search import Method
 from mmdbounds.tables import Group
 
 Groups = tuple[Group, Group]
@@ -101,7 +100,6 @@ N_BIO = BIO_CARD.n_x + BIO_CARD.n_y
 
 SOURCES = {source.name: source for source in (FOREST, NIH, DIABETES, COMPAS, BIO)}
 
-
 PROTOCOLS = (PAPER, OURS)
 PRESETS = {PAPER: (PAPER,), OURS: (OURS,), "both": PROTOCOLS}
 
@@ -112,27 +110,7 @@ ALL, S_SD_STEPS, S_QNO_STEPS = "all methods", "steps of S-SD", "steps of S-QNO"
 FAMILIES = (ALL, S_SD_STEPS, S_QNO_STEPS)
 
 
-@dataclass(frozen=True)
-class Protocol:
-    """What is computed in each trial.
-
-    Attributes
-    ----------
-    name
-        ``"paper"`` or ``"ours"``.
-    estimator, scale
-        As `mmdbounds.evaluate` takes them.
-    methods
-        By their rows in the table.
-    """
-
-    name: str
-    estimator: Estimator
-    scale: str
-    methods: Mapping[str, Method]
-
-
-def protocol(preset: str, source: Source, family: str = ALL) -> Protocol:
+def protocol(preset: str, source: Source, family: str = ALL) -> Preset:
     """Return how a data set is treated.
 
     Parameters
@@ -148,9 +126,8 @@ def protocol(preset: str, source: Source, family: str = ALL) -> Protocol:
     check_option(family, "family", FAMILIES)
     name = PAPER_BIO if preset == PAPER and source.column == printed.BIO else preset
     chosen = preset_of(name)
-    methods = chosen.methods
-    if family == S_SD_STEPS:
-        methods = {str(steps): s_sd(steps, name) for steps in STEPS}
-    elif family == S_QNO_STEPS:
-        methods = {str(steps): qno(steps, name) for steps in STEPS}
-    return Protocol(preset, chosen.estimator, chosen.scale, MappingProxyType(dict(methods)))
+    if family == ALL:
+        return chosen
+    steps_of = s_sd if family == S_SD_STEPS else qno
+    methods = {str(steps): steps_of(steps, name) for steps in STEPS}
+    return dataclasses.replace(chosen, methods=MappingProxyType(methods))

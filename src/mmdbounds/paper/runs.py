@@ -26,11 +26,12 @@ from mmdbounds.checks import (
 from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
+from mmdbounds.evaluation.presets import Preset
 from mmdbounds.journal import read_journal
 from mmdbounds.paper import figures, results
 from mmdbounds.paper.experiments import EVERYTHING, EXPERIMENTS, Experiment, Setting, check_name
 from mmdbounds.paper.page import PAGE, write_page
-from mmdbounds.paper.protocols import PRESETS, SOURCES, Protocol, Source, protocol
+from mmdbounds.paper.protocols import PRESETS, SOURCES, Source, protocol
 from mmdbounds.paper.results import Line, as_row, line_of
 from mmdbounds.plotting import canvas
 from mmdbounds.progress import show_by_default
@@ -101,7 +102,7 @@ def _n_finished(path: Path) -> int:
     return 0 if found is None else max(0, len(found.records) - 1)
 
 
-def protocols_of(experiment: Experiment, preset: str) -> dict[tuple[str, str], Protocol]:
+def protocols_of(experiment: Experiment, preset: str) -> dict[tuple[str, str], Preset]:
     """Return the protocols of an experiment, by name and data set."""
     sources = dict.fromkeys(setting.source for setting in experiment.settings)
     return {
@@ -116,10 +117,14 @@ def runs_of(experiment: Experiment, preset: str) -> list[Run]:
     protocols = protocols_of(experiment, preset)
     runs = []
     for setting in experiment.settings:
-        here = [protocols[name, setting.source] for name in PRESETS[preset]]
-        for estimator, scale in dict.fromkeys((each.estimator, each.scale) for each in here):
-            alike = [each for each in here if (each.estimator, each.scale) == (estimator, scale)]
-            trials = {row: experiment.trials(setting, row) for each in alike for row in each.methods}
+        here = {name: protocols[name, setting.source] for name in PRESETS[preset]}
+        for estimator, scale in dict.fromkeys((each.estimator, each.scale) for each in here.values()):
+            alike = {
+                name: each.methods
+                for name, each in here.items()
+                if (each.estimator, each.scale) == (estimator, scale)
+            }
+            trials = {row: experiment.trials(setting, row) for methods in alike.values() for row in methods}
             for n_trials in dict.fromkeys(trials.values()):
                 methods, rows = _shared(alike, {row for row, n in trials.items() if n == n_trials})
                 runs.append(Run(setting, estimator, scale, methods, rows, n_trials))
@@ -127,17 +132,17 @@ def runs_of(experiment: Experiment, preset: str) -> list[Run]:
 
 
 def _shared(
-    protocols: list[Protocol], wanted: set[str]
+    protocols: Mapping[str, Mapping[str, Method]], wanted: set[str]
 ) -> tuple[dict[str, Method], dict[tuple[str, str], str]]:
-    """Return the distinct methods of some protocols by label, and the label of each row."""
-    methods: dict[str, Method] = {}
-    rows: dict[tuple[str, str], str] = {}
-    for each in protocols:
-        for row, method in ((row, each.methods[row]) for row in each.methods if row in wanted):
-            label = row if methods.get(row, method) == method else f"{row} ({each.name})"
-            methods[label] = method
-            rows[each.name, row] = label
-    return methods, rows
+    """Return the distinct methods of some protocols by label, and the label of each protocol and row."""
+    distinct: dict[str, Method] = {}
+    labels: dict[tuple[str, str], str] = {}
+    for name, methods in protocols.items():
+        for row, method in ((row, method) for row, method in methods.items() if row in wanted):
+            label = row if distinct.get(row, method) == method else f"{row} ({name})"
+            distinct[label] = method
+            labels[name, row] = label
+    return distinct, labels
 
 
 RESULTS = "paper/results"
