@@ -211,7 +211,7 @@ def parse(arguments):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--trials", type=int, default=500, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=500, help="trials per setting")
     parser.add_argument(
         "--resamples", type=int, default=N_RESAMPLES, help="resamples of a heuristic interval"
     )

@@ -220,7 +220,7 @@ def parse(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", default=os.environ.get("MMDBOUNDS_DATA"), help="folder with the data")
-    parser.add_argument("--trials", type=int, default=200, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=200, help="trials per setting")
     parser.add_argument("--records", type=Path, default=records.RESULTS / "coverage.jsonl")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(

@@ -14,8 +14,8 @@ more digits than float64.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
-import multiprocessing
 import os
 import sys
 import time
@@ -26,6 +26,7 @@ from unittest import mock
 import numpy as np
 
 import mmdbounds as mb
+from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.sums import plan
 from studies import records
 
@@ -118,10 +119,12 @@ def main():
         records.fail("long double has no more digits than float64 here.")
     tasks = [(size, way, arguments.problems) for size in arguments.sizes for way in ways()]
     rows = []
-    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
-        for row in pool.imap(run, tasks):
+    with contextlib.closing(run_in_processes(run, tasks, arguments.processes)) as running:
+        for row in running:
             rows.append(row)
             print(table(rows[-1:]).splitlines()[-1], flush=True)
+    order = [(size, way) for size, (way, _, _), _ in tasks]
+    rows.sort(key=lambda row: order.index(row[:2]))
     about = " ".join(__doc__.split("\n\n")[2].split())
     text = f"# Rows far out\n\n{about}\n\n{records.machine()}\n\n{table(rows)}"
     arguments.out.write_text(text, encoding="utf-8")

@@ -344,7 +344,7 @@ def main(arguments=None):
     try:
         done, n_run = (known_records(options.records), 0) if options.table else _run(options, chosen)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     found = [(mutant, done[mutant.key]) for mutant in chosen if mutant.key in done]
     missing = len(chosen) - len(found)

@@ -215,7 +215,7 @@ def parse(arguments, study, about, more=()):
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--trials", type=int, default=1000, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=1000, help="trials per setting")
     parser.add_argument("--permutations", type=int, default=N_PERMUTATIONS, help="permutations of a test")
     parser.add_argument("--records", type=Path, default=records.RESULTS / f"{study}.jsonl")
     parser.add_argument("--processes", type=int, default=2)
