@@ -25,11 +25,11 @@ import numpy as np
 
 import mmdbounds as mb
 from mmdbounds.evaluation.presets import SHARP
-from mmdbounds.inference.concentration import proposition_1, proposition_3
 from mmdbounds.paper.printed import QNO, S_SD, SD
 from mmdbounds.paper.results import mean_and_error, write_results
 from mmdbounds.plotting.canvas import check_available
 from mmdbounds.search import QuasiNewton, Sharp, StepwiseDominance
+from mmdbounds.theory import proposition_1, proposition_3
 from studies import convergence_page, records
 from studies.population import POPULATIONS, sharp_bounds
 

@@ -12,11 +12,11 @@ import pytest
 import mmdbounds as mb
 from made import RESULT, make_provenance, make_result
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference.curve import SweepPoint, SweepResult
-from mmdbounds.inference.intervals import ConfidenceInterval, CountedBounds
-from mmdbounds.inference.outcome import CountTest, TestResult
 from mmdbounds.plotting import canvas, plot_result
 from mmdbounds.results import Bound
+from mmdbounds.results.curve import SweepPoint, SweepResult
+from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds
+from mmdbounds.results.testing import CountTest, RobustTestResult
 
 EPSILONS = (0.0, 0.1, 0.2)
 
@@ -58,7 +58,7 @@ def make_sweep(**changes: Any) -> SweepResult:
     return SweepResult(**{**made, **changes})
 
 
-def make_test(**changes: Any) -> TestResult:
+def make_test(**changes: Any) -> RobustTestResult:
     count = CountTest(n_moved=3, n_moved_of_x=0, lower=0.21, certified=0.20006, pvalue=0.01, attained=0.01)
     made: dict[str, Any] = {
         "statistic": 0.20006,
@@ -80,10 +80,10 @@ def make_test(**changes: Any) -> TestResult:
         "n_samples_Y": 30,
         "provenance": make_provenance(),
     }
-    return TestResult(**{**made, **changes})
+    return RobustTestResult(**{**made, **changes})
 
 
-def certified(**changes: Any) -> mb.BoundsResult:
+def certified(**changes: Any) -> mb.results.BoundsResult:
     lower, upper = RESULT.lower, RESULT.upper
     both = {
         "lower": dataclasses.replace(lower, certified=0.25, effects=[3.0, np.nan, 1.0, *[0.0] * 1231]),
@@ -100,10 +100,10 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
     rows = np.zeros((4, 1)), np.ones((6, 1))
     for draw in (
         lambda: make_sweep().plot(),
-        lambda: mb.plot_pvalues(make_sweep()),
+        lambda: mb.plotting.plot_pvalues(make_sweep()),
         lambda: make_test().plot(),
-        lambda: mb.plot_rows(certified()),
-        lambda: mb.plot_witness(make_result(), *rows),
+        lambda: mb.plotting.plot_rows(certified()),
+        lambda: mb.plotting.plot_witness(make_result(), *rows),
     ):
         with pytest.raises(MmdBoundsError, match=r"^figures need matplotlib.* Install mmdbounds\[plot\]\.$"):
             draw()
@@ -113,21 +113,27 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
     ("draw", "message"),
     [
         (
-            lambda: mb.plot_pvalues(make_test()),
-            "^`plot_pvalues` draws results of type SweepResult; got TestResult\\.$",
+            lambda: mb.plotting.plot_pvalues(make_test()),
+            "^`plot_pvalues` draws results of type SweepResult; got RobustTestResult\\.$",
         ),
-        (lambda: mb.plot_null(make_sweep()), "type TestResult or AggregatedResult; got SweepResult"),
         (
-            lambda: mb.plot_rows(make_sweep()),
+            lambda: mb.plotting.plot_null(make_sweep()),
+            "type RobustTestResult or AggregatedResult; got SweepResult",
+        ),
+        (
+            lambda: mb.plotting.plot_rows(make_sweep()),
             "^`plot_rows` draws results of type BoundsResult; got SweepResult",
         ),
-        (lambda: mb.plot_rows(make_result(), n_rows=0), "`n_rows` must be a whole number from 1; got 0"),
-        (lambda: mb.plot_null(make_test(), bounds=3), "of type BoundsResult; got int"),
         (
-            lambda: mb.plot_rows(certified(lower=RESULT.lower, upper=RESULT.upper)),
+            lambda: mb.plotting.plot_rows(make_result(), n_rows=0),
+            "`n_rows` must be a whole number from 1; got 0",
+        ),
+        (lambda: mb.plotting.plot_null(make_test(), bounds=3), "of type BoundsResult; got int"),
+        (
+            lambda: mb.plotting.plot_rows(certified(lower=RESULT.lower, upper=RESULT.upper)),
             "no row does anything to these bounds",
         ),
-        (lambda: mb.plot_coverage(None), "of type Evaluation; got NoneType"),
+        (lambda: mb.plotting.plot_coverage(None), "of type Evaluation; got NoneType"),
         (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or SweepResult or .*; got int"),
     ],
 )
@@ -139,7 +145,7 @@ def test_what_cannot_be_drawn(draw: Any, message: str):
 @pytest.mark.parametrize("ax", [[1, 2], "ax", np.zeros(2)])
 def test_axes_must_be_axes(ax: Any):
     with pytest.raises(DataError, match=r"^`ax` must be one matplotlib Axes; got \w+\. Take one"):
-        mb.plot_bounds(make_sweep(), ax)
+        mb.plotting.plot_bounds(make_sweep(), ax)
 
 
 def lightness(colour: str) -> float:
@@ -225,13 +231,13 @@ def test_bounds_against_the_share(pyplot: Any):
 )
 def test_what_is_said_of_the_breakdown(pyplot: Any, changes: dict[str, Any], label: str, x: list[float]):
     result = make_sweep(**changes)
-    for draw in (mb.plot_bounds, mb.plot_pvalues):
+    for draw in (mb.plotting.plot_bounds, mb.plotting.plot_pvalues):
         assert lines(draw(result))[label][0] == x
 
 
 @pytest.mark.full
 def test_pvalues_against_the_share(pyplot: Any):
-    ax = mb.plot_pvalues(make_sweep())
+    ax = mb.plotting.plot_pvalues(make_sweep())
     drawn = lines(ax)
     assert drawn["worst case: the p-value"] == (list(EPSILONS), [0.01, 0.11, 0.21000000000000002])
     assert drawn["best case"] == (list(EPSILONS), [0.005] * 3)
@@ -244,7 +250,7 @@ def test_pvalues_against_the_share(pyplot: Any):
     assert low < 0.005
     assert high > 1
     points = [dataclasses.replace(point, best_case=None) for point in make_sweep().points]
-    assert "best case" not in lines(mb.plot_pvalues(make_sweep(points=points)))
+    assert "best case" not in lines(mb.plotting.plot_pvalues(make_sweep(points=points)))
 
 
 @pytest.mark.full
@@ -277,8 +283,8 @@ def test_one_interval_on_a_line(pyplot: Any):
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.3975"]  # rounded outwards
     title = ax.get_title().replace("\n", " ")
     assert (
-        title
-        == "Assumed: exactly 20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled."
+        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of "
+        "the 1,234 rows filed under healthy."
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())
     free = Bound(side="lower", value=0.5, rows=[], rows_of_x=[], kind="free points")
@@ -314,7 +320,7 @@ def test_confidence_on_the_root_scale(pyplot: Any):
 @pytest.mark.full
 def test_rows_in_the_order_of_the_table(pyplot: Any):
     result = certified(ids_of_y=[f"${i}$" for i in range(1234)])
-    ax = mb.plot_rows(result, n_rows=3)
+    ax = mb.plotting.plot_rows(result, n_rows=3)
     assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"\$1\$", r"\$0\$", r"\$2\$"]
     drawn = lines(ax)
     assert drawn["upper bound falls (moved there)"] == ([-4.0, -2.0], [0, 1])
@@ -323,7 +329,7 @@ def test_rows_in_the_order_of_the_table(pyplot: Any):
     np.testing.assert_array_equal(low, [np.nan, 3.0, 1.0])
     assert places == [0, 1, 2]
     assert ax.get_title() == "3 of 1,234 rows filed under healthy"
-    assert len(mb.plot_rows(result).get_yticklabels()) == 20
+    assert len(mb.plotting.plot_rows(result).get_yticklabels()) == 20
 
 
 @pytest.mark.full
@@ -349,11 +355,11 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
     bounds = mb.mmd_bounds(X, Y, 0.2, rng=0)
     draws = [
         make_sweep().plot,
-        lambda ax: mb.plot_pvalues(make_sweep(), ax),
+        lambda ax: mb.plotting.plot_pvalues(make_sweep(), ax),
         make_test().plot,
         bounds.plot,
-        lambda ax: mb.plot_rows(bounds, ax),
-        lambda ax: mb.plot_witness(bounds, X, Y, ax),
+        lambda ax: mb.plotting.plot_rows(bounds, ax),
+        lambda ax: mb.plotting.plot_witness(bounds, X, Y, ax),
     ]
     for draw in draws:
         ax = Figure().subplots()
@@ -366,6 +372,6 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
         new.figure.canvas.draw()
         pyplot.close(new.figure)
     with pytest.raises(MmdBoundsError, match="features"):
-        mb.plot_witness(bounds, X, Y, features=7)
+        mb.plotting.plot_witness(bounds, X, Y, features=7)
     assert pyplot.get_fignums() == []  # an error leaves no empty figure
     assert dict(mpl.rcParams) == before

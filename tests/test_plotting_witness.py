@@ -49,19 +49,25 @@ def test_the_witness_by_its_definition(side: str | None):
 
 
 @pytest.mark.parametrize(
-    "kernel", [mb.Polynomial(degree=2, coef0=0.5), mb.Laplacian(1.5), mb.Cosine(), mb.Matern32(2.0)]
+    "kernel",
+    [
+        mb.kernels.Polynomial(degree=2, coef0=0.5),
+        mb.kernels.Laplacian(1.5),
+        mb.kernels.Cosine(),
+        mb.kernels.Matern32(2.0),
+    ],
 )
 def test_the_kernel_of_the_result_is_used(kernel: Any):
     result = mb.mmd_bounds(X, Y, 0.2, kernel=kernel, method="s-sd")
     np.testing.assert_allclose(
         look(result).witness, look(result, kernel=kernel).witness, rtol=0, atol=100 * CLOSE
     )
-    other = look(result, kernel=mb.RBF(0.5)).witness
+    other = look(result, kernel=mb.kernels.RBF(0.5)).witness
     assert np.abs(other - look(result).witness).max() > 1e-3
 
 
 def test_of_an_approximate_kernel_the_exact_one_is_drawn():
-    for exact in (mb.RBF(1.5), mb.Polynomial(degree=2, gamma=0.5)):
+    for exact in (mb.kernels.RBF(1.5), mb.kernels.Polynomial(degree=2, gamma=0.5)):
         result = mb.mmd_bounds(X, Y, 0.2, kernel=mb.Nystrom(exact), method="s-sd")
         np.testing.assert_array_equal(look(result).witness, look(result, kernel=exact).witness)
 
@@ -178,7 +184,7 @@ def markers(ax: Any) -> dict[str, Any]:
 def test_one_column_against_the_witness(axes: Any):
     x, y = X[:, :1], Y[:, :1]
     result = mb.mmd_bounds(x, y, 0.2, rng=0)
-    drawn = markers(mb.plot_witness(result, x, y, axes))
+    drawn = markers(mb.plotting.plot_witness(result, x, y, axes))
     found = look(result, x, y)
     np.testing.assert_allclose(drawn["X: filed under X"], np.c_[x, found.witness[:9]], rtol=1e-15)
     np.testing.assert_allclose(drawn["Y: filed under Y"], np.c_[y, found.witness[9:]], rtol=1e-15)
@@ -200,7 +206,7 @@ def test_one_column_against_the_witness(axes: Any):
 
 @pytest.mark.full
 def test_two_axes_with_shades(axes: Any):
-    mb.plot_witness(BOUNDS, X, Y, axes, side="lower", max_rows=15)
+    mb.plotting.plot_witness(BOUNDS, X, Y, axes, side="lower", max_rows=15)
     drawn, found = markers(axes), look(side="lower", max_rows=15)
     is_x = found.rows < 9
     np.testing.assert_allclose(drawn["X: filed under X"], found.places[is_x], rtol=1e-15)
@@ -218,6 +224,6 @@ def test_two_axes_with_shades(axes: Any):
 @pytest.mark.full
 def test_options_of_the_witness_are_checked(axes: Any):
     with pytest.raises(MmdBoundsError, match="`side` must be one of 'lower', 'upper'; got 'both'"):
-        mb.plot_witness(BOUNDS, X, Y, axes, side="both")
+        mb.plotting.plot_witness(BOUNDS, X, Y, axes, side="both")
     with pytest.raises(MmdBoundsError, match="`max_rows` must be a whole number from 2; got 1"):
-        mb.plot_witness(BOUNDS, X, Y, axes, max_rows=1)
+        mb.plotting.plot_witness(BOUNDS, X, Y, axes, max_rows=1)

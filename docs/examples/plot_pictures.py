@@ -34,7 +34,7 @@ plt.show()
 # --------------------------
 # Only the worst case is a p-value. There is no line from share to share, because a p-value can leap.
 
-mb.plot_pvalues(curve)
+mb.plotting.plot_pvalues(curve)
 plt.show()
 
 # %%
@@ -45,7 +45,7 @@ plt.show()
 
 test = mb.robust_test(X, Y, epsilon=0.1, at_most=False, n_permutations=199, rng=0)
 bounds = mb.mmd_bounds(X, Y, epsilon=0.1, rng=0)
-mb.plot_null(test, bounds=bounds)
+mb.plotting.plot_null(test, bounds=bounds)
 plt.show()
 
 # %%
@@ -62,13 +62,13 @@ plt.show()
 # with more, choose one or two by ``features``, or see the first two principal components. Triangles are the
 # rows that the bounds move.
 
-mb.plot_witness(bounds, X, Y)
+mb.plotting.plot_witness(bounds, X, Y)
 plt.show()
 
 # %%
 # Of one column the witness is drawn against it.
 
-mb.plot_witness(bounds, X, Y, features="marker A", side="lower")
+mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
 plt.show()
 
 # %%
@@ -76,7 +76,7 @@ plt.show()
 # -------------------------
 # How far a bound moves once it is known that a row is not where the labelling of that bound puts it.
 
-mb.plot_rows(bounds, n_rows=10)
+mb.plotting.plot_rows(bounds, n_rows=10)
 plt.show()
 
 # %%
@@ -85,6 +85,6 @@ plt.show()
 # Axes in, axes out.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-mb.plot_bounds(curve, axes[0]).set_title("bounds")
-mb.plot_pvalues(curve, axes[1]).set_title("p-values")
+mb.plotting.plot_bounds(curve, axes[0]).set_title("bounds")
+mb.plotting.plot_pvalues(curve, axes[1]).set_title("p-values")
 plt.show()

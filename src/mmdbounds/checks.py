@@ -132,21 +132,6 @@ def check_progress(value: Any) -> None:
         check_flag(value, "progress")
 
 
-def check_no_weights(value: Any) -> None:
-    """Refuse weights of rows, which other packages take under this name.
-
-    They travel with the rows: the sizes of the groups, constants of every bound here, would hang on which
-    rows are misfiled, and labellings would no longer be alike, as a permutation test needs them to be.
-    """
-    if value is not None:
-        msg = (
-            f"`sample_weight` must be None; got {type(value).__name__}. With weights, the sizes of the "
-            "groups hang on which rows are misfiled, so neither bounds nor permutations hold. Instead keep "
-            "each row with probability weight / largest weight."
-        )
-        raise MmdBoundsError(msg)
-
-
 def check_memory(value: Any) -> float:
     """Return a budget in MiB."""
     if not is_number(value) or not float(value) >= 1:

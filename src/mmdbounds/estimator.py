@@ -239,7 +239,7 @@ rng, progress
         The proved lower bound of the squared MMD at the worst count, and the largest p-value over all
         labellings considered.
     result_
-        The `TestResult`.
+        The `RobustTestResult`.
     classes_
         The two labels, sorted.
     n_features_in_, feature_names_in_

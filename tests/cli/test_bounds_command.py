@@ -25,7 +25,10 @@ def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
-    assert lines[0] == "Assumed: exactly 25 % of the true A rows, 1 of the 5 filed under B, are misfiled."
+    assert (
+        lines[0]
+        == "Assumed: exactly 25 % of the true A rows are misfiled, that is 1 of the 5 rows filed under B."
+    )
     assert lines[1].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
     assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step; nothing proved", lines[5])
     # Of B, h lies among the rows of A: without it the groups are furthest apart.

@@ -15,8 +15,8 @@ from mmdbounds.cli import demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.datasets import overlooked_tumours
-from mmdbounds.phrases import number
-from mmdbounds.words import ends
+from mmdbounds.words.bounds import ends
+from mmdbounds.words.phrases import number
 
 
 def test_story(capsys: pytest.CaptureFixture[str]):
@@ -39,7 +39,8 @@ def test_story(capsys: pytest.CaptureFixture[str]):
     assert f"the squared MMD is {number(truth)}, inside the range from {low} to {high}." in text
     assert f"is between {low} and {high} (proved); as filed it is {number(found.observed)}." in text
     assert (
-        "exactly 9.91 % of the true malignant rows, 21 of the 378 filed under benign, are misfiled." in text
+        "exactly 9.91 % of the true malignant rows are misfiled, that is 21 of "
+        "the 378 rows filed under benign." in text
     )
     first = ", ".join(found.lower.ids[:3])
     assert re.fullmatch(r"P\d{3}, P\d{3}, P\d{3}", first)

@@ -119,19 +119,19 @@ def test_a_rate_is_measured_on_the_rows_at_hand(patients: str):
     X, Y = mb.groups(
         patients, "dx", hidden="MI", among="healthy", columns=["age", "bmi"], na="unknown", missing="drop"
     )
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
     how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, **how, dtype="float64", working_memory=1024)
+    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
     assert dry_run.pair_rate(problem) > 1e4
 
 
 def test_times_in_words(patients: str):
     X, Y = mb.groups(patients, "dx", hidden="MI", among="healthy", columns=["age"])
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
     how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, **how, dtype="float64", working_memory=1024)
+    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
     assert dry_run.time_in_words(problem, 2 * 10**8, 1e6, "").startswith(
         "Time: about 3 min 20 s for 200,000,000 "
     )

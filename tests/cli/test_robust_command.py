@@ -54,7 +54,7 @@ def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeyp
     made = []
     function = mmdbounds.inference.robust.robust_test
 
-    def remember(*arguments: Any, **options: Any) -> mb.TestResult:
+    def remember(*arguments: Any, **options: Any) -> mb.results.RobustTestResult:
         made.append(function(*arguments, **options))
         return made[0]
 
@@ -63,7 +63,7 @@ def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeyp
     out, err = capsys.readouterr()
     assert out == made[0].to_json() + "\n"
     assert err == ""
-    back = mb.TestResult.from_dict(json.loads(out))
+    back = mb.results.RobustTestResult.from_dict(json.loads(out))
     assert back.n_moved_range == (0, 2)
     assert back.provenance.data["source"] == Path(table).name
 

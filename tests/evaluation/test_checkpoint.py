@@ -148,7 +148,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
         ({"mechanism": "random"}, "mechanism"),
         ({"mechanism": last_rows}, "mechanism"),
         ({"kernel": "imq"}, "kernel"),
-        ({"kernel": mb.RBF(1.0)}, "kernel, bandwidth"),
+        ({"kernel": mb.kernels.RBF(1.0)}, "kernel, bandwidth"),
         ({"bandwidth": 2.0}, "kernel, bandwidth"),
         ({"estimator": "biased"}, "estimator"),
         ({"at_most": True}, "at_most"),

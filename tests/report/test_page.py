@@ -14,7 +14,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference import sentences
+from mmdbounds.words import testing
 from report.made import CELL, COLUMN, GROUP, HIDDEN, NAMES, Parsed, many_rows, told
 
 pytestmark = pytest.mark.usefixtures("without_vega")
@@ -48,12 +48,12 @@ def test_first_the_answer_then_picture_table_and_where_it_comes_from(kind: str, 
     assert page.index('id="answer"') < page.index("<h2>Picture")
 
 
-def test_the_answer_of_a_sweep_is_its_statement_and_converse(swept: mb.SweepResult, page_of: Any):
+def test_the_answer_of_a_sweep_is_its_statement_and_converse(swept: mb.results.SweepResult, page_of: Any):
     page = Parsed(page_of("swept"))
-    assert sentences.breakdown(swept) in page.words
-    assert sentences.breakdown(swept).count(". ") == 1
+    assert testing.breakdown(swept) in page.words
+    assert testing.breakdown(swept).count(". ") == 1
     assert (
-        " ".join(swept.summary().split()).count(sentences.breakdown(swept)) == 1
+        " ".join(swept.summary().split()).count(testing.breakdown(swept)) == 1
     )  # the same words as anywhere
 
 
@@ -115,7 +115,7 @@ def test_rows_go_by_their_numbers_unless_asked(groups: Any, table: Path, page_of
     assert "secret-folder" not in whole
 
 
-def test_cells_stand_beside_the_right_row(bounded: mb.BoundsResult, table: Path, page_of: Any):
+def test_cells_stand_beside_the_right_row(bounded: mb.results.BoundsResult, table: Path, page_of: Any):
     lines = [line.rsplit(",", 3) for line in table.read_text().splitlines()[1:]]
     [moment] = told(page_of("bounded", include_rows=True, data=table))["moments"]
     assert len(moment["rows"]) == bounded.n_samples_Y
@@ -125,7 +125,7 @@ def test_cells_stand_beside_the_right_row(bounded: mb.BoundsResult, table: Path,
         assert lines[number - 1][0].startswith(f'"{name.removesuffix(f" (row {number})")}"')
 
 
-def test_each_share_has_its_sentences_and_rows(swept: mb.SweepResult, page_of: Any):
+def test_each_share_has_its_sentences_and_rows(swept: mb.results.SweepResult, page_of: Any):
     moments = told(page_of("swept"))["moments"]
     assert len(moments) == len(swept.points) == 5
     for moment, point in zip(moments, swept.points, strict=True):
@@ -143,7 +143,7 @@ def test_each_share_has_its_sentences_and_rows(swept: mb.SweepResult, page_of: A
     assert moments[0]["said"][1].startswith("Nothing is misfiled")
 
 
-def test_the_slider_starts_where_the_finding_still_holds(swept: mb.SweepResult, page_of: Any):
+def test_the_slider_starts_where_the_finding_still_holds(swept: mb.results.SweepResult, page_of: Any):
     page = page_of("swept")
     start = told(page)["start"]
     assert swept.points[start].n_moved <= swept.holds_n_moved < swept.points[start + 1].n_moved
@@ -189,7 +189,7 @@ def test_two_way_rows_are_named_by_their_group(groups: Any, page_of: Any):
     assert {name[:2] for name in names} == {"X[", "Y["}
 
 
-def test_nothing_is_written_that_cannot_be(swept: mb.SweepResult, tmp_path: Path, table: Path):
+def test_nothing_is_written_that_cannot_be(swept: mb.results.SweepResult, tmp_path: Path, table: Path):
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: there is no folder"):
         swept.report(tmp_path / "none" / "a.html")
     with pytest.raises(MmdBoundsError, match=r"^a report is written of one of BoundsResult, .*; got int\.$"):
@@ -203,12 +203,12 @@ def test_nothing_is_written_that_cannot_be(swept: mb.SweepResult, tmp_path: Path
     assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
 
 
-def test_the_page_of_a_test_shows_no_rows(tested: mb.TestResult, tmp_path: Path):
+def test_the_page_of_a_test_shows_no_rows(tested: mb.results.RobustTestResult, tmp_path: Path):
     with pytest.raises(MmdBoundsError, match=r"^`include_rows` goes with bounds and sweeps"):
         tested.report(tmp_path / "a.html", include_rows=True)
 
 
-def test_what_is_not_proved_is_not_called_proved(swept: mb.SweepResult, page_of: Any):
+def test_what_is_not_proved_is_not_called_proved(swept: mb.results.SweepResult, page_of: Any):
     points = [
         dataclasses.replace(p, lower_certified=None, upper_certified=None, best_case=None)
         for p in swept.points
@@ -220,8 +220,8 @@ def test_what_is_not_proved_is_not_called_proved(swept: mb.SweepResult, page_of:
     assert "* reached by a labelling, not proved" in page
 
 
-def test_a_saved_result_gives_the_same_page(swept: mb.SweepResult, page_of: Any):
-    again = mb.SweepResult.from_dict(swept.to_dict())
+def test_a_saved_result_gives_the_same_page(swept: mb.results.SweepResult, page_of: Any):
+    again = mb.results.SweepResult.from_dict(swept.to_dict())
     assert page_of(again) == page_of("swept")
 
 
@@ -233,7 +233,7 @@ def test_arrays_have_a_page(page_of: Any):
     assert "Y[0]" in words
 
 
-def test_facts_of_the_file(swept: mb.SweepResult, table: Path, page_of: Any):
+def test_facts_of_the_file(swept: mb.results.SweepResult, table: Path, page_of: Any):
     words = Parsed(page_of("swept")).words
     assert hashlib.sha256(table.read_bytes()).hexdigest() in words
     assert "patients.csv" in words

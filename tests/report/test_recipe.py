@@ -54,7 +54,7 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
         (mb.mmd_bounds, (0.1, 0.3), {"rng": 2, "kernel": "laplacian", "estimator": "biased"}),
         (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"at_most": True, "rng": 0}),
         (mb.mmd_bounds, 0.3, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
-        (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.Polynomial(degree=2)}),
+        (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.kernels.Polynomial(degree=2)}),
         (mb.mmd_bounds, 0.3, {"method": "sd", "kernel": mb.RandomFeatures("rbf", n_features=64, seed=5)}),
         (mb.mmd_bounds, 0.3, {"method": "exhaustive"}),
         (mb.mmd_bounds, 0.3, {"method": "s-sd"}),
@@ -169,7 +169,7 @@ def forged(result: Any, **changes: Any) -> Any:
     return type(result).from_dict(json.loads(json.dumps(saved)))
 
 
-def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.BoundsResult):
+def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "command": EVIL}
     names = dict.fromkeys(("source", "group_column", "hidden", "among", "id_column", "scale"), EVIL)
     plain = recipe(forged(bounded, data=data))
@@ -186,7 +186,7 @@ def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.BoundsResult):
         assert words[2] == f"./{name}"
 
 
-def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.BoundsResult):
+def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "hidden": "a\nrm -rf ~ \u202e"}
     text = recipe(forged(bounded, data=data))
     first, groups, call = text.splitlines()
@@ -194,13 +194,13 @@ def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.Bou
     assert r"hidden='a\nrm -rf ~ \u202e'" in groups
 
 
-def test_a_forged_amount_is_refused(bounded: mb.BoundsResult):
+def test_a_forged_amount_is_refused(bounded: mb.results.BoundsResult):
     with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be "):
         recipe(forged(bounded, misfiling={"x_in_y": EVIL}))
     with pytest.raises(TypeError, match="unexpected keyword"):
         recipe(forged(bounded, misfiling={EVIL: 1}))
 
 
-def test_a_table_that_was_piped_in_is_piped_in_again(bounded: mb.BoundsResult):
+def test_a_table_that_was_piped_in_is_piped_in_again(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "source": "<stdin>"}
     assert shlex.split(recipe(forged(bounded, data=data)))[2] == "-"

@@ -51,7 +51,7 @@ def test_every_package_inside_has_its_licence():
         assert any(words in text for words in known), name
 
 
-def test_a_page_carries_the_licences(bounded: mb.BoundsResult, tmp_path: Path):
+def test_a_page_carries_the_licences(bounded: mb.results.BoundsResult, tmp_path: Path):
     bounded.report(tmp_path / "a.html")
     page = (tmp_path / "a.html").read_text(encoding="utf-8")
     licences = (FOLDER / "LICENSES.txt").read_text(encoding="utf-8")
@@ -60,7 +60,7 @@ def test_a_page_carries_the_licences(bounded: mb.BoundsResult, tmp_path: Path):
         assert words in page
 
 
-def test_a_page_is_made_in_four_gib_of_addresses(bounded: mb.BoundsResult, tmp_path: Path):
+def test_a_page_is_made_in_four_gib_of_addresses(bounded: mb.results.BoundsResult, tmp_path: Path):
     saved, out = tmp_path / "saved.json", tmp_path / "a.html"
     saved.write_text(bounded.to_json(), encoding="utf-8")
     done = subprocess.run(

@@ -13,7 +13,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import SLOPED_NAMES
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.found import Task
@@ -43,12 +43,14 @@ def posed(problem, working_memory=1024.0):
     as_posed = pose(
         problem.X,
         problem.Y,
-        kernel=problem.kernel,
-        bandwidth="median",
-        estimator=problem.estimator,
-        backend="auto",
-        dtype="float64",
-        working_memory=1024,
+        Comparison(
+            kernel=problem.kernel,
+            bandwidth="median",
+            estimator=problem.estimator,
+            backend="auto",
+            dtype="float64",
+            working_memory=1024,
+        ),
     )
     return replace(as_posed, working_memory=working_memory)
 
@@ -428,7 +430,7 @@ def test_a_row_far_out_costs_no_digits():
 def test_every_kernel_value_is_counted():
     sizes = []
 
-    class Counting(mb.RBF):
+    class Counting(mb.kernels.RBF):
         def value(self, t):
             sizes.append(t.size if t.ndim == 2 else 0)  # the diagonal comes as a vector
             return super().value(t)

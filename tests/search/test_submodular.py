@@ -213,11 +213,11 @@ def test_float32_is_no_finer_than_its_rounding():
     # A jitter of 0 is lifted to what a kernel value is good to, or the logarithms of copies were noise.
     rng = np.random.default_rng(4)
     Z = np.repeat(rng.normal(size=(40, 4)), 3, axis=0)
-    totals = group_sums(BlockedSums(Z, mb.RBF(2.0), dtype="float32"), 40, 80)
+    totals = group_sums(BlockedSums(Z, mb.kernels.RBF(2.0), dtype="float32"), 40, 80)
     order = Submodular(jitter=0).order(totals, 40, "upper")
     copies = (order + 40) // 3
     assert len(set(copies[:27])) == 27  # all points of Y before any of them twice
-    exact = group_sums(BlockedSums(Z, mb.RBF(2.0)), 40, 80)
+    exact = group_sums(BlockedSums(Z, mb.kernels.RBF(2.0)), 40, 80)
     assert order[:20].tolist() == Submodular(jitter=0).order(exact, 20, "upper").tolist()
 
 

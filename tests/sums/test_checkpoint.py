@@ -297,7 +297,7 @@ def test_a_disk_that_fills_up_is_said_once_and_stops_nothing(path, monkeypatch):
     ("changes", "named"),
     [
         ({"kernel": "imq"}, "kernel"),
-        ({"kernel": mb.RBF(1.0)}, "bandwidth"),
+        ({"kernel": mb.kernels.RBF(1.0)}, "bandwidth"),
         ({"bandwidth": 2.0}, "bandwidth"),
         ({"kernel": "linear"}, "kernel, bandwidth"),
         ({"dtype": "float32"}, "dtype"),

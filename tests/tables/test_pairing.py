@@ -18,7 +18,7 @@ RNG = np.random.default_rng(5)
 X = RNG.normal(size=(12, 2)) * (1, 9) + (50, 20)
 Y = RNG.normal(size=(16, 2)) * (1, 9) + (50, 20)
 NAMES = ["age", "bmi"]
-FIXED = {"kernel": mb.RBF(3.0)}
+FIXED = {"kernel": mb.kernels.RBF(3.0)}
 
 
 def of_both(made: Any) -> float:
@@ -30,7 +30,7 @@ CALLS = {
     "mmd_bounds": lambda x, y: mb.mmd_bounds(x, y, 0.1, method="s-sd", **FIXED).interval,
     "robust_test": lambda x, y: tuple(mb.robust_test(x, y, 0.1, n_permutations=19, rng=0, **FIXED)),
     "aggregated_test": lambda x, y: (
-        mb.aggregated_test(x, y, 0.1, kernels=[mb.RBF(3.0)], n_permutations=19, rng=0).statistic
+        mb.aggregated_test(x, y, 0.1, kernels=[mb.kernels.RBF(3.0)], n_permutations=19, rng=0).statistic
     ),
     "sweep": lambda x, y: mb.sweep(x, y, n_permutations=19, rng=0, **FIXED).observed,
     "confidence_interval": lambda x, y: [

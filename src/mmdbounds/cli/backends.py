@@ -22,8 +22,8 @@ def backends_command(*, json: options.Json = False) -> None:
     Example:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.phrases import wrapped
     from mmdbounds.sums import available
+    from mmdbounds.words.phrases import wrapped
 
     found = available.backends()
     choice, why = available.automatic(found)
@@ -38,7 +38,7 @@ def backends_command(*, json: options.Json = False) -> None:
 
 def shown(backend: Backend) -> list[str]:
     """Return the lines about one backend."""
-    from mmdbounds.phrases import wrapped
+    from mmdbounds.words.phrases import wrapped
 
     margin, notes = " " * INDENT, list(backend.notes)
     if backend.version is None:

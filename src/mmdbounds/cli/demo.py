@@ -36,7 +36,7 @@ def demo_command(
     from mmdbounds.cli.side_files import plan_file, say, write_beside
     from mmdbounds.contamination import Contamination
     from mmdbounds.datasets import overlooked_tumours
-    from mmdbounds.phrases import wrapped
+    from mmdbounds.words.phrases import wrapped
 
     plan_file("--save", save)
     tumours = overlooked_tumours(SHARE)
@@ -68,8 +68,8 @@ def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
 
 
 def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
-    from mmdbounds.phrases import number
-    from mmdbounds.words import ends
+    from mmdbounds.words.bounds import ends
+    from mmdbounds.words.phrases import number
 
     low, high = result.interval
     where = "inside" if low <= truth <= high else "outside"

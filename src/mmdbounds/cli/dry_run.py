@@ -43,9 +43,9 @@ def show_plan(
     more
         What else takes time, a sentence.
     """
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
-    problem = pose(X, Y, **how)
+    problem = pose(X, Y, Comparison(**how))
     n_pairs, rate = pairs(problem), pair_rate(problem)
     if output.json:
         plan = {
@@ -89,7 +89,7 @@ def pair_rate(problem: Problem) -> float:
 def rows_in_words(record: Any) -> list[str]:
     """Return the lines about the rows."""
     from mmdbounds.cli.table import notes
-    from mmdbounds.phrases import rows, shown, wrapped
+    from mmdbounds.words.phrases import rows, shown, wrapped
 
     x, y = shown(record["hidden"]), shown(record["among"])
     source = f"{shown(record['source'])}, {record['read_as']}, {rows(record['n_rows'])}."
@@ -105,7 +105,7 @@ def rows_in_words(record: Any) -> list[str]:
 
 def columns_in_words(X: Group) -> list[str]:
     """Return the lines about the columns."""
-    from mmdbounds.phrases import shown, wrapped
+    from mmdbounds.words.phrases import shown, wrapped
 
     kinds: dict[str, str] = X.record["kinds"]
     scaled = {
@@ -134,8 +134,8 @@ def columns_in_words(X: Group) -> list[str]:
 
 def time_in_words(problem: Problem, n_pairs: int, rate: float, more: str) -> str:
     """Return the sentence about the time."""
-    from mmdbounds.phrases import wrapped
     from mmdbounds.progress import duration
+    from mmdbounds.words.phrases import wrapped
 
     seconds = n_pairs / rate
     took = "under a second" if seconds < 1 else f"about {duration(seconds)}"

@@ -14,9 +14,9 @@ from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
-    from mmdbounds.inference.curve import SweepResult
-    from mmdbounds.inference.outcome import TestResult
     from mmdbounds.results import BoundsResult, Result
+    from mmdbounds.results.curve import SweepResult
+    from mmdbounds.results.testing import RobustTestResult
 
 Columns = Mapping[str, Sequence[Any]]
 
@@ -98,7 +98,7 @@ def _bounds_columns(result: BoundsResult) -> Columns:
     )
 
 
-def _test_columns(result: TestResult) -> Columns:
+def _test_columns(result: RobustTestResult) -> Columns:
     return _one_row(
         **{name: getattr(result, name) for name in WHO},
         observed=result.observed,
@@ -140,7 +140,7 @@ def _bare_rates(result: Evaluation) -> str:
 
 FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
     "BoundsResult": (_bounds_columns, lambda result: _bare(*result.interval)),
-    "TestResult": (_test_columns, lambda result: _bare(result.pvalue)),
+    "RobustTestResult": (_test_columns, lambda result: _bare(result.pvalue)),
     "SweepResult": (_sweep_columns, _bare_breakdown),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }

@@ -56,10 +56,10 @@ def sweep_command(
       mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.breakdown import LARGEST_SHARE, sweep
     from mmdbounds.cli.dry_run import show_plan
     from mmdbounds.cli.table import note_changes, note_repeated, read_split, recorded
     from mmdbounds.contamination import Contamination
+    from mmdbounds.inference.breakdown import LARGEST_SHARE, sweep
     from mmdbounds.inference.worst_case import expected_pairs
 
     output = Output.asked(json=json, csv=csv, quiet=quiet, progress=progress)

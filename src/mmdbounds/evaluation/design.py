@@ -30,7 +30,7 @@ from mmdbounds.mechanisms import (
 )
 from mmdbounds.problem import BACKENDS, Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
-from mmdbounds.saved import plain
+from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
 from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,15 +16,15 @@ from mmdbounds._version import __version__
 from mmdbounds.checks import MOST_TRIALS, check_count, check_processes, check_progress, check_seed
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.design import Design, checked_groups, checked_sizes, labelled_methods
-from mmdbounds.evaluation.outcome import Evaluation, coverage_of
 from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.process_pool import run_in_processes
-from mmdbounds.evaluation.records import Trial
 from mmdbounds.evaluation.trials import Checkpoint, run_trial
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.progress import TrialMeter
 from mmdbounds.results import Estimator, Provenance
+from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
+from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
 from mmdbounds.sums._threads import thread_count
 
@@ -229,7 +230,7 @@ def _check_can_be_sent(design: Design) -> None:
 
 def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
     return Evaluation(
-        methods=tuple(coverage_of(label, method, trials) for label, method in design.methods.items()),
+        methods=tuple(_coverage_of(label, method, trials) for label, method in design.methods.items()),
         trials=tuple(trials),
         mean_truth=float(np.mean([trial.truth for trial in trials])),
         mean_observed=float(np.mean([trial.observed for trial in trials])),
@@ -247,6 +248,44 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
         name_y=design.Y.name,
         provenance=_provenance(design, trials),
     )
+
+
+def _coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:
+    """Return the rates of one method over the trials."""
+    bounds = [trial.bounds[label] for trial in trials]
+    missed = [not trial.covers(label) for trial in trials]
+    widths = [each.width for each in bounds]
+    n_certified = sum(each.is_certified for each in bounds)
+    attained: dict[str, Any] = {}
+    if n_certified:
+        found = [not trial.attained_covers(label) for trial in trials]
+        attained = {
+            f"attained_{name}": value
+            for name, value in _averages(found, [abs(each.upper - each.lower) for each in bounds]).items()
+        }
+    return MethodCoverage(
+        label=label,
+        method=method.name,
+        options=plain(method.options()),
+        n_missed=sum(missed),
+        **_averages(missed, widths),
+        n_crossed=sum(trial.is_crossed(label) for trial in trials),
+        n_certified=n_certified,
+        **attained,
+        mean_seconds=float(np.mean([each.seconds for each in bounds])),
+    )
+
+
+def _averages(missed: Sequence[bool], widths: Sequence[float]) -> dict[str, Any]:
+    n_trials, rate = len(missed), sum(missed) / len(missed)
+    return {
+        "false_coverage_rate": rate,
+        "false_coverage_rate_error": math.sqrt(rate * (1 - rate) / n_trials),
+        "mean_interval_width": float(np.mean(widths)),
+        "mean_interval_width_error": (
+            float(np.std(widths, ddof=1)) / math.sqrt(n_trials) if n_trials > 1 else None
+        ),
+    }
 
 
 def _provenance(design: Design, trials: Sequence[Trial]) -> Provenance:

@@ -16,12 +16,12 @@ from mmdbounds import journal
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.evaluation.design import Design, scaled
-from mmdbounds.evaluation.records import Trial, TrialBounds
 from mmdbounds.mechanisms import Simulated, simulate
 from mmdbounds.objective import GroupSums, Indices, observed_mmd2
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import BoundsResult
+from mmdbounds.results.evaluation import Trial, TrialBounds
 from mmdbounds.search import Method
 from mmdbounds.sums.protocol import Float64s
 
@@ -98,12 +98,13 @@ def _clean_totals(design: Design, X: Float64s, Y: Float64s, filed: Simulated) ->
     problem = pose(
         X,
         Y,
-        kernel=filed.kernel,
-        bandwidth="median",
-        estimator=design.estimator,
-        backend=design.backend,
-        dtype=design.dtype,
-        working_memory=design.working_memory,
+        Comparison(
+            kernel=filed.kernel,
+            estimator=design.estimator,
+            backend=design.backend,
+            dtype=design.dtype,
+            working_memory=design.working_memory,
+        ),
     )
     return problem.one_pass(Meter())
 

@@ -22,7 +22,7 @@ from mmdbounds.paper.printed import (
 )
 from mmdbounds.paper.protocols import ALL, PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, read_results, trials_in_words
-from mmdbounds.phrases import percent
+from mmdbounds.words.phrases import percent
 
 NOTHING = ""
 HEADS = {PAPER: "paper's protocol", OURS: "ours"}

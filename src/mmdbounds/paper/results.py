@@ -19,7 +19,7 @@ import numpy as np
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.datasets.files import PathLike, as_path
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.saved import saved_fields
+from mmdbounds.results.serialize import saved_fields
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation

@@ -7,9 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.intervals import ConfidenceInterval
-from mmdbounds.phrases import number, percent, proved_number
 from mmdbounds.plotting.canvas import (
     AS_FILED,
     BLUE,
@@ -25,9 +22,10 @@ from mmdbounds.plotting.canvas import (
     small_numbers,
 )
 from mmdbounds.plotting.curves import mark_breakdown, mark_unproved, share_axis, shares
-from mmdbounds.results import Bound, BoundsResult
-from mmdbounds.words import assumption
-from mmdbounds.words import ends as interval_digits
+from mmdbounds.results import Bound, BoundsResult, ConfidenceInterval
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.words.bounds import ends as interval_digits
+from mmdbounds.words.phrases import assumption, number, percent, proved_number
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
@@ -63,7 +61,7 @@ def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
-    >>> ax = mb.plot_bounds(curve)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_bounds(curve)  # doctest: +SKIP
     """
     check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
     if isinstance(result, SweepResult):

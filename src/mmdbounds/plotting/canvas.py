@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.phrases import percent, shown
+from mmdbounds.words.phrases import percent, shown
 
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "0.45"

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mmdbounds.evaluation.outcome import Evaluation
-from mmdbounds.inference.aggregated import AggregatedResult
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.intervals import ConfidenceInterval
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.plotting.bounds import plot_bounds
 from mmdbounds.plotting.canvas import check_result
 from mmdbounds.plotting.coverage import plot_coverage
 from mmdbounds.plotting.null import plot_null
-from mmdbounds.results import BoundsResult, Result
+from mmdbounds.results import BoundsResult, ConfidenceInterval, Result
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.evaluation import Evaluation
+from mmdbounds.results.testing import AggregatedResult, RobustTestResult
 
 PICTURES: dict[type[Result], Callable[..., Any]] = {
     BoundsResult: plot_bounds,
     SweepResult: plot_bounds,
     ConfidenceInterval: plot_bounds,
-    TestResult: plot_null,
+    RobustTestResult: plot_null,
     AggregatedResult: plot_null,
     Evaluation: plot_coverage,
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmdbounds.evaluation.outcome import Evaluation
 from mmdbounds.plotting.canvas import (
     BLACK,
     BLUE,
@@ -20,6 +19,7 @@ from mmdbounds.plotting.canvas import (
     name_text,
     small_numbers,
 )
+from mmdbounds.results.evaluation import Evaluation
 
 STYLES = [
     (BLUE, "o"),
@@ -56,7 +56,7 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
     >>> found = mb.evaluate(X, Y, epsilon=0.1, methods=["s-sd", "sd"], n_trials=5, rng=0, progress=False)
-    >>> ax = mb.plot_coverage(found)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_coverage(found)  # doctest: +SKIP
     """
     check_result(result, (Evaluation,), "plot_coverage")
     given, ax = ax, axes_for(ax)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.phrases import percent, rows
 from mmdbounds.plotting.canvas import BREAKDOWN, in_percent, lines_of, name_text
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.words.phrases import percent, rows
 
 UNPROVED = "found by a labelling, not proved"
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mmdbounds.inference.aggregated import AggregatedResult
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.phrases import number, proved_number, rows
 from mmdbounds.plotting.canvas import (
     AS_FILED,
     BLUE,
@@ -20,10 +17,12 @@ from mmdbounds.plotting.canvas import (
     small_numbers,
 )
 from mmdbounds.results import BoundsResult
+from mmdbounds.results.testing import AggregatedResult, RobustTestResult
+from mmdbounds.words.phrases import number, proved_number, rows
 
 
 def plot_null(
-    result: TestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
+    result: RobustTestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
 ) -> Any:
     """Draw the statistic of a test, in the worst case and as filed, beside its null distribution.
 
@@ -32,7 +31,7 @@ def plot_null(
 
     Parameters
     ----------
-    result : TestResult or AggregatedResult
+    result : RobustTestResult or AggregatedResult
         The test.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure if none is given.
@@ -51,11 +50,11 @@ def plot_null(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=99, rng=0)
-    >>> ax = mb.plot_null(test)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_null(test)  # doctest: +SKIP
     """
-    check_result(result, (TestResult, AggregatedResult), "plot_null")
+    check_result(result, (RobustTestResult, AggregatedResult), "plot_null")
     if bounds is not None:
-        check_result(result, (TestResult,), "plot_null(..., bounds=...)")
+        check_result(result, (RobustTestResult,), "plot_null(..., bounds=...)")
         check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
     given, ax = ax, axes_for(ax)
     label = f"no difference: {result.n_permutations:,} random labellings"
@@ -68,7 +67,7 @@ def plot_null(
     ax.axvline(result.statistic, color=BLUE, linewidth=2, label=_worst_case(result))
     filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
     ax.axvline(result.observed, **AS_FILED, label=f"as filed: {filed}")
-    if isinstance(result, TestResult) and result.null_quantile is not None:
+    if isinstance(result, RobustTestResult) and result.null_quantile is not None:
         ax.axvline(result.null_quantile, **CHANCE, label="95 % quantile of the null")
     ax.set_xlabel(lines_of(_statistic(result)))
     ax.set_ylabel("random labellings")
@@ -81,7 +80,7 @@ def _n_bins(n_permutations: int) -> int:
     return max(10, min(40, math.isqrt(n_permutations)))
 
 
-def _worst_case(result: TestResult | AggregatedResult) -> str:
+def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
     """Say which statistic it is, rounded so that it stays proved, and its p-value."""
     value = f"at least {proved_number(result.statistic, 'lower')}"
     if not result.is_valid:
@@ -89,8 +88,8 @@ def _worst_case(result: TestResult | AggregatedResult) -> str:
     return f"worst case: {value} (p = {number(result.pvalue)}{'' if result.is_valid else ', not proved'})"
 
 
-def _statistic(result: TestResult | AggregatedResult) -> str:
+def _statistic(result: RobustTestResult | AggregatedResult) -> str:
     moved = f"with {rows(result.n_moved)} misfiled, the worst case"
-    if isinstance(result, TestResult):
+    if isinstance(result, RobustTestResult):
         return f"squared MMD, {moved}"
     return f"largest of {len(result.parts)} squared MMDs, in standard deviations of their null, {moved}"

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.phrases import number, percent
 from mmdbounds.plotting.canvas import AS_FILED, LOWER, SKY, UPPER, axes_for, check_result, explain
 from mmdbounds.plotting.curves import mark_breakdown, mark_unproved, share_axis, shares
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.words.phrases import number, percent
 
 _MARKS = {"lower": {**LOWER, "linestyle": ""}, "upper": {**UPPER, "linestyle": ""}}
 
@@ -39,7 +39,7 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
     >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
-    >>> ax = mb.plot_pvalues(curve)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_pvalues(curve)  # doctest: +SKIP
     """
     check_result(result, (SweepResult,), "plot_pvalues")
     given, ax, places, points = ax, axes_for(ax), shares(result), result.points

@@ -8,7 +8,6 @@ import numpy as np
 
 from mmdbounds.checks import check_count
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.phrases import row_name
 from mmdbounds.plotting.canvas import (
     GREY,
     LABEL_WIDTH,
@@ -23,6 +22,7 @@ from mmdbounds.plotting.canvas import (
     small_numbers,
 )
 from mmdbounds.results import BoundsResult
+from mmdbounds.words.phrases import row_name
 
 SIDES = (("lower", LOWER, "rises"), ("upper", UPPER, "falls"))
 
@@ -54,7 +54,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     >>> import numpy as np, mmdbounds as mb
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
-    >>> ax = mb.plot_rows(mb.mmd_bounds(X, Y, epsilon=0.1))  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_rows(mb.mmd_bounds(X, Y, epsilon=0.1))  # doctest: +SKIP
     """
     check_result(result, (BoundsResult,), "plot_rows")
     check_count(n_rows, "n_rows", least=1)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option
-from mmdbounds.phrases import number
 from mmdbounds.plotting.canvas import (
     BLACK,
     BLUE,
@@ -25,6 +24,7 @@ from mmdbounds.plotting.canvas import (
 )
 from mmdbounds.plotting.witness_values import Feature, Seen, seen
 from mmdbounds.results import BoundsResult
+from mmdbounds.words.phrases import number
 
 GRID = 60
 """Places along each of two axes at which the function itself is computed; of one axis, five times as many."""
@@ -83,7 +83,7 @@ def plot_witness(
     >>> import numpy as np, mmdbounds as mb
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
-    >>> ax = mb.plot_witness(mb.mmd_bounds(X, Y, epsilon=0.1), X, Y)  # doctest: +SKIP
+    >>> ax = mb.plotting.plot_witness(mb.mmd_bounds(X, Y, epsilon=0.1), X, Y)  # doctest: +SKIP
     """
     check_result(result, (BoundsResult,), "plot_witness")
     check_axes(ax)

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH, FunctionKernel, Kernel, Precomputed
-from mmdbounds.phrases import percent
 from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.words.phrases import percent
 
 Feature = int | str
 THINNING_SEED = 0

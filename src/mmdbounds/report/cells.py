@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.phrases import shown
 from mmdbounds.report.rows import ROWS_SHOWN, RowNames
 from mmdbounds.results import BoundsResult
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.testing import RobustTestResult
+from mmdbounds.words.phrases import shown
 
 MOST_COLUMNS = 30
 """Columns whose cells are shown; more are not read."""
@@ -20,7 +20,7 @@ def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
     if data is not None and not include_rows:
         msg = "`data` goes with `include_rows=True`, which lets the page hold cells; got include_rows=False."
         raise MmdBoundsError(msg)
-    if include_rows and isinstance(result, TestResult):
+    if include_rows and isinstance(result, RobustTestResult):
         msg = "`include_rows` goes with bounds and sweeps; the page of a test shows no rows."
         raise MmdBoundsError(msg)
     if data is None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds.contamination import Contamination
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
 from mmdbounds.results import BoundsResult, Provenance
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.testing import RobustTestResult
 from mmdbounds.search import METHODS
 
 APPROXIMATE = {"random features": "features", "nystrom": "landmarks"}
@@ -25,7 +25,9 @@ STDIN = "<stdin>"
 Words = list[str]
 
 
-def command(result: BoundsResult | TestResult | SweepResult, amount: Contamination | None) -> str | None:
+def command(
+    result: BoundsResult | RobustTestResult | SweepResult, amount: Contamination | None
+) -> str | None:
     """Return the command line that makes a result again, `None` if it cannot be said or shown in one line."""
     if amount is None and not isinstance(result, SweepResult):
         return None
@@ -48,13 +50,13 @@ def _options(given: Mapping[str, Any]) -> Words:
     return words
 
 
-def _of_result(result: BoundsResult | TestResult | SweepResult) -> Words:
+def _of_result(result: BoundsResult | RobustTestResult | SweepResult) -> Words:
     """Return the name of the command and what only it knows."""
     if isinstance(result, SweepResult):
         shares = [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]
         given = {"level": float(result.level), "value": float(result.value), "epsilons": shares}
         return ["sweep", *_options({**given, "n_permutations": int(result.n_permutations)})]
-    if isinstance(result, TestResult):
+    if isinstance(result, RobustTestResult):
         given = {"n_permutations": int(result.n_permutations), "beta": float(result.beta)}
         flags = {"best_case": result.pvalue_range is not None, "exactly": not result.at_most}
         return ["test", *_options({**given, **flags})]

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmdbounds.inference.sentences import RELABELLED
-from mmdbounds.kernel_words import of_which_kernel
-from mmdbounds.phrases import number, percent, proved_number, rows, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table
 from mmdbounds.report.rows import (
@@ -20,7 +17,9 @@ from mmdbounds.report.rows import (
     table_body,
 )
 from mmdbounds.results import Bound, BoundsResult
-from mmdbounds.words import UNPROVED, assumption, finding
+from mmdbounds.words.bounds import UNPROVED, about_approximation, finding
+from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, shown
+from mmdbounds.words.testing import RELABELLED
 
 PROVED, FOUND = "proved limit", "value found"
 HEAD = (FOUND, PROVED, "rows that move", "how it was found")
@@ -53,7 +52,7 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
 
 
 def _said(result: BoundsResult) -> tuple[str, ...]:
-    return assumption(result), finding(result), of_which_kernel(result)
+    return assumption(result), finding(result), about_approximation(result)
 
 
 def _rows(result: BoundsResult) -> dict[str, Any] | None:

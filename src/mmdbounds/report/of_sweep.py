@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmdbounds.inference import sentences
-from mmdbounds.inference.curve import SweepPoint, SweepResult
-from mmdbounds.phrases import percent, rows, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table
 from mmdbounds.report.rows import CHANGE, RowNames, chart_values, head, how_many, table_body
 from mmdbounds.results import Bound, BoundsResult, Side
+from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.search.found import NO_ROWS
-from mmdbounds.words import assumption, finding
+from mmdbounds.words import testing
+from mmdbounds.words.bounds import finding
+from mmdbounds.words.phrases import assumption, percent, rows, shown
 
 Columns = dict[str, Sequence[float | None]]
 
@@ -38,27 +38,27 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
     has_rows = any(point.rows for point in result.points)
     return Contents(
         title=f"{x} and {y}: how much misfiling would explain the difference?",
-        answer=sentences.breakdown(result),
+        answer=testing.breakdown(result),
         slider=f"Share of the true {x} rows that is filed under {y}",
         moments=moments,
         start=_start(result),
         figures=[_bounds_figure(result), _pvalue_figure(result), *([_row_figure(result, names)] * has_rows)],
         table=Table(
             caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
-            head=sentences.CURVE_HEAD,
-            body=[sentences.curve_cells(point) for point in result.points],
-            notes=sentences.curve_notes(result),
+            head=testing.CURVE_HEAD,
+            body=[testing.curve_cells(point) for point in result.points],
+            notes=testing.curve_notes(result),
         ),
         rows=_row_table(result, names) if has_rows else None,
         notes=[
-            sentences.tried(result),
-            sentences.breakdown_of_value(result),
+            testing.tried(result),
+            testing.breakdown_of_value(result),
             *([result.units_note] * bool(result.units_note)),
             EXACTLY,
         ],
         assumptions=result.conditions,
-        assumed=sentences.conditions_head(result),
-        remarks=[sentences.ROUNDING],
+        assumed=testing.conditions_head(result),
+        remarks=[testing.ROUNDING],
         settings=[
             ("level of the test", percent(result.level)),
             ("permutations", f"{result.n_permutations:,}"),
@@ -77,7 +77,7 @@ def _moment(result: SweepResult, point: SweepPoint, names: RowNames) -> Moment:
     letters = "Y" * len(point.rows.get("row", ()))
     return Moment(
         label=f"{percent(point.epsilon)} ({rows(point.n_moved)})",
-        said=[assumption(at), finding(at), sentences.pvalues_at(point, result)],
+        said=[assumption(at), finding(at), testing.pvalues_at(point, result)],
         rows=table_body(point.rows, letters, names) if letters else [],
     )
 
@@ -120,7 +120,7 @@ def _bounds_figure(result: SweepResult) -> Figure:
         _line_values(result, columns, moving=(charts.LARGEST, charts.SMALLEST)),
         list(columns),
         charts.quantitative("f2", "squared MMD", axis={"tickCount": 6}, scale=_window(ends)),
-        sentences.CURVE_HEAD,
+        testing.CURVE_HEAD,
         _breakdown_mark(result),
         f"{title}: smallest and largest possible value over the share of misfiled rows. "
         "The same numbers are in the table of this page.",
@@ -162,7 +162,7 @@ def _pvalue_figure(result: SweepResult) -> Figure:
         _line_values(result, columns, moving=tuple(columns)),
         list(columns),
         y,
-        sentences.CURVE_HEAD,
+        testing.CURVE_HEAD,
         _breakdown_mark(result),
         f"{title}: smallest and largest possible one over the share of misfiled rows. "
         "The same numbers are in the table of this page.",
@@ -205,7 +205,7 @@ def _hover_values(result: SweepResult, ends: Sequence[tuple[float | None, float 
             "f1": point.epsilon,
             "f2": low,
             "f3": high,
-            **{f"f{4 + i}": cell for i, cell in enumerate(sentences.curve_cells(point))},
+            **{f"f{4 + i}": cell for i, cell in enumerate(testing.curve_cells(point))},
         }
         for place, (point, (low, high)) in enumerate(zip(result.points, ends, strict=True))
     ]

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmdbounds.inference import sentences
-from mmdbounds.inference.outcome import TestResult
-from mmdbounds.phrases import number, percent, proved_number, rows, shown
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Contents, Figure, Moment, Table
+from mmdbounds.results.testing import RobustTestResult
+from mmdbounds.words import testing
+from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, shown
 
 BARS = 40
 """Bars of the histogram: it stays small for any number of permutations."""
 
 
-def test_contents(result: TestResult) -> Contents:
+def test_contents(result: RobustTestResult) -> Contents:
     """Return what the page of a test says."""
     x, y = shown(result.name_x), shown(result.name_y)
     return Contents(
         title=f"{x} and {y}: do they differ, although rows may be misfiled?",
-        answer=f"{sentences.assumption(result)} {sentences.statement(result)}",
+        answer=f"{assumption(result)} {testing.statement(result)}",
         moments=[Moment(label=f"{percent(result.epsilon)} ({rows(result.n_moved_range[1])})", said=[])],
         figures=[_null_figure(result)],
         table=_table(result),
         notes=[result.units_note] if result.units_note else [],
         assumptions=result.conditions,
-        assumed=sentences.conditions_head(result),
-        remarks=[sentences.ROUNDING],
+        assumed=testing.conditions_head(result),
+        remarks=[testing.ROUNDING],
         settings=[("permutations", f"{result.n_permutations:,}")],
     )
 
@@ -34,7 +34,7 @@ def test_contents(result: TestResult) -> Contents:
 test_contents.__test__ = False  # type: ignore[attr-defined]  # pytest collects names that begin so
 
 
-def _table(result: TestResult) -> Table:
+def _table(result: RobustTestResult) -> Table:
     worst = proved_number(result.statistic, "lower") if result.is_valid else f"{number(result.statistic)}*"
     body = [
         ["worst case", number(result.pvalue), worst, f"{result.n_moved + result.n_moved_of_x:,}"],
@@ -55,7 +55,7 @@ def _table(result: TestResult) -> Table:
     )
 
 
-def _null_figure(result: TestResult) -> Figure:
+def _null_figure(result: RobustTestResult) -> Figure:
     known = {
         charts.SMALLEST: result.statistic,
         charts.FILED: result.observed,

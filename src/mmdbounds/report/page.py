@@ -8,8 +8,6 @@ from typing import Any
 
 from mmdbounds.atomic_write import check_writable, write_whole
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.report.cells import row_names
 from mmdbounds.report.contents import Contents
 from mmdbounds.report.layout import Record, body
@@ -22,8 +20,10 @@ from mmdbounds.report.record import data_facts, setting_facts, version_facts
 from mmdbounds.report.rows import RowNames
 from mmdbounds.report.runtime import javascript, resource
 from mmdbounds.results import BoundsResult
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.testing import RobustTestResult
 
-KINDS = (BoundsResult, TestResult, SweepResult)
+KINDS = (BoundsResult, RobustTestResult, SweepResult)
 
 
 def write_report(
@@ -33,7 +33,7 @@ def write_report(
 
     Parameters
     ----------
-    result : SweepResult, BoundsResult or TestResult
+    result : SweepResult, BoundsResult or RobustTestResult
         A sweep becomes a page with a slider over its shares.
     path
         Where the page is written; whole or not at all.
@@ -69,7 +69,7 @@ def check_report(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def report_html(result: BoundsResult | TestResult | SweepResult, names: RowNames) -> str:
+def report_html(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> str:
     """Return the page."""
     contents = _contents(result, names)
     made = result.provenance
@@ -100,10 +100,10 @@ def report_html(result: BoundsResult | TestResult | SweepResult, names: RowNames
     return together([Html("<!doctype html>\n"), page, "\n"])
 
 
-def _contents(result: BoundsResult | TestResult | SweepResult, names: RowNames) -> Contents:
+def _contents(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> Contents:
     if isinstance(result, SweepResult):
         return sweep_contents(result, names)
-    return test_contents(result) if isinstance(result, TestResult) else bounds_contents(result, names)
+    return test_contents(result) if isinstance(result, RobustTestResult) else bounds_contents(result, names)
 
 
 def _told(contents: Contents) -> str:

@@ -7,18 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds.contamination import Contamination
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.inference.outcome import TestResult
 from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
 from mmdbounds.report.command import command
 from mmdbounds.results import BoundsResult, Provenance
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.testing import RobustTestResult
 from mmdbounds.search import METHODS
 
 APPROXIMATE = {"random features": ("RandomFeatures", "n_features"), "nystrom": ("Nystrom", "n_landmarks")}
 """Class and size of the kernels that stand for another one."""
 
 
-def recipe(result: BoundsResult | TestResult | SweepResult) -> str:
+def recipe(result: BoundsResult | RobustTestResult | SweepResult) -> str:
     """Return the command line where there was one, else lines of Python."""
     record = result.provenance.data
     if record.get("by_command") is True and (typed := command(result, _stated(result))) is not None:
@@ -44,7 +44,7 @@ def _groups(record: Mapping[str, Any]) -> list[str]:
     return [f"X, Y = mb.groups({source}, {record.get('group_column')!r}, {_keywords(options)})"]
 
 
-def _call(result: BoundsResult | TestResult | SweepResult) -> str:
+def _call(result: BoundsResult | RobustTestResult | SweepResult) -> str:
     made = result.provenance
     how = {
         "kernel": _Code(_kernel(made)),
@@ -62,7 +62,7 @@ def _call(result: BoundsResult | TestResult | SweepResult) -> str:
         }
         return f"mb.sweep(X, Y, {_keywords({**options, **how})})"
     amount = _amount(_stated(result))
-    if isinstance(result, TestResult):
+    if isinstance(result, RobustTestResult):
         options = {
             "at_most": result.at_most,
             "n_permutations": result.n_permutations,
@@ -90,7 +90,7 @@ def _keywords(options: Mapping[str, Any]) -> str:
     )
 
 
-def _stated(result: BoundsResult | TestResult | SweepResult) -> Contamination | None:
+def _stated(result: BoundsResult | RobustTestResult | SweepResult) -> Contamination | None:
     """Return how much was taken as misfiled, as it was stated; a curve has its points."""
     stated = result.provenance.misfiling
     return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
@@ -112,7 +112,7 @@ def _shares(result: SweepResult) -> str:
     return f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]"
 
 
-def _unit(result: TestResult | SweepResult) -> _Code | None:
+def _unit(result: RobustTestResult | SweepResult) -> _Code | None:
     return _Code("(units_of_x, units_of_y)") if result.units_note else None
 
 

@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds._version import __version__
-from mmdbounds.kernel_words import kernel_name
-from mmdbounds.phrases import rows, shown
 from mmdbounds.report.runtime import VERSIONS
 from mmdbounds.results import Provenance
+from mmdbounds.words.phrases import kernel_name, rows, shown
 
 Facts = list[tuple[str, str]]
 

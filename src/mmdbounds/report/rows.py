@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mmdbounds.phrases import number, row_name, shown
 from mmdbounds.report.charts import ROW_SIDES, Values
+from mmdbounds.words.phrases import number, row_name, shown
 
 ROWS_SHOWN = 30
 """Rows shown at the most, those that matter most first: a page must not grow with the data."""

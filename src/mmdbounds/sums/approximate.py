@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from mmdbounds.checks import MOST_SEED, check_count, is_number
 from mmdbounds.errors import MmdBoundsError, came
 from mmdbounds.kernels import WITH_BANDWIDTH, Cosine, Geometry, Kernel, Polynomial, check_kernel_name
-from mmdbounds.saved import from_fields
+from mmdbounds.results.serialize import from_fields
 
 POOL, POOL_PER_LANDMARK = 4096, 4
 """Rows from which landmarks are chosen, at the least and for each landmark."""
@@ -144,7 +144,7 @@ class RandomFeatures(ApproximateKernel):
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(300, 2)), rng.normal(1, 1, size=(400, 2))
     >>> features = mb.RandomFeatures("rbf", n_features=4096, bandwidth=2.0)
-    >>> abs(mb.mmd2(X, Y, kernel=features) - mb.mmd2(X, Y, kernel=mb.RBF(2.0))) < 0.02
+    >>> abs(mb.mmd2(X, Y, kernel=features) - mb.mmd2(X, Y, kernel=mb.kernels.RBF(2.0))) < 0.02
     True
     """
 

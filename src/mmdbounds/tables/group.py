@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.saved import from_fields, read_only
+from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.tables.phrases import listed, require_exact, shown
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mmdbounds.phrases import number, percent, proved_number, rows, shown, wrapped
-
-if TYPE_CHECKING:
-    from mmdbounds.inference.curve import SweepPoint, SweepResult
-    from mmdbounds.inference.outcome import TestResult
+from mmdbounds.results import AggregatedResult, RobustTestResult, SweepPoint, SweepResult
+from mmdbounds.words.phrases import (
+    assumption,
+    number,
+    percent,
+    proved_number,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
 
 RELABELLED = "rows were only relabelled, never lost or altered;"
 EXCHANGEABLE = (
@@ -19,11 +24,11 @@ UNITS_EXCHANGEABLE = (
     "unit were filed together;"
 )
 BLIND = (
-    "kernel, bandwidth, scaling and columns were chosen without a look at the labels (true of all that is "
-    "done here), and epsilon was not tuned on them{but};"
+    "kernel, bandwidth, scaling and columns were chosen without looking at the labels (nothing here looks at "
+    "them), and epsilon was not tuned on them{but};"
 )
 FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
-ROUNDING = "Statistics that differ by rounding only count as ties, against a rejection."
+ROUNDING = "Ties, including differences due to rounding, count against rejection."
 
 
 def conditions(beta: float = 0.0, *, of_units: bool = False) -> tuple[str, ...]:
@@ -43,51 +48,23 @@ def _others(of_units: bool, but: str) -> tuple[str, ...]:
     return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
 
 
-def test_summary(result: TestResult) -> str:
-    """Return a `TestResult` in plain words."""
-    return "\n".join(
-        [
-            wrapped(assumption(result)),
-            *_units(result),
-            wrapped(statement(result)),
-            "",
-            *_numbers(result),
-            *_multiples(result),
-            "",
-            *_conditions(result),
-            "",
-            wrapped(_settings(result)),
-        ]
-    )
+def robust_summary(result: RobustTestResult) -> str:
+    """Return a `RobustTestResult` in plain words."""
+    lines = [wrapped(assumption(result)), *_units(result), wrapped(statement(result)), ""]
+    return "\n".join([*lines, *_numbers(result), *_multiples(result), "", *_conditions(result)])
 
 
-test_summary.__test__ = False  # type: ignore[attr-defined]  # pytest collects names that begin so
+def _settings(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+    made = result.provenance
+    return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
 
 
-def _units(result: TestResult | SweepResult) -> list[str]:
+def _units(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
     """Say that one row a unit was drawn, if so."""
     return [wrapped(result.units_note)] if result.units_note else []
 
 
-def assumption(result: TestResult) -> str:
-    """Say back what was understood."""
-    x, y = shown(result.name_x), shown(result.name_y)
-    (fewest, most), of_x = result.n_moved_range, result.most_moved_of_x
-    share, count = percent(result.epsilon), f"{most:,}"
-    how = "up to" if result.at_most else "exactly"
-    if fewest < most and not result.at_most:
-        how = "between"
-        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
-        count = f"{fewest:,} to {count}"
-    of_y = f"{count} of the {result.n_samples_Y:,} filed under {y}"
-    one_way = f"{how} {share} of the true {x} rows, {of_y}, are misfiled"
-    if not of_x:
-        return f"Assumed: {one_way}."
-    back = f"{how} {of_x:,} of the {result.n_samples_X:,} filed under {x} belong{'s' * (of_x == 1)} to {y}"
-    return f"Assumed: {one_way}; {back}."
-
-
-def statement(result: TestResult) -> str:
+def statement(result: RobustTestResult) -> str:
     """Say what follows, and its converse."""
     pvalue = number(result.pvalue)
     if result.n_admissible == 1 and not (result.n_moved or result.n_moved_of_x):
@@ -102,7 +79,7 @@ def statement(result: TestResult) -> str:
     )
 
 
-def _missing(result: TestResult) -> str:
+def _missing(result: RobustTestResult) -> str:
     """Say what keeps the p-value from being valid."""
     said = []
     if len(result.counts) < result.n_admissible:
@@ -113,7 +90,7 @@ def _missing(result: TestResult) -> str:
     return " ".join(said)
 
 
-def _numbers(result: TestResult) -> list[str]:
+def _numbers(result: RobustTestResult) -> list[str]:
     moved = rows(result.n_moved) + (
         f" of {shown(result.name_y)} and {rows(result.n_moved_of_x)} of {shown(result.name_x)}"
         if result.most_moved_of_x
@@ -133,7 +110,7 @@ def _numbers(result: TestResult) -> list[str]:
     return lines
 
 
-def _multiples(result: TestResult) -> list[str]:
+def _multiples(result: RobustTestResult) -> list[str]:
     """Say how large the statistics are, in multiples of what chance makes; nothing of those below 0."""
     worst, filed = result.in_null_quantiles, result.as_filed_in_null_quantiles
     said = []
@@ -149,39 +126,29 @@ def _line(name: str, pvalue: float, text: str) -> str:
     return f"  {name:<12}{number(pvalue):>8}   {text}"
 
 
-def conditions_head(result: TestResult | SweepResult) -> str:
+def conditions_head(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
     """Introduce what the validity rests on."""
     return "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
 
 
-def _conditions(result: TestResult | SweepResult) -> list[str]:
-    listed = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
-    return [conditions_head(result), *listed, wrapped(ROUNDING)]
+def _conditions(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
+    """Return the conditions, and the settings below them."""
+    each = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
+    return [conditions_head(result), *each, wrapped(ROUNDING), "", wrapped(_settings(result))]
 
 
 def sweep_summary(result: SweepResult) -> str:
     """Return a `SweepResult` in plain words."""
-    return "\n".join(
-        [
-            wrapped(tried(result)),
-            *_units(result),
-            wrapped(breakdown(result)),
-            wrapped(breakdown_of_value(result)),
-            "",
-            *_curve(result),
-            "",
-            *_conditions(result),
-            "",
-            wrapped(_settings(result)),
-        ]
-    )
+    lines = [wrapped(tried(result)), *_units(result), wrapped(breakdown(result))]
+    lines += [wrapped(breakdown_of_value(result)), "", *_curve(result), ""]
+    return "\n".join([*lines, *_conditions(result)])
 
 
 def tried(result: SweepResult) -> str:
     """Say how far the curve goes."""
-    most = f"{result.most_moved:,} of the {result.n_samples_Y:,} filed under {shown(result.name_y)}"
+    most = f"{result.most_moved:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
     share = f"{percent(result.share(result.most_moved))} of the true {shown(result.name_x)} rows"
-    return f"Tried: from nothing up to {share}, {most}, misfiled."
+    return f"Tried: from no misfiled rows up to {share}, that is {most}."
 
 
 def breakdown(result: SweepResult) -> str:
@@ -277,11 +244,37 @@ def _line_of_curve(cells: tuple[str, ...]) -> str:
     return f"  {share:>9} {count:>7}{''.join(padded)}".rstrip()
 
 
-def _settings(result: TestResult | SweepResult) -> str:
-    made = result.provenance
-    length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.6g}"
+def aggregated_summary(result: AggregatedResult) -> str:
+    """Return an `AggregatedResult` in plain words."""
+    lines = [wrapped(assumption(result)), *_units(result), wrapped(_aggregated_statement(result)), ""]
+    return "\n".join([*lines, *_kernels(result), "", *_conditions(result)])
+
+
+def _aggregated_statement(result: AggregatedResult) -> str:
+    n, pvalue = len(result.parts), number(result.pvalue)
+    if not result.is_valid:
+        missing = (
+            "Not every possible number of misfiled rows was tested"
+            if len(result.counts) < result.n_admissible
+            else "That no labelling has a larger one is not proved"
+        )
+        return f"The largest p-value found over {n} kernels is {pvalue}. {missing}: validity not guaranteed."
+    others = "more" if result.at_most else "more or fewer"
+    as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
-        f"{result.n_permutations:,} permutations, seed {made.seed}; kernel {made.kernel}{length}; "
-        f"{made.estimator} estimator; {made.dtype}, {made.backend} on {made.device}; "
-        f"{made.n_pairs:,} kernel values in {made.seconds:.2g} s; mmdbounds {made.version}."
+        f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
+        f"together, is at most {pvalue} (proved). If {others} rows are misfiled, it can be larger. {as_filed}"
     )
+
+
+def _kernels(result: AggregatedResult) -> list[str]:
+    """Return a table of the kernels."""
+    lines = [f"With {rows(result.n_moved)} misfiled, the worst count:"]
+    lines.append(f"  {'kernel':<14}{'bandwidth':>11}{'squared MMD at least':>23}{'in sd of the null':>20}")
+    for part in result.parts:
+        length = "-" if part.bandwidth is None else number(part.bandwidth)
+        least = "not proved" if part.certified is None else number(part.certified)
+        size = "-" if part.standardised is None else number(part.standardised)
+        mark = "  decisive" if part is result.decisive else ""
+        lines.append(f"  {part.kernel:<14}{length:>11}{least:>23}{size:>20}{mark}")
+    return lines

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from mmdbounds.inference.sentences import sweep_summary
-from mmdbounds.results import Provenance, Result
-from mmdbounds.saved import hold_tuples
+from mmdbounds.results.base import ReportedResult
+from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.serialize import hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -29,7 +29,7 @@ class SweepPoint:
     best_case
         At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
     null_quantile
-        The 95 % quantile of the statistic on random labellings of these sizes; as in `TestResult`.
+        The 95 % quantile of the statistic on random labellings of these sizes; as in `RobustTestResult`.
     rows
         What single rows do to the two bounds: the columns of `BoundsResult.row_table` that are known, for
         the 30 rows that matter most. Empty if nothing is misfiled.
@@ -57,7 +57,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SweepResult(Result):
+class SweepResult(ReportedResult):
     """Bounds and p-values over shares of misfiled rows, and where the finding breaks down.
 
     Attributes
@@ -86,7 +86,7 @@ class SweepResult(Result):
     most_moved
         The largest number of misfiled rows tried.
     n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
-        As in `TestResult`.
+        As in `RobustTestResult`.
     """
 
     LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
@@ -122,10 +122,6 @@ class SweepResult(Result):
     def share(self, n_moved: int) -> float:
         """Return the share of the true X that so many misfiled rows are."""
         return n_moved / (self.n_samples_X + n_moved)
-
-    def summary(self) -> str:
-        """Return the result in plain words: the statement and its converse, the curve, the settings."""
-        return sweep_summary(self)
 
     def __repr__(self) -> str:
         where = (

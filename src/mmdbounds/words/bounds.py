@@ -1,8 +1,4 @@
-"""The sentences, written once: for `summary()`, the command line and the report.
-
-Plain words first, numbers second, settings last. A value that a labelling reaches and a value
-that is proved are never called by the same word.
-"""
+"""The sentences about bounds, also those of an approximate kernel."""
 
 from __future__ import annotations
 
@@ -11,9 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.kernel_words import kernel_name, of_which_kernel
-from mmdbounds.phrases import named_rows, number, percent, proved_number, row_name, rows, shown, wrapped
-from mmdbounds.results import Bound, BoundsResult, Provenance, Side
+from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
+from mmdbounds.words.phrases import (
+    assumption,
+    kernel_name,
+    named_rows,
+    number,
+    percent,
+    proved_number,
+    row_name,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
 
 TOP_ROWS = 3
 """Rows named as those that matter most; all of them are in `row_table`."""
@@ -38,29 +46,8 @@ UNPROVED = {
 }
 """What is said of a value without a proof, by its kind."""
 
-EXTREME, FURTHER = {"lower": "smallest", "upper": "largest"}, {"lower": "less", "upper": "more"}
-
-
-def assumption(result: BoundsResult) -> str:
-    """Say back what was understood."""
-    x, y = shown(result.name_x), shown(result.name_y)
-    how, share, count = _how(result), percent(result.epsilon), f"{result.n_moved:,}"
-    if how == "between" and result.n_moved_range is not None:
-        fewest = result.n_moved_range[0]
-        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
-        count = f"{fewest:,} to {count}"
-    of_y = f"{count} of the {result.n_samples_Y:,} filed under {y}"
-    one_way = f"{how} {share} of the true {x} rows, {of_y}, are misfiled"
-    if not result.n_moved_of_x:
-        return f"Assumed: {one_way}."
-    of_x = f"{result.n_moved_of_x:,} of the {result.n_samples_X:,} filed under {x}"
-    return f"Assumed: {one_way}; {how} {of_x} belong{'s' if result.n_moved_of_x == 1 else ''} to {y}."
-
-
-def _how(result: BoundsResult) -> str:
-    if result.at_most:
-        return "up to"
-    return "exactly" if result.n_moved_range is None else "between"
+EXTREME = {"lower": "smallest", "upper": "largest"}
+FURTHER = {"lower": "a smaller value", "upper": "a larger value"}
 
 
 def finding(result: BoundsResult) -> str:
@@ -96,9 +83,9 @@ def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
 
 
 def _how_many(result: BoundsResult) -> str:
-    """Return the number of rows of Y assumed to be misfiled: 10, up to 10, 5 to 10."""
+    """Return the number of rows of Y assumed to be misfiled: 10, at most 10, 5 to 10."""
     if result.at_most:
-        return f"up to {result.n_moved:,}"
+        return f"at most {result.n_moved:,}"
     fewest = "" if result.n_moved_range is None else f"{result.n_moved_range[0]:,} to "
     return f"{fewest}{result.n_moved:,}"
 
@@ -162,13 +149,13 @@ def _gaps(result: BoundsResult) -> list[str]:
 
 
 def _equality(bound: Bound, result: BoundsResult) -> str | None:
-    """Say how the proved and the attained value are equal: in the digits shown, or but for rounding ("")."""
+    """Say how the proved and the attained value are equal: to the digits shown, or up to rounding ("")."""
     if bound.certified is None or bound.gap is None:
         return None
     if bound.gap <= ROUNDING * _size(result):
         return ""
     alike = number(bound.certified) == number(bound.value) and bound.gap <= LARGE_GAP * result.width
-    return " in these digits" if alike else None
+    return " (to the digits shown)" if alike else None
 
 
 def _size(result: BoundsResult) -> float:
@@ -236,28 +223,12 @@ def top_rows(result: BoundsResult) -> str:
     if len(names) > 1:
         who = f"rows that matter most are {', '.join(names[:-1])} and {names[-1]}"
     what = f"knowing where {'it' if len(names) == 1 else 'one of them'} belongs can move a bound by up to"
-    return f"The {who}: {what} {number(change[0])} (all rows: `row_table()`, `--rows`)."
+    return f"The {who}: {what} {number(change[0])} (`row_table()` lists all rows)."
 
 
 def _row_name(table: Mapping[str, Any], i: int, result: BoundsResult) -> str:
     letter = "Y" if table["group"][i] == result.name_y else "X"
     return row_name(letter, table["row"][i], table["id"][i], table["file_row"][i])
-
-
-def settings(result: BoundsResult) -> str:
-    """Return the settings in one sentence."""
-    made = result.provenance
-    options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
-    seed = "" if made.seed is None else f"; seed {made.seed}"
-    length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.6g}"
-    seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
-    values = "kernel" if result.approximation is None else "kernel and feature"
-    return (
-        f"Method {made.method}{f' ({options})' if options else ''}{seed}; "
-        f"kernel {kernel_name(made)}{length}; {made.estimator} estimator; "
-        f"{made.dtype}, {made.backend} on {made.device}; "
-        f"{made.n_pairs:,} {values} values in {seconds} s; mmdbounds {made.version}."
-    )
 
 
 def _options_used(made: Provenance) -> dict[str, Any]:
@@ -268,11 +239,54 @@ def _options_used(made: Provenance) -> dict[str, Any]:
 
 def bounds_summary(result: BoundsResult) -> str:
     """Return a `BoundsResult` in plain words."""
-    kernel = of_which_kernel(result)
+    made = result.provenance
+    options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
+    method = f"Method {made.method}{f' ({options})' if options else ''}"
+    kernel = about_approximation(result)
     lines = [wrapped(text) for text in (assumption(result), finding(result), kernel) if text] + [""]
     moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
     lines += side_lines(result.lower, result) if moved else []
     lines.append("  " + _cells("as filed", number(result.observed), ""))
     lines += side_lines(result.upper, result) if moved else []
     top = top_rows(result)
-    return "\n".join([*lines, "", *([wrapped(top), ""] if top else []), wrapped(settings(result))])
+    last = wrapped(settings(made, method, seed_used(made)))
+    return "\n".join([*lines, "", *([wrapped(top), ""] if top else []), last])
+
+
+def about_approximation(result: BoundsResult) -> str:
+    """Say that the values are those of an approximate kernel, and what is known of the exact one."""
+    found = result.approximation
+    if found is None:
+        return ""
+    about = f"All of this is about an approximate kernel, {kernel_name(result.provenance)}."
+    return " ".join([about, _same_labellings(result, found), *_proofs(found)])
+
+
+def _same_labellings(result: BoundsResult, found: Approximation) -> str:
+    """Say what the labellings found give with the exact kernel."""
+    sides = {"smallest": found.lower, "as filed": found.observed, "largest": found.upper}
+    shown = {word: each for word, each in sides.items() if each is not None}
+    level = "" if found.level is None else f", each with at least {percent(found.level)} confidence"
+    if len(shown) < 3 or not (result.n_moved or result.n_moved_of_x):
+        return f"With {found.kernel} itself the groups as filed give {_around(found.observed)}{level}."
+    low, filed, high = (f"{_around(each)} ({word})" for word, each in shown.items())
+    return (
+        f"With {found.kernel} itself the same labellings give {low}, {filed} and {high}{level}; "
+        "its own extremes can only lie further out."
+    )
+
+
+def _around(value: Compared) -> str:
+    """Return the range of values that an estimate of the exact value leaves."""
+    low, high = number(value.exact - value.margin), number(value.exact + value.margin)
+    return low if low == high else f"{low} to {high}"
+
+
+def _proofs(found: Approximation) -> list[str]:
+    """Say what is proved for the exact kernel, if anything is."""
+    limits = []
+    if found.lower_certified is not None:
+        limits.append(f"at least {proved_number(found.lower_certified, 'lower')}")
+    if found.upper_certified is not None:
+        limits.append(f"at most {proved_number(found.upper_certified, 'upper')}")
+    return [f"Proved for {found.kernel} itself: {' and '.join(limits)}."] if limits else []

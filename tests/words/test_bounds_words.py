@@ -8,12 +8,19 @@ from typing import Any
 import pytest
 
 from made import LOWER, MADE, RESULT, UPPER, bound, result
-from mmdbounds import phrases, words
+from mmdbounds.words import bounds as words
+from mmdbounds.words import phrases
+
+
+def settings_of(found):
+    """Return the last paragraph of the summary, on one line."""
+    return " ".join(found.summary().split("\n\n")[-1].split())
 
 
 def test_summary_of_an_attained_result():
     assert RESULT.summary().splitlines() == [
-        "Assumed: exactly 20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled.",
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
+        "healthy.",
         "Depending on which rows they are, the squared MMD of the true groups can be as small as 0.276 or as",
         "large as 0.3974; as filed it is 0.3837. Labellings reach both values; that none lies beyond them is",
         "not proved. If more or fewer rows are misfiled, it can lie outside this range.",
@@ -44,25 +51,28 @@ def test_proved_numbers_are_rounded_outwards(value: float, side: Any, text: str)
     assert phrases.proved_number(value, side) == text
 
 
-ONE_WAY = "20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled"
+ONE_WAY = "20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under healthy"
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
         ({}, f"exactly {ONE_WAY}."),
-        ({"at_most": True}, f"up to {ONE_WAY}."),
-        ({"at_most": True, "n_moved_range": (0, 2)}, f"up to {ONE_WAY}."),
+        ({"at_most": True}, f"at most {ONE_WAY}."),
+        ({"at_most": True, "n_moved_range": (0, 2)}, f"at most {ONE_WAY}."),
         ({"n_moved_range": (1, 2)}, f"between 11.1 % and {ONE_WAY.replace('2 of', '1 to 2 of')}."),
-        ({"n_moved_of_x": 1}, f"exactly {ONE_WAY}; exactly 1 of the 8 filed under MI belongs to healthy."),
+        (
+            {"n_moved_of_x": 1},
+            f"exactly {ONE_WAY}; exactly 1 of the 8 rows filed under MI belongs to healthy.",
+        ),
         (
             {"n_moved_of_x": 3, "at_most": True},
-            f"up to {ONE_WAY}; up to 3 of the 8 filed under MI belong to healthy.",
+            f"at most {ONE_WAY}; at most 3 of the 8 rows filed under MI belong to healthy.",
         ),
     ],
 )
 def test_assumption(changes: dict[str, Any], sentence: str):
-    assert words.assumption(result(**changes)) == f"Assumed: {sentence}"
+    assert phrases.assumption(result(**changes)) == f"Assumed: {sentence}"
 
 
 def test_converse_of_a_range():
@@ -162,22 +172,22 @@ def test_no_line_is_longer_than_a_hundred_columns():
 )
 def test_options_that_matter(options: dict[str, Any], shown: str):
     made = dataclasses.replace(MADE, options=options)
-    assert shown in words.settings(result(provenance=made))
+    assert shown in settings_of(result(provenance=made))
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.0841, "0.084 s"), (9.87, "9.9 s"), (1234.5, "1,234 s")])
 def test_seconds(seconds: float, text: str):
-    assert f" in {text};" in words.settings(result(provenance=dataclasses.replace(MADE, seconds=seconds)))
+    assert f" in {text};" in settings_of(result(provenance=dataclasses.replace(MADE, seconds=seconds)))
 
 
 @pytest.mark.parametrize(("seed", "text"), [(0, "); seed 0; kernel"), (None, "); kernel")])
 def test_seed(seed: int | None, text: str):
-    assert text in words.settings(result(provenance=dataclasses.replace(MADE, seed=seed)))
+    assert text in settings_of(result(provenance=dataclasses.replace(MADE, seed=seed)))
 
 
 def test_kernel_without_bandwidth():
     made = dataclasses.replace(MADE, kernel="linear", bandwidth=None)
-    assert "; kernel linear; " in words.settings(result(provenance=made))
+    assert "; kernel linear; " in settings_of(result(provenance=made))
 
 
 def test_group_names_cannot_break_the_terminal():

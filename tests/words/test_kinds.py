@@ -10,10 +10,11 @@ import pytest
 
 import mmdbounds as mb
 from made import LOWER, UPPER, bound, result
-from mmdbounds import words
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.results import KINDS, Bound, BoundsResult
+from mmdbounds.results import Bound, BoundsResult
+from mmdbounds.results.bounds import KINDS
 from mmdbounds.search.bootstrap import Bootstrap
+from mmdbounds.words import bounds as words
 
 
 def of_kind(kind: str, low: float = 0.27602, high: float = 0.39744, **changes: Any) -> BoundsResult:
@@ -27,8 +28,9 @@ def of_kind(kind: str, low: float = 0.27602, high: float = 0.39744, **changes: A
 
 
 def test_summary_of_resampled_values():
-    assert of_kind("resampling").summary().splitlines()[:8] == [
-        "Assumed: exactly 20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled.",
+    assert of_kind("resampling").summary().splitlines()[:9] == [
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
+        "healthy.",
         "The values below are quantiles of resampled values, neither attained nor proved: they say how much",
         "the value as filed varies, and nothing about misfiling; as filed the squared MMD is 0.3837.",
         "",
@@ -40,8 +42,9 @@ def test_summary_of_resampled_values():
 
 
 def test_summary_of_free_points():
-    assert of_kind("free points").summary().splitlines()[:8] == [
-        "Assumed: exactly 20 % of the true MI rows, 2 of the 1,234 filed under healthy, are misfiled.",
+    assert of_kind("free points").summary().splitlines()[:9] == [
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
+        "healthy.",
         "The values below have 2 free points instead of rows: neither attained nor proved, they bound",
         "nothing; as filed the squared MMD is 0.3837.",
         "",
@@ -58,7 +61,7 @@ def test_summary_of_free_points():
         ({}, "have 2 free points instead"),
         ({"n_moved": 1}, "have 1 free point instead"),
         ({"n_moved": 1200}, "have 1,200 free points instead"),
-        ({"at_most": True, "n_moved_range": (0, 2)}, "have up to 2 free points instead"),
+        ({"at_most": True, "n_moved_range": (0, 2)}, "have at most 2 free points instead"),
         ({"n_moved_range": (1, 2)}, "have 1 to 2 free points instead"),
     ],
 )
@@ -152,7 +155,7 @@ def test_crossed_labellings():
     assert crossed.is_crossed
     assert crossed.width < 0
     assert "mmd2 in [0.5, 0.39744] attained, crossed, observed" in repr(crossed)
-    table = crossed.summary().splitlines()[4:]
+    table = crossed.summary().splitlines()[5:]
     assert table[0].startswith("  smallest found           0.5 ")
     assert table[3].startswith("  largest found         0.3974 ")
 

@@ -1,18 +1,22 @@
-"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks."""
+"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks.
+
+Neighbours on a curve have nearly the same extreme rows, and each has had starts of its own. So what one
+of them found helps the others: up along the counts, rows are added to it, and down, taken away.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
-    check_no_weights,
     check_progress,
     check_seed,
     check_share,
@@ -20,18 +24,25 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.curve import SweepPoint, SweepResult
-from mmdbounds.inference.kept_rows import kept_rows
-from mmdbounds.inference.neighbours import Ends, along
-from mmdbounds.inference.robust import provenance
-from mmdbounds.inference.sentences import sweep_conditions
 from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Estimator
+from mmdbounds.results import Side
+from mmdbounds.results.curve import SweepPoint, SweepResult
+from mmdbounds.results.row_table import Found as RowsAndEffects
+from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.serialize import plain
+from mmdbounds.search.choice import outwards
+from mmdbounds.search.effects import row_effects
 from mmdbounds.search.found import Found
+from mmdbounds.search.ranking import largest
+from mmdbounds.search.refine import labelled, parts_of, refine
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.tables import Group
+from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21
 """Points of the curve, unless the user names them."""
@@ -44,6 +55,7 @@ CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
 tenth of what a single proof may spend."""
 
 
+@compares()
 def sweep(
     X: Any,
     Y: Any,
@@ -53,15 +65,9 @@ def sweep(
     value: float = 0.0,
     n_permutations: int = 999,
     unit: tuple[Units, Units] | None = None,
-    sample_weight: None = None,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> SweepResult:
     """Bounds and p-values over shares of misfiled rows, and the share at which the finding breaks down.
 
@@ -76,7 +82,7 @@ def sweep(
         Level of the test.
     value : float, default=0
         A second breakdown is where the lower bound of the squared MMD reaches this value.
-    n_permutations, unit, sample_weight, rng
+    n_permutations, unit, rng
         As in `robust_test`.
 
     Returns
@@ -103,19 +109,10 @@ def sweep(
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
     check_progress(progress)
-    check_no_weights(sample_weight)
     shares = _checked_shares(epsilons)
-    X, Y, units_note = by_units(X, Y, unit, kernel, seed)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=estimator,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
+    how = comparison(sweep, options)
+    X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
+    problem = pose(X, Y, how)
     grid = _grid(problem, shares)
     with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, seed, meter)
@@ -128,13 +125,17 @@ def sweep(
         is_valid=all(outcome.is_proved for outcome in scan.seen.values()),
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
-        n_samples_X=problem.p,
-        n_samples_Y=problem.q,
-        name_x=problem.X.name,
-        name_y=problem.Y.name,
+        **problem.group_fields(),
         conditions=sweep_conditions(of_units=bool(units_note)),
         units_note=units_note,
-        provenance=provenance("sweep", problem, scan.worst, meter, seed, time.perf_counter() - started),
+        provenance=problem.provenance(
+            scan.worst.totals,
+            method="sweep",
+            options={},
+            seed=seed,
+            n_pairs=meter.n_pairs,
+            seconds=time.perf_counter() - started,
+        ),
     )
 
 
@@ -295,3 +296,87 @@ def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
     grid = [Contamination(n_moved=m).counts(p, q) for m in moved]
     check_sizes(grid[-1], p, q, unbiased=unbiased)
     return grid
+
+
+SIDES: tuple[Side, Side] = ("lower", "upper")
+
+Ends = tuple[Found, Found]
+"""What was found for one count, on the lower and on the upper side; one-way."""
+
+
+def along(ends: list[Ends]) -> list[Ends]:
+    """Return what was found for each count of a curve, once each has learnt from its neighbours.
+
+    No end is less extreme than it was, and what is proved stays: it holds for every labelling.
+    """
+    ends = list(ends)
+    up = range(1, len(ends))
+    for here, there in [(i, i - 1) for i in up] + [(i - 1, i) for i in reversed(up)]:
+        lower, upper = (
+            from_neighbour(own, other, side)
+            for own, other, side in zip(ends[here], ends[there], SIDES, strict=True)
+        )
+        ends[here] = lower, upper
+    return ends
+
+
+def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
+    """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
+    own, other = found.labelling, neighbour.labelling
+    if own is None or other is None or not parts_of(own) or _is_proved(found, own.quadratic):
+        return found
+    with one_blas_thread():  # two threads would add in another order than one
+        started = resized(own.quadratic, other.moved, side)
+        refine(started, side)
+    value = started.value()
+    if outwards(side) * (value - found.value) <= own.quadratic.totals.margin:  # the same, but for rounding
+        return found
+    return replace(found, value=value, labelling=started)
+
+
+def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
+    """Return a labelling near one of another count: the best rows are added, or the worst given back."""
+    labelling = labelled(quadratic, np.flatnonzero(moved))
+    scores = outwards(side) * labelling.sign * labelling.gradient()
+    missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
+    if missing >= 0:
+        changed = largest(scores, missing, ~moved, quadratic.tie_width)
+    else:
+        changed = largest(-scores, -missing, moved, quadratic.tie_width)
+    labelling.move(changed)
+    return labelling
+
+
+def _is_proved(found: Found, quadratic: Quadratic) -> bool:
+    """Return whether there is nothing left to find, but for rounding."""
+    return (
+        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
+    )
+
+
+ROWS_KEPT = 30
+"""Rows kept at each point, those that matter most: as many as a person reads, and little to keep."""
+
+CHANGES = ("lower_change", "upper_change")
+
+
+def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
+    """Return the columns of `BoundsResult.row_table` that are known, for the rows that matter most.
+
+    Parameters
+    ----------
+    Y
+        The group whose rows may be misfiled; one-way.
+    lower, upper
+        What was found for the same count of misfiled rows; if that is 0, there is nothing to return.
+    """
+    if not len(lower.rows):
+        return {}
+    sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}
+    table = ranked([row_columns(Y.name, len(Y), Y.ids, Y.file_rows, sides)])
+    first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
+    return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
+
+
+def _effects(found: Found, side: Side) -> RowsAndEffects:
+    return found.rows, None if found.labelling is None else row_effects(found.labelling, side)

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 from made import LOWER, MADE, UPPER, bound, result
-from mmdbounds import words
 from mmdbounds.results import BoundsResult
+from mmdbounds.words import bounds as words
 
 CONVERSE = "If more or fewer rows are misfiled, it can"
+
+
+def settings_of(found):
+    """Return the last paragraph of the summary, on one line."""
+    return " ".join(found.summary().split("\n\n")[-1].split())
 
 
 def proved(low: float | None, high: float | None, **changes: Any) -> BoundsResult:
@@ -27,7 +32,7 @@ def side_line(which: BoundsResult, side: str) -> str:
 def test_both_sides_proved():
     both = proved(0.27539, 0.39801)
     # Rounded outwards, or the printed numbers would not be proved.
-    assert both.summary().splitlines()[1:11] == [
+    assert both.summary().splitlines()[2:12] == [
         "Whichever rows they are, the squared MMD of the true groups is between 0.2753 and 0.3981 (proved);",
         "as filed it is 0.3837. If more or fewer rows are misfiled, it can lie outside this range.",
         "",
@@ -66,7 +71,8 @@ def test_lower_side_alone_is_proved():
     assert words.finding(half) == (
         "Whichever rows they are, the squared MMD of the true groups is at least 0.2753 (proved); "
         "as filed it is 0.3837. "
-        "The largest value found is 0.3974: a labelling reaches it, but that none gives more is not proved. "
+        "The largest value found is 0.3974: a labelling reaches it, but that "
+        "none gives a larger value is not proved. "
         f"{CONVERSE} be smaller."
     )
     assert side_line(half, "lower") == (
@@ -81,7 +87,8 @@ def test_upper_side_alone_is_proved():
     assert words.finding(half) == (
         "Whichever rows they are, the squared MMD of the true groups is at most 0.41 (proved); "
         "as filed it is 0.3837. "
-        "The smallest value found is 0.276: a labelling reaches it, but that none gives less is not proved. "
+        "The smallest value found is 0.276: a labelling reaches it, but that "
+        "none gives a smaller value is not proved. "
         "The largest possible value is between 0.3974 and 0.41, a gap of 10.3 % of the width. "
         "If more rows are misfiled, it can be larger."
     )
@@ -115,10 +122,10 @@ def test_that_nothing_is_proved_is_said_once(status: str, text: str):
 def test_proved_to_be_the_extreme():
     equal = proved(0.27602 - 4e-12, 0.39744 + 4e-12)
     assert side_line(equal, "lower") == (
-        "  smallest               0.276   proved: no labelling gives less; 2 steps"
+        "  smallest               0.276   proved: no labelling gives a smaller value; 2 steps"
     )
     assert side_line(equal, "upper") == (
-        "  largest               0.3974   proved: no labelling gives more; 2 steps"
+        "  largest               0.3974   proved: no labelling gives a larger value; 2 steps"
     )
     # The sentence still holds digit by digit.
     assert "is between 0.276 and 0.3975 (proved);" in words.finding(equal)
@@ -127,10 +134,10 @@ def test_proved_to_be_the_extreme():
 
 def test_equal_in_the_digits_shown():
     alike = proved(0.27599, 0.39741)
-    assert side_line(alike, "lower") == (
-        "  smallest               0.276   proved: no labelling gives less in these digits; 2 steps"
+    assert side_line(alike, "lower").startswith(
+        "  smallest               0.276   proved: no labelling gives a smaller value (to the digits shown); 2"
     )
-    assert side_line(alike, "upper").endswith("proved: no labelling gives more in these digits; 2 steps")
+    assert "proved: no labelling gives a larger value (to the digits shown); 2" in side_line(alike, "upper")
 
 
 def test_equal_digits_do_not_hide_a_gap_of_a_narrow_interval():
@@ -146,7 +153,7 @@ def test_equal_digits_do_not_hide_a_gap_of_a_narrow_interval():
 def test_a_value_near_zero_is_equal_but_for_rounding():
     zero = result(lower=bound(LOWER, value=1.2e-13, certified=-3e-12), upper=bound(UPPER, certified=0.4))
     assert side_line(zero, "lower").startswith(
-        "  smallest             1.2e-13   proved: no labelling gives less"
+        "  smallest             1.2e-13   proved: no labelling gives a smaller value"
     )
 
 
@@ -155,7 +162,7 @@ def test_one_labelling_has_no_width():
         lower=bound(LOWER, value=0.39744, certified=0.39744 - 1e-12), upper=bound(UPPER, certified=0.39999)
     )
     assert side_line(only, "lower").startswith(
-        "  smallest              0.3974   proved: no labelling gives less"
+        "  smallest              0.3974   proved: no labelling gives a smaller value"
     )
     assert side_line(only, "upper").startswith(
         "  at most                  0.4 (proved); a labelling reaches 0.3974"
@@ -210,7 +217,7 @@ def test_rows_that_matter_most():
     some = with_effects([0.1, 0.01, 0.02, np.nan], [-0.01, -0.30001, -0.2, np.nan])
     assert words.top_rows(some) == (
         "The rows that matter most are Y[1], Y[2] and Y[0]: knowing where one of them belongs can move a "
-        "bound by up to 0.3 (all rows: `row_table()`, `--rows`)."
+        "bound by up to 0.3 (`row_table()` lists all rows)."
     )
     lines = some.summary().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("The rows that matter most"))
@@ -223,7 +230,7 @@ def test_rows_that_matter_most():
 def test_one_row_that_matters():
     assert words.top_rows(with_effects([0.1, np.nan], [-0.2, np.nan])) == (
         "The row that matters most is Y[0]: knowing where it belongs can move a bound by up to 0.2 "
-        "(all rows: `row_table()`, `--rows`)."
+        "(`row_table()` lists all rows)."
     )
 
 
@@ -257,6 +264,6 @@ def test_settings_of_sharp():
     made = dataclasses.replace(
         MADE, method="sharp", options={"n_starts": 16, "certify": "auto", "gap": 0.001}, seed=7
     )
-    assert words.settings(result(provenance=made)).startswith(
+    assert settings_of(result(provenance=made)).startswith(
         "Method sharp (n_starts=16, certify=auto, gap=0.001); seed 7; kernel rbf, bandwidth 6.38208; "
     )

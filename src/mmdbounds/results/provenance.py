@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from mmdbounds.saved import plain
+from mmdbounds.results.serialize import plain
 
 Estimator = Literal["unbiased", "biased"]
+Side = Literal["lower", "upper"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -1,16 +1,64 @@
-"""The sentences of an evaluation, written once: for `summary()`, the command line and the report."""
+"""The sentences about estimates and simulations: confidence intervals, the ceiling, evaluations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mmdbounds.phrases import number, percent, rows, shown, wrapped
-
-if TYPE_CHECKING:
-    from mmdbounds.evaluation.outcome import Evaluation, MethodCoverage
+from mmdbounds.results import ConfidenceInterval, Evaluation, MethodCoverage, MixtureCeiling
+from mmdbounds.words.phrases import (
+    assumption,
+    listed,
+    number,
+    percent,
+    proved_number,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
 
 SURE = 0.95
 """Confidence with which a rate is limited from trials without a single miss."""
+
+
+def interval_summary(result: ConfidenceInterval) -> str:
+    """Return a `ConfidenceInterval` in plain words."""
+    made = result.provenance
+    last = settings(made, f"Bounds by {made.method}", seed_used(made))
+    blocks = [assumption(result), _interval(result), *result.why, _interval_conditions(result), "", last]
+    return "\n".join(map(wrapped, blocks))
+
+
+def _interval(result: ConfidenceInterval) -> str:
+    low, high = number(result.low), number(result.high)
+    if result.label == "proved":
+        low, high = proved_number(result.low, "lower"), proved_number(result.high, "upper")
+    between = f"the MMD of the two populations (root scale) is between {low} and {high}"
+    if result.label == "heuristic":
+        return f"Judging by {result.n_resamples:,} resamples, {between} ({percent(result.level)} interval)."
+    sure = "proved" if result.label == "proved" else "approximately; not proved"
+    chance = f"Of that, up to {number(result.radius or 0.0)} at each end allows for chance."
+    return f"With {percent(result.level)} confidence {between} ({sure}). {chance}"
+
+
+def _interval_conditions(result: ConfidenceInterval) -> str:
+    if result.label == "heuristic":
+        return "A heuristic: repeated rows lift the statistic, and near an MMD of 0 the theory fails."
+    return (
+        "Conditions: the rows of the true groups are independent draws from their populations; rows were "
+        "misfiled, whichever and for whatever reason, but neither lost nor altered; and as many as assumed."
+    )
+
+
+def ceiling_summary(result: MixtureCeiling) -> str:
+    """Return the estimate and what it rests on in plain words."""
+    x, y = shown(result.name_x), shown(result.name_y)
+    count = (
+        f"{result.n_moved:,} of the {rows(result.n_samples_Y)} filed under {y} ({percent(result.share_of_y)})"
+    )
+    estimate = f"at most {count} could have been drawn from the distribution of {x}"
+    share = f"as a share of the true {x}, epsilon = {number(result.epsilon)}"
+    lines = [wrapped(f"An estimate, not a bound: {estimate}; {share}."), "Assumed:"]
+    return "\n".join([*lines, *(wrapped(each, "  ") for each in result.assumptions)])
 
 
 def evaluation_summary(result: Evaluation) -> str:
@@ -24,7 +72,7 @@ def evaluation_summary(result: Evaluation) -> str:
             "",
             *_table(result),
             "",
-            wrapped(_settings(result)),
+            wrapped(settings(result.provenance, f"Seed {result.provenance.seed}")),
         ]
     )
 
@@ -34,8 +82,8 @@ def _what_was_done(result: Evaluation) -> str:
     scaled = ", standardised over the rows of both" if result.scale == "standard" else ""
     done = f"Simulated: {_drawn(result)}{scaled}"
     if not m:
-        return f"{done}; so small a share of {result.n_x:,} {x} rows is none, and nothing was misfiled."
-    told = f"{'up to' if result.at_most else 'exactly'} {m:,}"
+        return f"{done}; the share is less than one of {result.n_x:,} {x} rows, so nothing was misfiled."
+    told = f"{'at most' if result.at_most else 'exactly'} {m:,}"
     return (
         f"{done}; {m:,} of the {result.n_x:,} {x} rows ({percent(m / result.n_x)}) "
         f"{'was' if m == 1 else 'were'} then filed under {y}, {_how_chosen(result)}. Every method was told "
@@ -71,12 +119,12 @@ def finding(result: Evaluation) -> str:
     said = [_outside(each, result) for each in result.methods]
     trials = f"{result.n_trials:,} trial{'' if result.n_trials == 1 else 's'}"
     proof = (
-        "; a certified interval holds the truth whichever rows are misfiled, as long as they are so many"
+        "; a certified interval holds the truth whichever rows are misfiled, as long as the number is right"
         if any(each.n_certified for each in result.methods)
         else ""
     )
     return (
-        f"In {trials} the truth lay {_listed(said)}.{_never(result)} Under another misfiling, or on other "
+        f"In {trials} the truth lay {listed(said)}.{_never(result)} Under another misfiling, or on other "
         f"data, a rate can be different{proof}."
     )
 
@@ -101,7 +149,7 @@ def _crossed(result: Evaluation) -> str:
     said = [f"{each.n_crossed:,} of {shown(each.label)}" for each in result.methods if each.n_crossed]
     if not said:
         return ""
-    return f"Intervals whose lower end is above the upper one, which cover nothing: {_listed(said)}."
+    return f"Intervals whose lower end is above the upper one, which cover nothing: {listed(said)}."
 
 
 def _table(result: Evaluation) -> list[str]:
@@ -135,17 +183,3 @@ def _cells(rate: float, rate_error: float, width: float, width_error: float | No
     outside = f"{percent(rate)} ({100 * rate_error:.2g})"
     wide = number(width) if width_error is None else f"{number(width)} ({width_error:.2g})"
     return f"  {outside:>16}  {wide:>22}"
-
-
-def _settings(result: Evaluation) -> str:
-    made = result.provenance
-    length = made.options.get("bandwidth")
-    kernel = made.kernel if length is None else f"{made.kernel}, bandwidth {length}"
-    return (
-        f"Seed {made.seed}; kernel {kernel}; {made.estimator} estimator; {made.dtype}, {made.backend} on "
-        f"{made.device}; {made.n_pairs:,} kernel values in {made.seconds:.2g} s; mmdbounds {made.version}."
-    )
-
-
-def _listed(parts: list[str]) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -1,82 +1,25 @@
-"""What the functions return: frozen, read-only, self-describing; no numerics here.
-
-Every result knows how it was made (`Provenance`), prints in one line, turns into
-plain data (`to_dict`, `to_json`) and back (`from_dict`), and computes nothing when printed.
-"""
+"""Both sides of the interval, and the rows that reach them."""
 
 from __future__ import annotations
 
-import abc
-import html
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.approximation import Approximation
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.provenance import Estimator, Provenance
-from mmdbounds.ranked import ranked, row_columns
-from mmdbounds.saved import Saved, from_fields, hold_rows
-
-__all__ = ["KINDS", "WITHOUT_ROWS", "Bound", "BoundsResult", "Estimator", "Provenance", "Result", "Side"]
-
-Side = Literal["lower", "upper"]
+from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.provenance import Provenance, Side
+from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
 
 KINDS = ("labelling", "resized labelling", "free points", "resampling")
 """What the value of a bound is the value of."""
 
 WITHOUT_ROWS = ("free points", "resampling")
 """Kinds whose value no set of rows reaches."""
-
-
-class Result(Saved, abc.ABC):
-    """What every result can do: speak, draw itself, write a page, be kept and come back.
-
-    This file has the only ways up in the house: to the words, the pictures and the report.
-    """
-
-    __slots__ = ()
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"provenance": Provenance}
-
-    @abc.abstractmethod
-    def summary(self) -> str:
-        """Return the result in plain words: statement first, numbers second, settings last."""
-
-    def plot(self, ax: Any = None, **options: Any) -> Any:
-        """Draw the picture that goes with this kind of result, and return the axes.
-
-        Parameters
-        ----------
-        ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if none is given.
-        **options
-            Options of the function that draws: `plot_bounds` for bounds, sweeps and confidence intervals,
-            `plot_null` for tests, `plot_coverage` for evaluations.
-        """
-        from mmdbounds.plotting import plot_result
-
-        return plot_result(self, ax, **options)
-
-    def report(self, path: Any, **options: Any) -> Any:
-        """Write the result as one self-contained page; see `write_report`.
-
-        Parameters
-        ----------
-        path : path-like
-            Where the page is written.
-        **options
-            Options of `write_report`.
-        """
-        from mmdbounds.report import write_report
-
-        return write_report(self, path, **options)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self.summary())}</pre>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -169,8 +112,88 @@ class Bound:
         return None if self.certified is None else abs(self.certified - self.value)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One value of the approximate kernel beside that of the exact kernel for the same labelling.
+
+    Attributes
+    ----------
+    value
+        The squared MMD with the approximate kernel.
+    exact
+        The squared MMD of the same rows with the exact kernel: computed, or an estimate from drawn rows.
+    margin
+        What `exact` is off at most: by rounding where it is computed; where it is an estimate, with at least
+        the probability `level` of the `Approximation`.
+    proved
+        Two values that the exact kernel's is proved to lie between; `None` for random features.
+    """
+
+    value: float
+    exact: float
+    margin: float
+    proved: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.proved is not None:  # a list, if it comes from JSON
+            low, high = self.proved
+            object.__setattr__(self, "proved", (float(low), float(high)))
+
+    @property
+    def error(self) -> float:
+        """What `value` is off at most, as sure as `margin`: the difference and its margin."""
+        return abs(self.value - self.exact) + self.margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approximation:
+    """What bounds with an approximate kernel say of the exact one.
+
+    Attributes
+    ----------
+    kernel
+        Name of the exact kernel.
+    level
+        `None` where all pairs were computed with the exact kernel. Else every `error`, each of the three
+        alone, is large enough with at least this probability, before rows and random features are drawn.
+    n_sampled
+        Rows behind each comparison: all, or those drawn.
+    lower, upper
+        The labellings that reach the two sides; `None` if none does. They need not be extreme for the exact
+        kernel: its own smallest value is at most that of `lower`, its largest at least that of `upper`.
+    observed
+        The groups as filed.
+    lower_certified, upper_certified
+        Numbers proved to lie beyond every labelling's value with the *exact* kernel: for `Nystrom`, where the
+        side is proved for the approximate one.
+    """
+
+    kernel: str
+    level: float | None
+    n_sampled: int
+    lower: Compared | None
+    upper: Compared | None
+    observed: Compared
+    lower_certified: float | None = None
+    upper_certified: float | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether both sides are proved for the exact kernel."""
+        return self.lower_certified is not None and self.upper_certified is not None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "") -> Self:
+        """Rebuild it from plain data."""
+        values = saved_fields(cls, data, where)
+        for name in ("lower", "upper", "observed"):
+            if values[name] is not None:
+                values[name] = Compared(**saved_fields(Compared, values[name], f"{where}{name}."))
+        return cls(**values)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoundsResult(Result):
+class BoundsResult(ReportedResult):
     """The smallest and the largest squared MMD that the misfiling allows.
 
     Attributes
@@ -262,12 +285,6 @@ class BoundsResult(Result):
     def width(self) -> float:
         """Attained width, ``upper.value - lower.value``; negative where the values cross."""
         return self.upper.value - self.lower.value
-
-    def summary(self) -> str:
-        """Return the result in plain words: statement first, numbers second, settings last."""
-        from mmdbounds.words import bounds_summary
-
-        return bounds_summary(self)
 
     def row_table(self) -> dict[str, Any]:
         """Return what each row that may be misfiled does to the bounds, the rows that matter most first.

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import (
+from mmdbounds.theory import (
     deviation_radius,
     gretton_radius,
     proposition_1,
@@ -48,8 +48,8 @@ def test_deviation_radius_by_hand():
 
 
 def test_a_kernel_knows_its_bound_and_its_sign():
-    assert deviation_radius(30, 40, mb.RBF(2.0), 0.1) == deviation_radius(30, 40, 1.0, 0.1)
-    cosine = deviation_radius(30, 40, mb.Cosine(), 0.1)
+    assert deviation_radius(30, 40, mb.kernels.RBF(2.0), 0.1) == deviation_radius(30, 40, 1.0, 0.1)
+    cosine = deviation_radius(30, 40, mb.kernels.Cosine(), 0.1)
     assert (
         cosine == deviation_radius(30, 40, 1.0, 0.1, nonnegative=False) > deviation_radius(30, 40, 1.0, 0.1)
     )
@@ -186,8 +186,14 @@ def test_rows_for_a_radius_by_hand():
         (lambda: deviation_radius(5, 2.5), r"`n_y` must be a whole number from 1; got 2\.5\."),
         (lambda: deviation_radius(5, 5, -1.0), r"`kappa` must be a positive finite number; got -1\.0\."),
         (lambda: deviation_radius(5, 5, "rbf"), r"`kappa` must be a positive finite number; got str\."),
-        (lambda: deviation_radius(5, 5, mb.Linear()), r"`kernel` must have a known bound.*; got 'linear'\."),
-        (lambda: gretton_radius(5, 5, mb.Cosine()), r"of a kernel that is never negative; got 'cosine'\."),
+        (
+            lambda: deviation_radius(5, 5, mb.kernels.Linear()),
+            r"`kernel` must have a known bound.*; got 'linear'\.",
+        ),
+        (
+            lambda: gretton_radius(5, 5, mb.kernels.Cosine()),
+            r"of a kernel that is never negative; got 'cosine'\.",
+        ),
         (lambda: gretton_radius(5, 5, 1.0, 0.0), r"`delta` must be a number between 0 and 1; got 0\.0\."),
         (lambda: deviation_radius(5, 5, 1.0, 5), r"`delta` must be .*; got 5\. Did you mean 0\.05\?"),
         (lambda: proposition_1(50, epsilon=1.0), r"`epsilon` must be in \[0, 1\); got 1\."),

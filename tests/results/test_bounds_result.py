@@ -14,9 +14,10 @@ import pytest
 
 import mmdbounds as mb
 from made import make_provenance, make_result
+from mmdbounds import words
 from mmdbounds.errors import DataError
 from mmdbounds.results import Bound, BoundsResult, Result
-from mmdbounds.saved import Saved
+from mmdbounds.results.serialize import Saved
 
 KINDS = {"rows": "i", "ids": "U", "file": "i", "effects": "f"}
 BOUND_FIELDS = [f"{name}{of}" for name in ("rows", "ids", "file_rows", "effects") for of in ("", "_of_x")]
@@ -212,35 +213,33 @@ RESULTS = (
     "Evaluation",
     "MixtureCeiling",
     "SweepResult",
-    "TestResult",
+    "RobustTestResult",
 )
 
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_all_results_have_one_base(name: str):
-    cls = getattr(mb, name)
+    cls = getattr(mb.results, name)
     assert issubclass(cls, Result)
-    for method in ("plot", "report", "to_dict", "to_json", "__reduce__", "_repr_html_"):
+    for method in ("summary", "plot", "to_dict", "to_json", "__reduce__", "_repr_html_"):
         assert getattr(cls, method) is getattr(Result, method)
     assert cls.from_dict.__func__ is Result.from_dict.__func__
-    assert cls.summary is not Result.summary
-    assert cls.PARTS["provenance"] is mb.Provenance
+    assert cls in words.SUMMARIES
+    assert hasattr(cls, "report") == (name in ("BoundsResult", "RobustTestResult", "SweepResult"))
+    assert cls.PARTS["provenance"] is mb.results.Provenance
     assert set(cls.PARTS) | set(cls.LISTS) <= {f.name for f in dataclasses.fields(cls)}
 
 
-def test_a_result_without_words_is_none():
-    with pytest.raises(TypeError, match="abstract"):
-        Result()
-    assert not hasattr(make_result(), "__dict__")  # slots all the way up
+def test_slots_all_the_way_up():
+    assert not hasattr(make_result(), "__dict__")
 
 
 def test_pictures_and_pages_come_from_above(monkeypatch: pytest.MonkeyPatch):
     import mmdbounds.plotting
-    import mmdbounds.report
 
     result = make_result()
     monkeypatch.setattr(mmdbounds.plotting, "plot_result", lambda *given, **options: (given, options))
-    monkeypatch.setattr(mmdbounds.report, "write_report", lambda *given, **options: (given, options))
+    monkeypatch.setattr(mmdbounds, "write_report", lambda *given, **options: (given, options))
     assert result.plot("ax", n_rows=3) == ((result, "ax"), {"n_rows": 3})
     assert result.plot() == ((result, None), {})
     assert result.report("page.html", include_rows=True) == ((result, "page.html"), {"include_rows": True})

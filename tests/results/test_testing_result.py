@@ -1,7 +1,7 @@
 """The result of a test, made by hand: what is not said of it means nothing of the kind."""
 
 from made import make_provenance
-from mmdbounds.inference.outcome import CountTest, TestResult
+from mmdbounds.results.testing import CountTest, RobustTestResult
 
 COUNT = {"n_moved": 3, "n_moved_of_x": 0, "lower": 0.1, "certified": 0.09, "pvalue": 0.04, "attained": 0.03}
 
@@ -26,7 +26,7 @@ def made(**changes):
         "n_samples_Y": 15,
         "provenance": make_provenance(),
     }
-    return TestResult(**{**given, **changes})
+    return RobustTestResult(**{**given, **changes})
 
 
 def test_without_a_word_it_is_one_way_and_nothing_is_added():
@@ -38,7 +38,7 @@ def test_without_a_word_it_is_one_way_and_nothing_is_added():
     assert (result.name_x, result.name_y, result.conditions, result.units_note) == ("X", "Y", (), "")
     saved = result.to_dict()
     del saved["n_moved_of_x"], saved["beta"]
-    assert TestResult.from_dict(saved).to_dict() == result.to_dict()
+    assert RobustTestResult.from_dict(saved).to_dict() == result.to_dict()
 
 
 def test_ranges_are_over_all_counts():
