@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mmdbounds.evaluation.coverage import coverage_of
+from mmdbounds.evaluation.run import coverage_of
 
 import mmdbounds as mb
 from evaluation.made_methods import Drawn, Fixed, clean, last_rows, product

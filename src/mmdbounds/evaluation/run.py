@@ -230,7 +230,7 @@ def _check_can_be_sent(design: Design) -> None:
 
 def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
     return Evaluation(
-        methods=tuple(_coverage_of(label, method, trials) for label, method in design.methods.items()),
+        methods=tuple(coverage_of(label, method, trials) for label, method in design.methods.items()),
         trials=tuple(trials),
         mean_truth=float(np.mean([trial.truth for trial in trials])),
         mean_observed=float(np.mean([trial.observed for trial in trials])),
@@ -250,7 +250,7 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
     )
 
 
-def _coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:
+def coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:
     """Return the rates of one method over the trials."""
     bounds = [trial.bounds[label] for trial in trials]
     missed = [not trial.covers(label) for trial in trials]
