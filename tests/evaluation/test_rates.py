@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mmdbounds.evaluation.run import coverage_of
 
 import mmdbounds as mb
 from evaluation.made_methods import Drawn, Fixed, clean, last_rows, product
 from mmdbounds.evaluation import Evaluation, Trial, TrialBounds, evaluate
+from mmdbounds.evaluation.run import coverage_of
 from problems import naive_mmd2
 from tolerances import of_mmd2
 
