@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -76,8 +77,33 @@ def test_one_thread_each_is_put_back(monkeypatch):
     assert "MKL_NUM_THREADS" not in os.environ
 
 
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="no masks of signals")
+def test_ctrl_c_waits_while_a_process_is_started():
+    """Also if another thread, such as one of BLAS, catches the signal that this thread does not let in."""
+    done, started = threading.Event(), []
+    other = threading.Thread(target=done.wait)
+    other.start()
+
+    def start():
+        with process_pool._without_interrupts():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)
+            started.append("whole")
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"^$"):
+            start()
+        assert started == ["whole"]
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+        done.set()
+        other.join()
+
+
 @pytest.mark.slow
-def test_one_process_a_core_and_sharp_are_the_same_too():
+def test_one_process_per_core_and_sharp_are_the_same_too():
     question = {"epsilon": 0.2, "sizes": (30, 30), "n_trials": 8, "rng": 0}
     one = evaluate(X, Y, **question)
     every = evaluate(X, Y, **question, n_processes=None)

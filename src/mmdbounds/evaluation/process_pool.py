@@ -109,12 +109,32 @@ def one_thread_each() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Hide Ctrl-C from the processes started meanwhile, until they ignore it themselves."""
+    """Hide Ctrl-C from the processes started meanwhile, until they ignore it; afterwards it counts here."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    # New processes inherit the mask. It does not protect this one: another thread may catch the signal for
+    # it, and it would stop while it sends a process what it needs.
+    with _delayed_interrupt():
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _delayed_interrupt() -> Iterator[None]:
+    """Handle Ctrl-C at the end of the block; only the main thread handles it at all."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield
+        return
+    caught: list[Any] = []
+    signal.signal(signal.SIGINT, lambda *arguments: caught.append(arguments))
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.signal(signal.SIGINT, handler)
+    if caught:
+        handler(*caught[0])
