@@ -28,8 +28,8 @@ HOMES = {
     "matplotlib": {"plotting/canvas.py"},
     "monai": set(),
     "PIL": set(),
-    "narwhals": {"tables/frames.py", "tables/libraries.py"},
-    "polars": {"tables/libraries.py"},
+    "narwhals": {"tables/frames.py"},
+    "polars": {"tables/frames.py"},
     "typer": {"cli"},
 }
 ROOMS = ("cli",)

@@ -16,8 +16,8 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.effects import row_effects
-from mmdbounds.search.exactness import compared_with_exact
+from mmdbounds.search.approximation_error import compared_with_exact
+from mmdbounds.search.exchanges import row_effects
 from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s

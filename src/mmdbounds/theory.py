@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mmdbounds.checks import check_chance, check_count, check_share, is_number
+from mmdbounds.checks import check_chance, check_count, check_positive, check_share
 from mmdbounds.contamination import SLACK
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import WITH_BANDWIDTH, Kernel
@@ -201,7 +201,7 @@ def rows_for_radius(
         The smallest n; `None` where no n up to 1e15 will do. With Proposition 1 that is the rule: b0 alone
         exceeds the radius before the rest is small enough.
     """
-    _positive(radius, "radius")
+    check_positive(radius, "radius")
     if proposition not in (1, 3) or (proposition == 3 and n_moved is not None):
         also = "" if n_moved is None else ", and 1 where `n_moved` is given"
         msg = f"`proposition` must be 1 or 3{also}; got {proposition!r}."
@@ -237,15 +237,7 @@ def kernel_bound(kernel: Kernel) -> tuple[float, bool]:
 def _bound_and_sign(kappa: float | Kernel, nonnegative: bool) -> tuple[float, bool]:
     if isinstance(kappa, Kernel):
         return kernel_bound(kappa)
-    return _positive(kappa, "kappa"), nonnegative
-
-
-def _positive(value: Any, name: str) -> float:
-    if not is_number(value) or not 0 < value < math.inf:
-        came = repr(value) if is_number(value) else type(value).__name__
-        msg = f"`{name}` must be a positive finite number; got {came}."
-        raise MmdBoundsError(msg)
-    return float(value)
+    return check_positive(kappa, "kappa"), nonnegative
 
 
 def _paper_bound(kappa: float | Kernel) -> float:

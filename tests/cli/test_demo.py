@@ -1,4 +1,4 @@
-"""`mmdbounds demo`: a story that is true, and commands in it that work."""
+"""`mmdbounds demo`: an example that is true, and commands in it that work."""
 
 from __future__ import annotations
 
@@ -114,3 +114,19 @@ def test_save_is_refused_before_the_work(
     assert refused("demo", "--save", "no\nfolder/t.csv") == (
         "cannot write no folder/t.csv: there is no folder no folder."
     )
+
+
+def test_commands_are_called_as_the_demo_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`make demo` calls a program that the shell would not find by its name."""
+    folder = tmp_path / "my venv"
+    folder.mkdir()
+    program = folder / "mmdbounds"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", "")
+    assert f"\n  '{program}' sweep tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setenv("PATH", str(folder))
+    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setattr("sys.argv", ["-c"])
+    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)

@@ -13,8 +13,8 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.inference.robust
+from mmdbounds.cli.compare import robust_test_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.robust import robust_command
 from mmdbounds.contamination import Contamination
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
@@ -111,11 +111,11 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.robust_test).parameters
-    command = inspect.signature(robust_command).parameters
-    keywords = [name for name, p in function.items() if p.kind is p.KEYWORD_ONLY]
-    keywords.remove("sample_weight")  # there to be refused
-    assert set(keywords) <= set(command)
-    for name in set(keywords) - {"rng"}:
+    command = inspect.signature(robust_test_command).parameters
+    keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
+    keywords -= {"sample_weight"}  # there to be refused
+    assert keywords <= set(command)
+    for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
     assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
 

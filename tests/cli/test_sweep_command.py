@@ -12,8 +12,8 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.inference.breakdown
+from mmdbounds.cli.compare import sweep_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.sweep import sweep_command
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
@@ -96,10 +96,10 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.sweep).parameters
     command = inspect.signature(sweep_command).parameters
-    keywords = [name for name, p in function.items() if p.kind is p.KEYWORD_ONLY]
-    keywords.remove("sample_weight")  # there to be refused
-    assert set(keywords) <= set(command)
-    for name in set(keywords) - {"rng"}:
+    keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
+    keywords -= {"sample_weight"}  # there to be refused
+    assert keywords <= set(command)
+    for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
     assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
 

@@ -280,8 +280,8 @@ def test_a_printed_proved_end_is_still_proved():
         ({"kernel": "polynomial"}, r"`kernel` must have a known bound.*; got 'polynomial'\."),
         ({"kernel": lambda A, B: A @ B.T}, r"`kernel` must have a known bound.*; got 'function'\."),
         ({"level": 95}, r"`level` must be a number between 0 and 1; got 95\. Did you mean 0\.95\?"),
-        ({"level": 1.0}, r"`level` must be a number between 0 and 1; got 1\.0\."),
-        ({"holdout": 0.0}, r"`holdout` must be a number between 0 and 1; got 0\.0\."),
+        ({"level": 1.0}, r"`level` must be a number between 0 and 1; got 1\."),
+        ({"holdout": 0.0}, r"`holdout` must be a number between 0 and 1; got 0\."),
         ({"holdout": 0.02}, r"`holdout` must set at least 2 of the 50 rows aside; got 0\.02\."),
         (
             {"holdout": 0.2, "bandwidth": 1.0},

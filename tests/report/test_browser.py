@@ -133,8 +133,8 @@ def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.results.Sw
     seen = []
     for place, point in enumerate(swept.points):
         move(view, place)
-        said = view.text("#said")
-        assert f"{point.n_moved} of the 18 filed under" in said
+        said = view.text("#sentences")
+        assert f"{point.n_moved} of the 18 rows filed under" in said
         assert testing.pvalues_at(point, swept) in said
         assert view.text("#label") in view.page.get_attribute("#share", "aria-valuetext")
         assert view.text("tr[aria-current] th") == f"{100 * point.epsilon:.3g} %"
@@ -145,7 +145,7 @@ def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.results.Sw
         drawn = "#chart-bounds .here_marks line"
         seen.append((said, view.page.get_attribute(drawn, "transform")))
     assert len({said for said, _ in seen}) == len({line for _, line in seen}) == 5
-    assert view.page.get_attribute("#said", "aria-live") == "polite"
+    assert view.page.get_attribute("#sentences", "aria-live") == "polite"
     assert view.wrong == []
 
 
@@ -243,7 +243,7 @@ def test_it_prints_with_the_answer_on_white(scheme: str, swept: mb.results.Sweep
     view = opened("swept", color_scheme=scheme)
     printed = unicodedata.normalize("NFKC", pdf_text(view.page.pdf(format="A4")))
     assert "".join(testing.breakdown(swept).split()) in printed
-    assert "".join(view.text("#said").split()) in printed
+    assert "".join(view.text("#sentences").split()) in printed
     view.page.emulate_media(media="print")
     assert view.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert contrast(view.page, ".chart .role-axis-label text") >= 4.5
@@ -287,5 +287,5 @@ def test_without_javascript_the_answer_is_there(
     page.goto(pages["swept"].as_uri())
     words = page.inner_text("main")
     assert testing.breakdown(swept) in words
-    assert "The pictures and the slider need JavaScript" in words
+    assert "The charts and the slider need JavaScript" in words
     context.close()

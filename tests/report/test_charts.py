@@ -12,10 +12,9 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.report import charts
-from mmdbounds.report.of_bounds import bounds_contents
 from mmdbounds.report.of_sweep import sweep_contents
-from mmdbounds.report.of_test import test_contents as contents_of_test
 from mmdbounds.report.rows import RowNames
+from mmdbounds.report.single_share import bounds_contents, contents_of_test
 from report.made import CELL, COLUMN, GROUP, HIDDEN
 
 EXPRESSION = re.compile(r"(datum\.f\d+( == chosen)?|isValid\(datum\.f\d+\))( && |$)")

@@ -1,4 +1,4 @@
-"""What the page shows under "Make it again" does that."""
+"""What the page shows under "Reproduce this result" does that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import mmdbounds as mb
 from made import make_provenance, make_result
 from mmdbounds.cli.main import run
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.report.recipe import recipe
+from mmdbounds.report.recipe import METHOD_CLASSES, recipe
+from mmdbounds.search import METHODS
 from report.made import GROUP, HIDDEN
 
 VARY = {"seconds", "n_pairs"}
@@ -85,6 +86,18 @@ def test_what_only_its_author_has_is_named():
     assert "method=your_method" in recipe(make_result(provenance=make_provenance(method="mine")))
 
 
+def test_every_method_is_known_by_its_public_class():
+    assert {name: type(method).__name__ for name, method in METHODS.items()} == METHOD_CLASSES
+    assert all(hasattr(mb, name) for name in METHOD_CLASSES.values())
+
+
+def test_groups_named_by_zero_or_nothing_are_kept(bounded: mb.results.BoundsResult):
+    data = {**bounded.provenance.data, "hidden": 0, "among": ""}
+    assert "hidden=0, among=''" in recipe(forged(bounded, data=data))
+    words = shlex.split(recipe(forged(bounded, data={**data, "by_command": True})))
+    assert words[5:9] == ["--hidden", "0", "--among", ""]
+
+
 def test_an_amount_that_was_not_recorded_is_named():
     assert "mb.mmd_bounds(X, Y, your_amount, " in recipe(make_result())
 
@@ -149,12 +162,12 @@ def test_a_command_gives_a_command_that_gives_the_same(
 
     name, *more = flags
     first = printed([name, str(table), *FLAGS, *more])
-    result = getattr(mb, first["type"]).from_dict(first)
+    result = getattr(mb.results, first["type"]).from_dict(first)
     text = recipe(result)
     program, *arguments = shlex.split(text)
     assert (program, arguments[:2]) == ("mmdbounds", [name, "patients.csv"])
     monkeypatch.chdir(table.parent)
-    again = getattr(mb, first["type"]).from_dict(printed(arguments))
+    again = getattr(mb.results, first["type"]).from_dict(printed(arguments))
     assert compared(again) == compared(result)
 
 

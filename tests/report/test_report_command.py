@@ -116,9 +116,9 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
     [
         ("no json", "the saved result is not JSON. Make it with --json or `to_json`."),
         ("[" * 100_000, "the saved result is not JSON. Make it with --json or `to_json`."),
-        ("[]", "a report is written of a saved BoundsResult, RobustTestResult, SweepResult; got None."),
-        ('{"type": "Evaluation"}', "a report is written of a saved BoundsResult, .*; got 'Evaluation'."),
-        ('{"type": ["a"]}', "a report is written of a saved BoundsResult, .*"),
+        ("[]", "a report needs a saved BoundsResult, RobustTestResult, SweepResult; got None."),
+        ('{"type": "Evaluation"}', "a report needs a saved BoundsResult, .*; got 'Evaluation'."),
+        ('{"type": ["a"]}', "a report needs a saved BoundsResult, .*"),
         ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
     ],
 )

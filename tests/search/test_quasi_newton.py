@@ -13,13 +13,19 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import SLOPED_NAMES
+from mmdbounds.objective import Labelling
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
-from mmdbounds.search.found import Task
-from mmdbounds.search.free_points import BLOCKS, FreePoints, exact_weights, printed_weights
-from mmdbounds.search.quasi_newton import QuasiNewton, _Search
-from mmdbounds.search.refine import labelled
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.quasi_newton import (
+    BLOCKS,
+    FreePoints,
+    QuasiNewton,
+    _Search,
+    exact_weights,
+    printed_weights,
+)
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB
 from problems import (
@@ -193,7 +199,7 @@ def test_rows_as_points_have_the_value_of_their_labelling(seed, kernel):
     problem = random_problem(seed, two_way=False, kernel=kernel)
     f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
     rows = np.sort(np.random.default_rng(seed).choice(problem.q, problem.counts.n_moved, replace=False))
-    labelling = labelled(f, rows)
+    labelling = Labelling(f, rows)
     value = f.value_as_filed + space.value(
         space.rows[problem.p + rows], exact_weights(f, unbiased=problem.estimator == "unbiased")
     )
@@ -527,8 +533,8 @@ def test_without_the_rows_there_is_no_search():
         ),
         ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed'; got 'print'\."),
         ({"max_iterations": 0}, r"`max_iterations` must be a whole number from 1; got 0\."),
-        ({"tolerance": 0}, r"`tolerance` must be between 0 and 1; got 0\."),
-        ({"tolerance": "small"}, r"`tolerance` must be between 0 and 1; got 'small'\."),
+        ({"tolerance": 0}, r"`tolerance` must be a number between 0 and 1; got 0\."),
+        ({"tolerance": "small"}, r"`tolerance` must be a number between 0 and 1; got 'small'\."),
     ],
 )
 def test_wrong_options_are_named(options, message):

@@ -216,7 +216,7 @@ def bad_collection(what):
     ("what", "message"),
     {
         "1-D": "must be 2-D, rows by columns; got shape",
-        "text": "1 column that is not numbers: 'name'",
+        "text": "1 column that is not numeric: 'name'",
         "complex": "must hold real numbers; got dtype complex128",
         "holes": r"column 1 \(1 row\).*That is in partition 3 of 3",
         "series": "must be a Dask array or DataFrame; got Series",

@@ -125,19 +125,29 @@ def test_proved_to_be_the_extreme():
         "  smallest               0.276   proved: no labelling gives a smaller value; 2 steps"
     )
     assert side_line(equal, "upper") == (
-        "  largest               0.3974   proved: no labelling gives a larger value; 2 steps"
+        "  largest               0.3975   proved: no labelling gives a larger value; 2 steps"
     )
-    # The sentence still holds digit by digit.
+    # The sentence shows the same digits.
     assert "is between 0.276 and 0.3975 (proved);" in words.finding(equal)
     assert "gap" not in words.finding(equal)
 
 
 def test_equal_in_the_digits_shown():
-    alike = proved(0.27599, 0.39741)
+    alike = result(
+        lower=bound(LOWER, certified=0.27601), upper=bound(UPPER, value=0.39998, certified=0.39999)
+    )
     assert side_line(alike, "lower").startswith(
         "  smallest               0.276   proved: no labelling gives a smaller value (to the digits shown); 2"
     )
     assert "proved: no labelling gives a larger value (to the digits shown); 2" in side_line(alike, "upper")
+    assert "is between 0.276 and 0.4 (proved);" in words.finding(alike)
+
+
+def test_digits_that_differ_when_rounded_outwards_are_both_shown():
+    apart = proved(0.27599, 0.39741)
+    assert side_line(apart, "lower") == (
+        "  at least              0.2759 (proved); a labelling reaches 0.276; 2 steps"
+    )
 
 
 def test_equal_digits_do_not_hide_a_gap_of_a_narrow_interval():
@@ -153,7 +163,7 @@ def test_equal_digits_do_not_hide_a_gap_of_a_narrow_interval():
 def test_a_value_near_zero_is_equal_but_for_rounding():
     zero = result(lower=bound(LOWER, value=1.2e-13, certified=-3e-12), upper=bound(UPPER, certified=0.4))
     assert side_line(zero, "lower").startswith(
-        "  smallest             1.2e-13   proved: no labelling gives a smaller value"
+        "  smallest          -3.001e-12   proved: no labelling gives a smaller value"
     )
 
 

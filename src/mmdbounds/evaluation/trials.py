@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from mmdbounds import journal
+from mmdbounds.atomic_write import check_writable
 from mmdbounds.bounds import mmd_bounds
+from mmdbounds.checks import check_path
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.evaluation.design import Design, scaled
 from mmdbounds.mechanisms import Simulated, simulate
@@ -174,7 +176,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], design: Design) -> None:
-        self._path = journal.checked_path(path)
+        self._path = check_path(path, "checkpoint")
         self._header: dict[str, Any] = {"type": TYPE, "schema": SCHEMA, "asked": design.fingerprint()}
         self._labels = set(design.methods)
         self._kept: journal.Contents | None = None
@@ -194,7 +196,7 @@ class Checkpoint:
 
     def begin(self) -> None:
         """Prepare the file for more trials: drop a half-written one, or write the first record."""
-        journal.check_usable(self._path)
+        check_writable(self._path, is_read=True)
         if self._kept is not None and self._kept.is_torn:
             journal.drop_torn(self._path, self._kept.n_bytes)
         if self._kept is None or not self._kept.records:
@@ -213,11 +215,7 @@ class Checkpoint:
         theirs, ours = header.get("asked"), self._header["asked"]
         known = theirs if isinstance(theirs, Mapping) else {}
         differs = [name for name in ours if known.get(name) != ours[name]] or ["schema"]
-        msg = (
-            f"{self._path} has trials of another evaluation: it differs in {', '.join(differs)}. "
-            "Name another file for `checkpoint`, or remove this one."
-        )
-        raise MmdBoundsError(msg)
+        raise journal.other_problem(self._path, "trials", differs)
 
     def _trial(self, saved: Any) -> Trial:
         try:

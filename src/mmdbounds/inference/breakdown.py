@@ -17,10 +17,10 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
+    check_number,
     check_progress,
     check_seed,
     check_share,
-    is_number,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
@@ -34,12 +34,10 @@ from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.effects import row_effects
-from mmdbounds.search.found import Found
-from mmdbounds.search.ranking import largest
-from mmdbounds.search.refine import labelled, parts_of, refine
+from mmdbounds.search.exchanges import refine, row_effects
+from mmdbounds.search.protocol import Found, outwards
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
@@ -107,7 +105,8 @@ def sweep(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    level, value, seed = _checked_level(level), _checked_value(value), check_seed(rng)
+    level, seed = _checked_level(level), check_seed(rng)
+    value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
     how = comparison(sweep, options)
@@ -258,13 +257,6 @@ def _checked_level(level: Any) -> float:
     return share
 
 
-def _checked_value(value: Any) -> float:
-    if not is_number(value) or not math.isfinite(value):
-        msg = f"`value` must be a number; got {value!r}."
-        raise MmdBoundsError(msg)
-    return float(value)
-
-
 def _checked_shares(epsilons: Any) -> list[float] | None:
     """Return the shares of the curve, `None` where none are named."""
     if epsilons is None:
@@ -323,7 +315,7 @@ def along(ends: list[Ends]) -> list[Ends]:
 def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
     """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
     own, other = found.labelling, neighbour.labelling
-    if own is None or other is None or not parts_of(own) or _is_proved(found, own.quadratic):
+    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
         return found
     with one_blas_thread():  # two threads would add in another order than one
         started = resized(own.quadratic, other.moved, side)
@@ -336,7 +328,7 @@ def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
 
 def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
     """Return a labelling near one of another count: the best rows are added, or the worst given back."""
-    labelling = labelled(quadratic, np.flatnonzero(moved))
+    labelling = Labelling(quadratic, np.flatnonzero(moved))
     scores = outwards(side) * labelling.sign * labelling.gradient()
     missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
     if missing >= 0:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import MOST_SEED, check_count, is_number
-from mmdbounds.errors import MmdBoundsError, came
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.kernels import WITH_BANDWIDTH, Cosine, Geometry, Kernel, Polynomial, check_kernel_name
 from mmdbounds.results.serialize import from_fields
 
@@ -52,7 +52,7 @@ class ApproximateKernel(Kernel):
             )
             raise MmdBoundsError(msg)
         if not by_rows and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < math.inf):
-            msg = f"`bandwidth` must be 'median' or a positive number; got {came(self.bandwidth)}."
+            msg = f"`bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg)
 
     def _name_of_object(self) -> str:

@@ -154,7 +154,8 @@ def _equality(bound: Bound, result: BoundsResult) -> str | None:
         return None
     if bound.gap <= ROUNDING * _size(result):
         return ""
-    alike = number(bound.certified) == number(bound.value) and bound.gap <= LARGE_GAP * result.width
+    digits = proved_number(bound.certified, bound.side)
+    alike = digits == number(bound.value) and bound.gap <= LARGE_GAP * result.width
     return " (to the digits shown)" if alike else None
 
 
@@ -184,7 +185,8 @@ def _value_line(bound: Bound, result: BoundsResult) -> str:
     equal = _equality(bound, result)
     if equal is not None:
         text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
-        return _cells(extreme, number(bound.value), text)
+        # Rounded as in the sentence above the table, so that both show the same digits.
+        return _cells(extreme, proved_number(bound.certified, bound.side), text)
     text = _joined("(proved)", f"a labelling reaches {number(bound.value)}", bound.status)
     return _cells(*_limit(bound.certified, bound.side), text)
 

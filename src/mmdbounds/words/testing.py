@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from mmdbounds.results import AggregatedResult, RobustTestResult, SweepPoint, SweepResult
+from collections.abc import Callable
+
+from mmdbounds.results import AggregatedResult, RobustTestResult, Side, SweepPoint, SweepResult
 from mmdbounds.words.phrases import (
     assumption,
     number,
@@ -204,8 +206,24 @@ def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
     return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
 
 
-CURVE_HEAD = ("misfiled", "rows", "at least", "at most", "null 95 %", "best p", "worst p")
-"""Columns of the curve as a table; see `curve_cells`."""
+def _curve_end(point: SweepPoint, side: Side) -> str:
+    """Return one bound in digits; where nothing is misfiled it is the value as filed."""
+    value, proved = getattr(point, side), getattr(point, f"{side}_certified")
+    if proved is None:
+        return f"{number(value)}*"
+    return proved_number(proved, side) if point.n_moved else number(value)
+
+
+CURVE_COLUMNS: tuple[tuple[str, Callable[[SweepPoint], str]], ...] = (
+    ("misfiled", lambda point: percent(point.epsilon)),
+    ("rows", lambda point: f"{point.n_moved:,}"),
+    ("at least", lambda point: _curve_end(point, "lower")),
+    ("at most", lambda point: _curve_end(point, "upper")),
+    ("null 95 %", lambda point: "" if point.null_quantile is None else number(point.null_quantile)),
+    ("best p", lambda point: "" if point.best_case is None else number(point.best_case)),
+    ("worst p", lambda point: number(point.pvalue) + ("*" if point.lower_certified is None else "")),
+)
+"""The curve as a table, in `summary()` and on the page: heading and cell; a star marks what is not proved."""
 
 
 def curve_notes(result: SweepResult) -> list[str]:
@@ -219,21 +237,13 @@ def curve_notes(result: SweepResult) -> list[str]:
 
 
 def curve_cells(point: SweepPoint) -> tuple[str, ...]:
-    """Return one point of the curve in digits; a star marks what is not proved."""
-    low, high = point.lower_certified, point.upper_certified
-    return (
-        percent(point.epsilon),
-        f"{point.n_moved:,}",
-        f"{number(point.lower)}*" if low is None else proved_number(low, "lower"),
-        f"{number(point.upper)}*" if high is None else proved_number(high, "upper"),
-        "" if point.null_quantile is None else number(point.null_quantile),
-        "" if point.best_case is None else number(point.best_case),
-        f"{number(point.pvalue)}{'*' if low is None else ''}",
-    )
+    """Return one point of the curve in digits."""
+    return tuple(cell(point) for _, cell in CURVE_COLUMNS)
 
 
 def _curve(result: SweepResult) -> list[str]:
-    lines = [CURVE_HEAD, *map(curve_cells, result.points)]
+    head = tuple(heading for heading, _ in CURVE_COLUMNS)
+    lines = [head, *map(curve_cells, result.points)]
     return [*map(_line_of_curve, lines), *(f"  {note}" for note in curve_notes(result))]
 
 

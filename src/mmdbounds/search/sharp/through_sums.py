@@ -1,0 +1,275 @@
+r"""Floor and ceiling where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
+
+For the floor, the convex relaxation continues among the few hundred rows that gain most, then updates the
+gradient of all rows by their columns. On a GPU, where pairs are cheap and rounds are not, whole labellings
+are mixed first. For the ceiling, each row has one multiplier instead of one for each pair,
+:math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is made to agree with how often they
+may. A step is one pass over the active rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_places, top_sum
+from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s, KernelSums, rough_sums
+
+WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
+MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
+CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
+MOST_ROUNDS = 1000
+MOST_STEPS = 100_000
+PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
+PASSES = 60
+MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
+PAIR = 1.5  # work of one kernel value that is computed and ranked
+STRIP = 16  # MiB of kernel values that are ranked at a time
+
+
+class SharedRows:
+    """Shares of the n active rows, improved towards the smallest value (`floor` of the lower side).
+
+    They start at a labelling; `share` has shape (n,), with entries between 0 and 1.
+    """
+
+    def __init__(self, labelling: Labelling) -> None:
+        self._labelling = labelling
+        self._rough = rough_sums(labelling.quadratic.totals.sums)
+        self._parts = labelling.parts()
+        self.share: Float64s = labelling.moved.astype(np.float64)
+        self._shift = labelling.shift.copy()
+
+    @property
+    def gap(self) -> float:
+        """How far below the value of the shares a labelling can lie, as far as the sums tell."""
+        return self._gap(self._gradient())
+
+    def floor(self, quadratic: Quadratic) -> float:
+        """Return a value that no labelling undercuts: what the shares prove, with fresh sums in float64.
+
+        `quadratic` is the labelling's own, or the same in float64.
+        """
+        f, labelling = quadratic, self._labelling
+        shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
+        signed = labelling.sign * self.share
+        linear = f.gradient_as_filed[labelling.active]
+        # Sums in pairs, whose rounding hardly grows with the number of rows.
+        value = f.value_as_filed + (signed * (linear + f.c * shift)).sum()
+        return float(value - self._gap(-labelling.sign * (linear + 2 * f.c * shift)))
+
+    def improve(self, tolerance: float, effort: Effort) -> None:
+        """Let rows share until the gap is small enough, as far as rough sums tell."""
+        if self._rough.device != "cpu":
+            self._mix(tolerance, effort)
+        per_row = tolerance / (2 * sum(quota for _, quota in self._parts))
+        for _ in range(MOST_ROUNDS):
+            gradient = self._gradient()
+            if effort.is_spent or self._gap(gradient) <= tolerance:
+                return
+            if not self._share_among(self._working_rows(gradient), per_row, effort):
+                return
+
+    def _mix(self, tolerance: float, effort: Effort) -> None:
+        """Mix the labellings that the gradient asks for while they differ in many rows: far fewer rounds."""
+        f, labelling = self._labelling.quadratic, self._labelling
+        slope = f.gradient_as_filed[labelling.active]
+        mixture = Mixture(f.c, slope, labelling.sign, self.share, self._shift)
+        for _ in range(MOST_ROUNDS):
+            gradient = self._gradient()
+            if effort.is_spent or self._gap(gradient) <= tolerance:
+                return
+            labels = np.zeros(len(gradient))
+            labels[top_places(gradient, self._parts)] = 1.0
+            k, rows = mixture.nearest(labels)
+            if len(rows) <= MIXED_ROWS:
+                return
+            shift = self._columns(self._rough, rows, mixture.change(k, labels))
+            self.share, self._shift = mixture.add(k, labels, shift)
+            effort.spend(PAIR_ON_DEVICE * len(rows) * len(gradient))
+
+    def _gradient(self) -> Float64s:
+        """Return the gradient of minus the value, by shares."""
+        f, labelling = self._labelling.quadratic, self._labelling
+        return np.asarray(-labelling.sign * (f.gradient_as_filed[labelling.active] + 2 * f.c * self._shift))
+
+    def _gap(self, gradient: Float64s) -> float:
+        return float(top_sum(gradient, self._parts) - (gradient * self.share).sum())
+
+    def _columns(self, sums: KernelSums, rows: Indices, share: Float64s) -> Float64s:
+        """Return K times the signed shares of some rows, on all active rows."""
+        labelling = self._labelling
+        return sums.apply(labelling.active, labelling.pooled(rows), labelling.sign[rows] * share[rows])
+
+    def _working_rows(self, gradient: Float64s) -> list[Indices]:
+        """Return of each group the rows that most want to give and those that most want to take."""
+        working, most = [], int(np.clip(len(gradient) // WORKING_SHARE, *WORKING_ROWS))
+        for part, _ in self._parts:
+            giving = np.where(self.share[part] > 0, -gradient[part], -np.inf)
+            taking = np.where(self.share[part] < 1, gradient[part], -np.inf)
+            count = min(most // 2, len(giving))
+            both = [largest_places(wish[None], count)[0] for wish in (giving, taking)]
+            working.append(part.start + np.unique(np.concatenate(both)))
+        return working
+
+    def _share_among(self, groups: list[Indices], tolerance: float, effort: Effort) -> bool:
+        """Let some rows share among themselves; return whether anything changed."""
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+
+        labelling, f = self._labelling, self._labelling.quadratic
+        rows = np.concatenate(groups)
+        here, sign = labelling.pooled(rows), labelling.sign[rows]
+        pairs = -f.c * sign[:, None] * self._rough.block(here, here) * sign
+        np.fill_diagonal(pairs, 0.0)
+        own = f.c * f.totals.diagonal[here]
+        share = self.share.copy()
+        edges = np.cumsum([0, *(len(group) for group in groups)])
+        among, gradient = share[rows], self._gradient()[rows]
+        steps = pairwise_steps(pairs, own, gradient, among, edges, tolerance, MOST_STEPS)
+        share[rows] = among
+        changed = rows[among != self.share[rows]]
+        self._shift += self._columns(self._rough, changed, share - self.share)
+        self.share = share
+        effort.spend(0.1 * (steps * len(rows) + (len(changed) + 1) * len(share) + len(rows) ** 2))
+        return len(changed) > 0
+
+
+class Mixture:
+    """Points with the weights at which the quadratic slope . t + c t'Kt of the signed shares t is smallest.
+
+    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. While
+    the best shares are far away, the labelling that the gradient asks for joins the mixture and all weights
+    are chosen anew. A few dozen labellings are enough where rows are many, because nearly all of their best
+    shares are 0 or 1.
+    """
+
+    def __init__(self, c: float, slope: Float64s, sign: Float64s, share: Float64s, shift: Float64s) -> None:
+        self._c, self._slope, self._sign = c, slope, sign
+        self._points, self._shifts, self._weights = [share], [shift], np.ones(1)
+        self._products = np.array([[(sign * share) @ shift]])
+
+    def nearest(self, point: Float64s) -> tuple[int, Indices]:
+        """Return the point that differs from a new one in the fewest rows, and these rows."""
+        differ = [np.flatnonzero(known != point) for known in self._points]
+        k = min(range(len(differ)), key=lambda i: len(differ[i]))
+        return k, differ[k]
+
+    def change(self, k: int, point: Float64s) -> Float64s:
+        """Return what must be added to point `k` to get a new one."""
+        return point - self._points[k]
+
+    def add(self, k: int, point: Float64s, shift: Float64s) -> tuple[Float64s, Float64s]:
+        """Add a point, whose product differs by `shift` from that of point `k`, and choose all weights anew.
+
+        Returns the shares of the mixture and its product.
+        """
+        self._points.append(point)
+        self._shifts.append(self._shifts[k] + shift)
+        row = np.array([(self._sign * x) @ self._shifts[-1] for x in self._points])
+        self._products = np.block([[self._products, row[:-1, None]], [row]])
+        self._choose_weights(np.append(self._weights, 0.0))
+        share = np.clip(self._weights @ np.array(self._points), 0.0, 1.0)
+        return share, np.asarray(self._weights @ np.array(self._shifts))
+
+    def _choose_weights(self, weights: Float64s) -> None:
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+
+        pairs = -self._c * self._products
+        gradient = 2 * pairs @ weights - [(self._sign * x) @ self._slope for x in self._points]
+        own = -np.diag(pairs).copy()
+        np.fill_diagonal(pairs, 0.0)
+        tolerance = CLOSE * float(np.ptp(gradient))
+        pairwise_steps(pairs, own, gradient, weights, np.array([0, len(weights)]), tolerance, MOST_STEPS)
+        kept = np.flatnonzero(weights)
+        self._weights, self._products = weights[kept], self._products[np.ix_(kept, kept)]
+        self._points = [self._points[k] for k in kept]
+        self._shifts = [self._shifts[k] for k in kept]
+
+
+class RowMultipliers:
+    """One multiplier for each active row, shape (n,) (`ceiling` of the upper side)."""
+
+    def __init__(self, labelling: Labelling) -> None:
+        f, self._labelling = labelling.quadratic, labelling
+        self._parts = labelling.parts()
+        n = len(labelling.sign)
+        own = f.c * f.totals.diagonal[labelling.active]
+        self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
+        self._multipliers = np.zeros(n)  # in units of c
+        self._height = max(1, int(min(STRIP, f.totals.sums.working_memory / 8) * MIB) // (8 * n))
+
+    def ceiling(self, value: float, enough: float, effort: Effort) -> float | None:
+        """Return a value that no labelling exceeds, or `None` if not a single pass is affordable.
+
+        `value` is reached by a labelling; a bound of `enough` ends the work.
+        """
+        n, c = len(self._linear), self._labelling.quadratic.c
+        if effort.left < PAIR * n * n:
+            return None
+        bound, factor, stalled = np.inf, FIRST_STEP, 0
+        direction = np.zeros(n)
+        for _ in range(PASSES):
+            scores = self._scores(effort)
+            found = self._labelling.quadratic.value_as_filed + top_sum(scores, self._parts) + self._rounding()
+            stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
+            bound = min(bound, found)
+            if bound <= enough or effort.left < PAIR * n * n:
+                break
+            if stalled == PATIENCE:
+                factor, stalled = factor * CUT, 0
+            direction = MEMORY * direction + self._imbalance(scores, effort)
+            length = float(direction @ direction)
+            if length == 0:
+                break
+            self._multipliers -= factor * (found - value) / (c * length) * direction
+        return float(bound)
+
+    def _rounding(self) -> float:
+        """Return how far the multipliers, which cancel up to rounding, can move the bound (see `ceiling`)."""
+        n_chosen = sum(quota for _, quota in self._parts)
+        return 2 * ULPS * self._labelling.quadratic.c * n_chosen**2 * float(np.abs(self._multipliers).max())
+
+    def _strips(self, everyone: Indices, effort: Effort) -> Iterator[tuple[Indices, Float64s]]:
+        """Yield rows i, some at a time, with w_ij / c - mu_j for all active rows j; -inf if i = j."""
+        labelling, n = self._labelling, len(self._linear)
+        for start in range(0, len(everyone), self._height):
+            rows = everyone[start : start + self._height]
+            effort.spend(PAIR * len(rows) * n)
+            values = labelling.columns(rows)
+            if labelling.n_active_x:
+                values *= labelling.sign[rows][:, None] * labelling.sign
+            values -= self._multipliers
+            values[np.arange(len(rows)), rows] = -np.inf
+            yield rows, values
+
+    def _partners(self, part: slice) -> list[Part]:
+        """Return how many partners a chosen row of `part` has in each group."""
+        return [(other, quota - (other == part)) for other, quota in self._parts]
+
+    def _scores(self, effort: Effort) -> Float64s:
+        """Return what each row can add at most."""
+        c, scores = self._labelling.quadratic.c, self._linear.copy()
+        for part, _ in self._parts:
+            partners = self._partners(part)
+            for rows, values in self._strips(np.arange(part.start, part.stop), effort):
+                scores[rows] += c * sum(largest_sums(values[:, other], k) for other, k in partners)
+                scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
+        return scores
+
+    def _imbalance(self, scores: Float64s, effort: Effort) -> Float64s:
+        """Return how many partners each row has if it is chosen, less how often the chosen count on it."""
+        imbalance = np.zeros(len(scores))
+        for part, quota in self._parts:
+            chosen = part.start + largest_places(scores[None, part], quota)[0]
+            partners = self._partners(part)
+            imbalance[chosen] += sum(k for _, k in partners)
+            for _, values in self._strips(chosen, effort):
+                for other, k in partners:
+                    places = other.start + largest_places(values[:, other], k)
+                    imbalance -= np.bincount(places.ravel(), minlength=len(scores))
+        return imbalance

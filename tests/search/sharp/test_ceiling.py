@@ -1,0 +1,324 @@
+"""The ceiling against its formula as loops, with any multipliers; and valid at every step."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mmdbounds.objective import Labelling
+from mmdbounds.search.protocol import outwards
+from mmdbounds.search.sharp.ceiling import _Walk, ceiling
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.through_sums import RowMultipliers
+from mmdbounds.search.top_rows import top_sum
+from mmdbounds.sums.blocked import BlockedSums
+from problems import (
+    naive_extension,
+    naive_gradient,
+    quadratic_of,
+    random_problem,
+    small_choice,
+    small_matrix,
+    small_problem,
+)
+from tolerances import of_mmd2
+
+seeds = st.integers(0, 2**32 - 1)
+NO_END = 1e15
+
+
+def naive_scores(K, problem, multipliers, side="upper"):
+    """r_i of section 5 of the notes for every row that may move, row by row, and f(u0)."""
+    counts, p, n = problem.counts, problem.p, len(K)
+    out = outwards(side)
+    u0 = (np.arange(n) < p).astype(float)
+    g = naive_gradient(K, u0, counts, problem.estimator)
+    c = sum(curvature(counts, problem.estimator))
+    first = 0 if counts.n_moved_of_x else p
+    quotas = {"X": counts.n_moved_of_x, "Y": counts.n_moved}
+    r = []
+    for i in range(first, n):
+        sign_i, group_i = (-1, "X") if i < p else (1, "Y")
+        a_i = out * (sign_i * g[i] + c * K[i, i])
+        for group, rows in (("X", range(first, p)), ("Y", range(p, n))):
+            w = [
+                out * c * sign_i * (-1 if j < p else 1) * K[i, j] + multipliers[i - first, j - first]
+                for j in rows
+                if j != i
+            ]
+            k = quotas[group] - (group == group_i)
+            a_i += sum(sorted(w)[len(w) - k :])
+        r.append(a_i)
+    return np.array(r), out * naive_extension(K, u0, counts, problem.estimator)
+
+
+def curvature(counts, estimator):
+    """The three parts of c: what the three means of the definition say of u'Ku."""
+    o = 1 if estimator == "unbiased" else 0
+    n_x, n_y = counts.n_x, counts.n_y
+    return 1 / (n_x * (n_x - o)), 1 / (n_y * (n_y - o)), 2 / (n_x * n_y)
+
+
+def naive_ceiling(K, problem, multipliers, side="upper"):
+    r, filed = naive_scores(K, problem, multipliers, side)
+    n_x = len(r) - problem.q
+    of_x, of_y = sorted(r[:n_x]), sorted(r[n_x:])
+    counts = problem.counts
+    return filed + sum(of_y[len(of_y) - counts.n_moved :]) + sum(of_x[len(of_x) - counts.n_moved_of_x :])
+
+
+def antisymmetric(n, scale, seed):
+    matrix = scale * np.random.default_rng(seed).normal(size=(n, n))
+    return matrix - matrix.T
+
+
+def drawn(seed, **how):
+    """A small problem in which every group has something to choose."""
+    problem = small_problem(seed, most=(9, 6), **how)
+    if problem.counts.n_moved == 0:
+        problem = small_problem(seed, most=(9, 6), two_way=False)
+    return problem
+
+
+@given(seeds, st.floats(0.0, 2.0))
+def test_any_multipliers_give_the_bound_of_the_formula(seed, size):
+    problem, side = drawn(seed), ["upper", "lower"][seed % 2]
+    K = small_matrix(problem)
+    choice, ways, values = small_choice(problem, side)
+    scale = np.abs(choice.pairs).max()
+    multipliers = antisymmetric(len(choice.rows), size * scale, seed)
+    found = ceiling(choice, -np.inf, np.inf, Effort(NO_END), (multipliers,))
+    tolerance = 1e-11 * max(np.abs(K).max(), len(ways[0]) ** 2 * np.abs(multipliers).max())
+    r, _ = naive_scores(K, problem, multipliers, side)
+    np.testing.assert_allclose(found.scores, r, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        found.bound, naive_ceiling(K, problem, multipliers, side), rtol=0, atol=tolerance
+    )
+    gains = outwards(side) * values
+    for way, gain in zip(ways, gains, strict=True):  # every choice's gain is at most the sum of its scores
+        assert gain <= found.base + found.scores[way].sum() + tolerance
+    np.testing.assert_array_equal(found.state[0], multipliers)
+
+
+def antisymmetry(multipliers):
+    return np.abs(multipliers + multipliers.T).max()
+
+
+def test_multipliers_stay_antisymmetric_to_the_last_bit():
+    moved = 0
+    for seed in range(40):
+        choice, _, values = small_choice(drawn(seed), "upper")
+        found = ceiling(choice, values.max(), -np.inf, Effort(NO_END))
+        assert antisymmetry(found.state[0]) == 0.0, seed
+        moved += found.state[0].any()
+    assert moved > 20
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_the_bound_holds_after_every_step_and_falls(monkeypatch, two_way):
+    first, last = [], []
+    for seed in range(12):
+        choice, _, values = small_choice(drawn(seed, two_way=two_way), "upper")
+        tolerance = 1e-12 * np.abs(values).max()
+        bounds = []
+        for steps in (0, 1, 2, 3, 5, 10, 30, 100):
+            monkeypatch.setattr("mmdbounds.search.sharp.ceiling.ROOT_STEPS", steps)
+            found = ceiling(choice, values.max(), values.max(), Effort(NO_END))
+            assert found.bound >= values.max() - tolerance
+            bounds.append(found.bound)
+            assert antisymmetry(found.state[0]) <= 1e-12 * np.abs(choice.pairs).max()
+            again = ceiling(choice, -np.inf, np.inf, Effort(NO_END), found.state)  # the state proves it
+            np.testing.assert_allclose(again.bound, found.bound, rtol=0, atol=tolerance)
+        assert bounds == sorted(bounds, reverse=True)
+        first.append(bounds[0] - values.max())
+        last.append(bounds[-1] - values.max())
+    assert sum(last) < 0.2 * sum(first)
+
+
+def naive_direction(choice, multipliers, last):
+    """S of section 5 pair by pair, and half of the last direction; and the bound."""
+    n, n_x = len(choice.rows), choice.n_x
+    groups = [[*range(n_x)], [*range(n_x, n)]]
+    W = choice.pairs + multipliers
+    r, partners = np.array(choice.linear), {}
+    for i in range(n):
+        partners[i] = []
+        for rows, quota in zip(groups, choice.quotas, strict=True):
+            others = sorted((j for j in rows if j != i), key=lambda j: -W[i, j])
+            partners[i] += others[: quota - (i in rows)]
+        r[i] += sum(W[i, j] for j in partners[i])
+    chosen = []
+    for rows, quota in zip(groups, choice.quotas, strict=True):
+        chosen += sorted(rows, key=lambda i: -r[i])[:quota]
+    S = np.zeros((n, n))
+    for i in chosen:
+        for j in partners[i]:
+            S[i, j] += 1
+            S[j, i] -= 1
+    return S + 0.5 * last, choice.constant + sum(r[i] for i in chosen)
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_steps_follow_the_direction_with_half_of_the_last(two_way):
+    # Thirty steps: the walk keeps its direction in two pieces and puts them together every few steps.
+    steps = 0
+    for seed in range(5):
+        problem = small_problem(seed, kernel="definite matrix", most=(12, 7), two_way=two_way)
+        if problem.counts.n_moved < 2:
+            continue
+        noise = np.random.default_rng(seed).normal(size=(len(problem.Z), len(problem.Z)))
+        K = problem.Z + 0.1 * (noise + noise.T)  # no ties
+        problem = replace(problem, X=K[: problem.p], Y=K[problem.p :])
+        choice, _, values = small_choice(problem, "upper")
+        multipliers = last = np.zeros_like(choice.pairs)
+        walk = _Walk(choice, values.max(), ())
+        for _ in range(30):
+            found = walk.look(Effort(NO_END))
+            scale = np.abs(choice.pairs).max()
+            np.testing.assert_allclose(found.state[0], multipliers, rtol=0, atol=1e-9 * scale)
+            last, bound = naive_direction(choice, multipliers, last)
+            np.testing.assert_allclose(found.bound, bound, rtol=0, atol=1e-9 * scale)
+            if not last.any():
+                assert not walk.step(0.8)
+                break
+            multipliers = multipliers - 0.8 * (bound - values.max()) / (last**2).sum() * last
+            assert walk.step(0.8)
+            steps += 1
+    assert steps > 50
+
+
+def test_a_bound_that_is_enough_or_an_effort_that_is_spent_ends_the_steps():
+    choice, _, values = small_choice(drawn(3), "upper")
+    at_once = ceiling(choice, values.max(), np.inf, Effort(NO_END))
+    assert not at_once.state[0].any()
+    effort = Effort(1.0)
+    spent = ceiling(choice, values.max(), -np.inf, effort)
+    assert effort.is_spent
+    assert spent.bound == at_once.bound
+
+
+def test_nodes_take_fewer_steps(monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.ceiling.NODE_STEPS", 0)
+    choice, _, values = small_choice(drawn(3), "upper")
+    found = ceiling(choice, values.max(), -np.inf, Effort(NO_END), is_root=False)
+    assert not found.state[0].any()
+
+
+def test_the_state_given_is_not_changed():
+    choice, _, values = small_choice(drawn(3), "upper")
+    multipliers = antisymmetric(len(choice.rows), np.abs(choice.pairs).max(), 0)
+    before = multipliers.copy()
+    first = ceiling(choice, values.max(), -np.inf, Effort(NO_END), (multipliers,))
+    kept = first.state[0].copy()
+    ceiling(choice, values.max(), -np.inf, Effort(NO_END), first.state)
+    np.testing.assert_array_equal(multipliers, before)
+    np.testing.assert_array_equal(first.state[0], kept)
+
+
+@pytest.mark.parametrize("side", ["upper", "lower"])
+def test_one_row_to_move_is_bounded_exactly(side):
+    for seed in range(40):
+        problem = small_problem(seed, two_way=False)
+        if problem.counts.n_moved != 1:
+            continue
+        choice, _, values = small_choice(problem, side)
+        found = ceiling(choice, -np.inf, np.inf, Effort(NO_END))
+        best = (outwards(side) * values).max()
+        np.testing.assert_allclose(
+            found.bound, best, rtol=0, atol=1e-12 * np.abs(small_matrix(problem)).max()
+        )
+        assert choice.gain(choice.best_rows(found.scores)) == pytest.approx(best, rel=1e-9, abs=1e-12)
+
+
+@given(seeds, st.floats(0.0, 2.0))
+def test_one_multiplier_a_row_is_their_difference_for_each_pair(seed, size):
+    problem = small_problem(seed, most=(9, 6))
+    K = small_matrix(problem)
+    labelling = Labelling(quadratic_of(problem))
+    rows = RowMultipliers(labelling)
+    c, n = labelling.quadratic.c, len(labelling.sign)
+    mu = size * np.abs(K).max() * np.random.default_rng(seed).normal(size=n)
+    rows._multipliers = mu.copy()  # in units of c
+    scores = rows._scores(Effort(NO_END))
+    tolerance = 1e-11 * c * n * n * max(np.abs(K).max(), np.abs(mu).max())
+    r, filed = naive_scores(K, problem, c * (mu[:, None] - mu), "upper")
+    active = [rows for rows, quota in groups_of(problem) if quota]
+    for part in active:
+        np.testing.assert_allclose(scores[part], r[part], rtol=0, atol=tolerance)
+    np.testing.assert_allclose(
+        filed + top_sum(scores, labelling.parts()),
+        naive_ceiling(K, problem, c * (mu[:, None] - mu)),
+        rtol=0,
+        atol=tolerance,
+    )
+
+
+def groups_of(problem):
+    n_x = problem.p if problem.counts.n_moved_of_x else 0
+    return (
+        (slice(0, n_x), problem.counts.n_moved_of_x),
+        (slice(n_x, n_x + problem.q), problem.counts.n_moved),
+    )
+
+
+def test_the_bound_through_sums_holds_after_every_pass_and_falls(monkeypatch):
+    first, last = [], []
+    for seed in range(20):
+        problem = small_problem(seed)
+        _, _, values = small_choice(problem, "upper")
+        bounds = []
+        for passes in (1, 2, 3, 5, 10, 60):
+            monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", passes)
+            rows = RowMultipliers(Labelling(quadratic_of(problem)))
+            bounds.append(rows.ceiling(values.max(), values.max(), Effort(NO_END)))
+            assert bounds[-1] >= values.max() - 1e-11 * np.abs(small_matrix(problem)).max()
+        assert bounds == sorted(bounds, reverse=True)
+        first.append(bounds[0] - values.max())
+        last.append(bounds[-1] - values.max())
+    assert sum(last) < 0.5 * sum(first)
+
+
+def test_through_sums_it_is_never_tighter_than_a_multiplier_for_each_pair():
+    # mu_i - mu_j is one of the multipliers that pairs may have.
+    for seed in range(10):
+        problem = drawn(seed)
+        choice, _, values = small_choice(problem, "upper")
+        rows = RowMultipliers(Labelling(quadratic_of(problem)))
+        through_sums = rows.ceiling(values.max(), values.max(), Effort(NO_END))
+        mu, c = rows._multipliers, quadratic_of(problem).c
+        with_pairs = ceiling(choice, -np.inf, np.inf, Effort(NO_END), (c * (mu[:, None] - mu),))
+        assert through_sums <= with_pairs.bound + 1e-11 * np.abs(small_matrix(problem)).max()
+
+
+def test_strips_of_any_height_and_blocks_give_the_same_ceiling(monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", 3)  # more would part at the first tie
+    problem = random_problem(9, kernel="rbf", two_way=True)
+    whole = RowMultipliers(Labelling(quadratic_of(problem))).ceiling(0.0, -np.inf, Effort(NO_END))
+    for sums in (None, BlockedSums(problem.Z, problem.kernel)):
+        rows = RowMultipliers(Labelling(quadratic_of(problem, sums)))
+        rows._height = 3
+        np.testing.assert_allclose(
+            rows.ceiling(0.0, -np.inf, Effort(NO_END)), whole, rtol=1e-10, atol=of_mmd2(len(problem.Z))
+        )
+
+
+def test_without_the_means_for_one_pass_there_is_no_ceiling():
+    problem = small_problem(1)
+    rows = RowMultipliers(Labelling(quadratic_of(problem)))
+    assert rows.ceiling(0.0, 0.0, Effort(1.0)) is None
+
+
+def test_two_way_with_all_of_y_moved():
+    # Every row of Y moves, so that the choice is among the rows of X alone.
+    problem = small_problem(11, two_way=True, kernel="rbf", estimator="biased")
+    p, q = problem.p, problem.q
+    counts = type(problem.counts)(q, 2, p + q - 2, 2)
+    problem = type(problem)(problem.X, problem.Y, problem.kernel, "biased", counts)
+    _, _, values = small_choice(problem, "upper")
+    rows = RowMultipliers(Labelling(quadratic_of(problem)))
+    assert rows.ceiling(values.max(), values.max(), Effort(NO_END)) >= values.max() - 1e-12
+    choice, _ = QuotaProblem.of(Labelling(quadratic_of(problem)), "upper").forced()
+    assert choice.quotas == (2, 0)
+    assert ceiling(choice, values.max(), values.max(), Effort(NO_END)).bound >= values.max() - 1e-12
