@@ -80,7 +80,7 @@ def mmd2(
     >>> round(mb.mmd2([[0.0], [1.0]], [[2.0], [4.0]], bandwidth=1.0), 6)
     0.365211
     """
-    problem = pose(X, Y, comparison(mmd2, options))
+    problem = pose(X, Y, comparison("mmd2", options))
     check_progress(progress)
     problem.checked_counts([])
     with Meter(problem.n_pairs, show=progress) as meter:
@@ -166,7 +166,7 @@ def mmd_bounds(
     check_progress(progress)
     contamination = as_contamination(epsilon)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    problem = pose(X, Y, comparison(mmd_bounds, options))
+    problem = pose(X, Y, comparison("mmd_bounds", options))
     estimator = problem.estimator
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted, search.check)

@@ -109,7 +109,7 @@ def sweep(
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
-    how = comparison(sweep, options)
+    how = comparison("sweep", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)

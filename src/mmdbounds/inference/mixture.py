@@ -128,7 +128,7 @@ def mixture_ceiling(
         "most_rows": check_count(most_rows, "most_rows", least=2),
     }
     check_progress(progress)
-    problem = pose(X, Y, comparison(mixture_ceiling, options, estimator="biased"))
+    problem = pose(X, Y, comparison("mixture_ceiling", options, estimator="biased"))
     _check_kernel(problem, noise)
     seed = check_seed(rng)
     used = _drawn(problem, most_rows, seed)
