@@ -19,20 +19,20 @@ SOURCE = Path(mb.__file__).parent
 HOMES = {
     "numba": {"compiled.py", "sums/_fused.py"},
     "threadpoolctl": {"sums/_threads.py"},
-    "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
-    "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},
+    "sklearn": {"datasets/breast_cancer.py", "datasets/files.py", "estimator.py"},
+    "torch": {"sums/_torch.py", "sums/_triton.py"},
     "dask": {"sums/_dask_client.py"},
     "distributed": {"sums/_dask_client.py"},
     "cloudpickle": {"sums/_dask_client.py"},
     "triton": {"sums/_triton.py"},
     "matplotlib": {"plotting/canvas.py"},
-    "monai": {"experiments/mimic"},
-    "PIL": {"experiments/mimic"},
+    "monai": set(),
+    "PIL": set(),
     "narwhals": {"tables/frames.py"},
     "polars": {"tables/frames.py"},
     "typer": {"cli"},
 }
-ROOMS = ("cli", "experiments/mimic")
+ROOMS = ("cli",)
 
 
 def python(code, *arguments):
