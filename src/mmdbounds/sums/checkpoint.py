@@ -19,9 +19,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from mmdbounds.atomic_write import write_whole
+from mmdbounds.atomic_write import check_writable, write_whole
+from mmdbounds.checks import check_path
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
-from mmdbounds.journal import check_usable, checked_path
+from mmdbounds.journal import other_problem
 from mmdbounds.sums.kept import Kept, file_content, key_of, read_kept
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
@@ -48,8 +49,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = checked_path(path)
-        check_usable(self._path)
+        self._path = check_path(path, "checkpoint")
+        check_writable(self._path, is_read=True)
         self._theirs, self._sums = read_kept(self._path)
         self._of: dict[str, Any] | None = None
         self._room = 0.0
@@ -61,11 +62,7 @@ class Checkpoint:
         """Say whose sums are to be kept (`kept.fingerprint`); a file with those of others is refused."""
         theirs = of if self._theirs is None else self._theirs
         if differs := [name for name in of if theirs.get(name) != of[name]]:
-            msg = (
-                f"{self._path} has sums of another problem: it differs in {', '.join(differs)}. "
-                "Name another file for `checkpoint`, or remove this one."
-            )
-            raise MmdBoundsError(msg)
+            raise other_problem(self._path, "sums", differs)
         self._of, self._room = of, ROOM * working_memory * MIB
 
     def sums(
@@ -126,6 +123,6 @@ class Checkpoint:
         except MmdBoundsError as error:
             if not self._has_failed:  # the sums are worth more than the file
                 self._has_failed = True
-                warn(f"{error} The work goes on, but not from there if it is stopped.", MmdBoundsWarning)
+                warn(f"{error} The work continues, but cannot be resumed if it is stopped.", MmdBoundsWarning)
         now = time.monotonic()
         self._next = now + max(INTERVAL, PAUSE * (now - started))
