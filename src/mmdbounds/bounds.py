@@ -11,6 +11,7 @@ import numpy as np
 
 from mmdbounds.checks import check_flag, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.kernels import lists_kernels
 from mmdbounds.objective import observed_mmd2
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
@@ -28,6 +29,7 @@ FEATURE_PASSES = 10
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
+@lists_kernels
 @compares()
 def mmd2(
     X: Any,
@@ -50,8 +52,9 @@ def mmd2(
     X, Y : array-like of shape (p, d) and (q, d)
         The groups: arrays, DataFrames, or what `groups` returns. Never scaled here.
     kernel : str, kernel object or callable, default="rbf"
-        ``"rbf"``, ``"laplacian"``, ``"imq"``, ``"matern32"``, ``"matern52"``, ``"polynomial"``,
-        ``"linear"``, ``"cosine"``, an object such as `RBF`, a function ``k(A, B)`` that returns the
+        One of
+        <kernels having formula>,
+        an object such as `RBF`, a function ``k(A, B)`` that returns the
         block of kernel values, or ``"precomputed"``: then `X` and `Y` are the rows of the
         pooled N x N matrix, X first.
     bandwidth : float or "median", default="median"

@@ -16,8 +16,9 @@ last bit.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -28,13 +29,15 @@ def numba_is_there() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def entry(fastmath: Collection[str] = ()) -> Decorator:
+def entry(fastmath: Collection[str] = (), sources: Iterable[Path] = ()) -> Decorator:
     """Return a decorator that compiles functions which Python calls, to run without the interpreter lock.
 
     `fastmath` are LLVM's flags: what the compiler may do to the arithmetic. They are stated in the file of
-    the function, because numba looks only there for changes.
+    the function, because numba looks only there for changes. `sources` are other files whose functions become
+    a part of the code: when one of them changes, the code on disk is stale.
     """
-    return lambda function: _cached(function, fastmath)
+    stamp = tuple((path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(sources))
+    return lambda function: _cached(function, fastmath, stamp)
 
 
 def part(fastmath: Collection[str] = ()) -> Decorator:
@@ -50,13 +53,16 @@ def _compiled(function: Callable[..., Any], fastmath: Collection[str], **options
     return njit(nogil=True, error_model="numpy", fastmath=set(fastmath), **options)(function)
 
 
-def _cached(function: Callable[..., Any], fastmath: Collection[str]) -> Any:
+def _cached(function: Callable[..., Any], fastmath: Collection[str], stamp: tuple[Any, ...]) -> Any:
     """Compile, and cache the code on disk if possible."""
     try:
         dispatcher = _compiled(function, fastmath, cache=True)
     except (RuntimeError, OSError):  # no folder can be written to
         return _compiled(function, fastmath)
     if hasattr(dispatcher, "_cache"):
+        if stamp:
+            file = dispatcher._cache._cache_file
+            file._source_stamp = (file._source_stamp, stamp)
         dispatcher._cache = _Forgiving(dispatcher._cache)
     return dispatcher
 

@@ -14,7 +14,7 @@ import mmdbounds.search
 from mmdbounds.cli import compare, evaluate, options
 from mmdbounds.cli.app import COMMANDS
 from mmdbounds.cli.options import REQUIRED, argument, grouped, number, option, whole_number, with_names
-from mmdbounds.kernels import KERNEL_NAMES
+from mmdbounds.kernels import SHIPPED
 from mmdbounds.problem import BACKENDS
 
 
@@ -144,7 +144,7 @@ def test_every_command_that_compares_has_the_shared_options():
 
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
-    names = {"{kernels}": KERNEL_NAMES, "{methods}": mmdbounds.search.METHODS, "{backends}": BACKENDS}
+    names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": BACKENDS}
     for mark, known in names.items():
         text = with_names(f"One of {mark}.")
         for name in set(known) - {"precomputed"}:  # which a table is not

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.kernels import SLOPED_NAMES
+from mmdbounds.kernels import kernel_names
 from mmdbounds.objective import Labelling
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
@@ -41,6 +41,7 @@ from problems import (
 from tolerances import of_mmd2
 
 SIDES = ("lower", "upper")
+SLOPED_NAMES = kernel_names("slope")
 SETTINGS = [(kernel, estimator) for kernel in SLOPED_NAMES for estimator in ("unbiased", "biased")]
 
 
@@ -440,6 +441,9 @@ def test_every_kernel_value_is_counted():
         def value(self, t):
             sizes.append(t.size if t.ndim == 2 else 0)  # the diagonal comes as a vector
             return super().value(t)
+
+        def slope(self, t):
+            return super().slope(t)
 
     result = mb.mmd_bounds(X, Y, M5, kernel=Counting(1.0), method="s-qno")
     assert result.provenance.n_pairs == sum(sizes) > 50**2

@@ -189,7 +189,9 @@ class Comparison:
 
     def keywords(self) -> dict[str, Any]:
         """Return the keywords of `pose`; names are checked there, with a better message."""
-        if self.kernel == "precomputed":
+        from mmdbounds.kernels import is_precomputed
+
+        if is_precomputed(self.kernel):
             msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
             raise MmdBoundsError(msg)
         kernel: Any = self.kernel

@@ -69,9 +69,9 @@ PARSERS: dict[str, Callable[[Any], float]] = {
 
 def kernel_names() -> Sequence[str]:
     """Return the names that `--kernel` takes; a table is no matrix of kernel values."""
-    from mmdbounds.kernels import KERNEL_NAMES
+    from mmdbounds.kernels import SHIPPED
 
-    return [name for name in KERNEL_NAMES if name != "precomputed"]
+    return [name for name in SHIPPED if name != "precomputed"]
 
 
 def method_names() -> Sequence[str]:

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds.contamination import Contamination
-from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
+from mmdbounds.kernels import SHIPPED
+from mmdbounds.kernels.registry import shipped_class
 from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepResult
 
 Reproducible = BoundsResult | RobustTestResult | SweepResult
@@ -160,9 +161,8 @@ def _kernel_flags(made: Provenance) -> dict[str, Any]:
     if kernel in APPROXIMATE:
         size = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
         kernel = str(made.kernel_options.get("kernel"))
-    known = kernel in (*WITH_BANDWIDTH, *WITHOUT_BANDWIDTH)
     bandwidth = None if made.bandwidth is None else float(made.bandwidth)
-    return {"kernel": kernel if known else "YOUR_KERNEL", "bandwidth": bandwidth, **size}
+    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **size}
 
 
 # The lines of Python
@@ -232,12 +232,12 @@ def _kernel(made: Provenance) -> str:
 
 
 def _exact_kernel(name: str, bandwidth: float | None, options: Options) -> str:
-    known: dict[str, type[Any]] = {**WITH_BANDWIDTH, **WITHOUT_BANDWIDTH}
+    cls = shipped_class(name)
     given = {"bandwidth": bandwidth, **options} if bandwidth is not None else options
     # In a saved result names of options can be any text.
-    if name not in known or not given.keys() <= {field.name for field in dataclasses.fields(known[name])}:
+    if cls is None or not given.keys() <= {field.name for field in dataclasses.fields(cls)}:
         return "your_kernel"
-    return f"mb.kernels.{known[name].__name__}({_keywords(given)})"
+    return f"mb.kernels.{cls.__name__}({_keywords(given)})"
 
 
 def _method(made: Provenance) -> str:

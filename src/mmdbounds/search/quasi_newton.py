@@ -24,7 +24,7 @@ import numpy as np
 from mmdbounds.checks import check_chance, check_count, check_option
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import SLOPED_NAMES, PairKernel
+from mmdbounds.kernels import PairKernel, kernel_names, lists_kernels
 from mmdbounds.objective import Indices, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
@@ -33,7 +33,7 @@ from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_
 from mmdbounds.search.stepwise import DEFAULT_STEPS
 from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
-from mmdbounds.sums.points import check_finite, kernel_rows
+from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import product_error
 
@@ -50,6 +50,7 @@ NextRows = Callable[[Float64s, int], Indices]
 """From the points placed so far and the number of new ones to the rows of Y where these start."""
 
 
+@lists_kernels
 @dataclass(frozen=True)
 class QuasiNewton(Method):
     """Quasi-Newton search over free points (QNO); in several steps, S-QNO.
@@ -74,8 +75,9 @@ class QuasiNewton(Method):
 
     Notes
     -----
-    For one-way misfiling, and for kernels that have a slope. Kernel values at free points are computed in
-    float64. The points themselves are not part of the result.
+    For one-way misfiling, and for kernels that have a slope:
+    <kernels having slope>.
+    Kernel values at free points are computed in float64. The points themselves are not part of the result.
     """
 
     n_steps: int | None = 1
@@ -183,7 +185,7 @@ class FreePoints:
 
     def __init__(self, problem: Problem, meter: Meter) -> None:
         if not isinstance(problem.kernel, PairKernel) or not problem.kernel.has_slope:
-            names = ", ".join(map(repr, SLOPED_NAMES))
+            names = ", ".join(map(repr, kernel_names("slope")))
             msg = (
                 f"free points need the slope of the kernel, which the {problem.kernel.name} kernel does not "
                 f"have. Use one of {names}, or method='s-sd'."
@@ -191,7 +193,9 @@ class FreePoints:
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
-        self._by_product = problem.kernel.geometry == "inner" or self._product_is_exact()
+        self._by_product = problem.kernel.geometry == "inner" or (
+            not takes_differences(problem.kernel) and self._product_is_exact()
+        )
         if not self._by_product:
             self.rows = np.asarray(problem.pooled)  # differences are exact where rows are as handed in
         self.low, self.high = self.rows.min(axis=0), self.rows.max(axis=0)

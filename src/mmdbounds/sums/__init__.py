@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed, is_built_in
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums._dask import DaskSums
@@ -21,7 +21,7 @@ from mmdbounds.sums._dask_features import DaskFeatureSums
 from mmdbounds.sums._dask_rows import DaskRows
 from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
 from mmdbounds.sums._torch_features import torch_feature_sums
-from mmdbounds.sums.approximate import ApproximateKernel
+from mmdbounds.sums.approximate import ApproximateKernel, RandomFeatures
 from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.features import feature_sums
 from mmdbounds.sums.matrix import MatrixSums
@@ -50,8 +50,11 @@ def make_sums(
     """
     if isinstance(Z, DaskRows) or (backend == "dask" and not plan.matrix_fits(len(Z), working_memory)):
         return _dask_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-    if backend == "torch" or (backend == "auto" and torch_pays(len(Z), kernel)):
+    if backend == "torch":
+        _check_for_torch(kernel)
+    if has_tensors(kernel) and (backend == "torch" or (backend == "auto" and torch_pays(len(Z), kernel))):
         return _torch_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+    Z = np.asarray(Z)
     if isinstance(kernel, ApproximateKernel):
         return feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
     if isinstance(kernel, Precomputed):
@@ -77,7 +80,7 @@ def make_sums(
 
 def torch_pays(n_rows: int, kernel: Kernel) -> bool:
     """Return whether the work is done on a GPU without being asked for."""
-    if not _has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
+    if not has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
         return False
     n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
     if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not torch_is_there()):
@@ -88,18 +91,23 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
         return False
 
 
-def _has_tensors(kernel: Kernel) -> bool:
-    """Return whether PyTorch has the kernel's formula."""
-    return isinstance(kernel, ApproximateKernel) or (
-        is_built_in(kernel) and not isinstance(kernel, Precomputed)
-    )
+def has_tensors(kernel: Kernel) -> bool:
+    """Return whether PyTorch has the kernel's formula, and it is known what rounding does to it."""
+    if isinstance(kernel, RandomFeatures):
+        return True
+    exact = kernel.exact if isinstance(kernel, ApproximateKernel) else kernel
+    return exact.has_tensor and exact.sensitivity is not None
+
+
+def _check_for_torch(kernel: Kernel) -> None:
+    """Refuse what nobody would expect on a GPU; a formula without a form for it is computed in NumPy."""
+    if isinstance(kernel, Precomputed | FunctionKernel):
+        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a function of your own"
+        msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
+        raise MmdBoundsError(msg)
 
 
 def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
-    if not _has_tensors(kernel):
-        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel of your own"
-        msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
-        raise MmdBoundsError(msg)
     if isinstance(kernel, ApproximateKernel):
         return torch_feature_sums(np.asarray(Z), kernel, **options)
     return TorchSums(Z, kernel, **options)
