@@ -15,7 +15,7 @@ LOOPS = """
 import hashlib, json
 import numpy as np
 from mmdbounds.search._pairwise import pairwise_steps
-from mmdbounds.sums._fused import take_one_by_one
+from mmdbounds.sums.cpu.fused import take_one_by_one
 
 Z = np.random.default_rng(0).normal(size=(300, 3))
 pairs = np.array(Z[:40] @ Z[:40].T)
@@ -29,8 +29,8 @@ used, found = [pairwise_steps, take_one_by_one], [gradient, share, rows, total]
 """
 SUMS = """
 import mmdbounds as mb
-from mmdbounds.sums._fused import strip_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.fused import strip_sums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 
 rows, weights = np.arange(300), np.repeat([1.0, -1.0], 150)
 for kernel in (mb.RBF(1.3), mb.Matern52(1.1)):

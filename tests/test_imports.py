@@ -16,14 +16,14 @@ SOURCE = Path(mb.__file__).parent
 
 # Beyond numpy and scipy, each package has one home.
 HOMES = {
-    "numba": {"compiled.py", "sums/_fused.py"},
-    "threadpoolctl": {"sums/_threads.py"},
+    "numba": {"compiled.py", "sums/cpu/fused.py"},
+    "threadpoolctl": {"sums/threads.py"},
     "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
-    "torch": {"experiments/mimic", "sums/_torch.py", "sums/_triton.py"},
-    "dask": {"sums/_dask_client.py"},
-    "distributed": {"sums/_dask_client.py"},
-    "cloudpickle": {"sums/_dask_client.py"},
-    "triton": {"sums/_triton.py"},
+    "torch": {"experiments/mimic", "sums/torch/sums.py", "sums/torch/triton.py"},
+    "dask": {"sums/dask/client.py"},
+    "distributed": {"sums/dask/client.py"},
+    "cloudpickle": {"sums/dask/client.py"},
+    "triton": {"sums/torch/triton.py"},
     "matplotlib": {"plotting/canvas.py"},
     "monai": {"experiments/mimic"},
     "PIL": {"experiments/mimic"},

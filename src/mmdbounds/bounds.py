@@ -19,8 +19,8 @@ from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.effects import row_effects
 from mmdbounds.search.exactness import compared_with_exact
-from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
 FEATURE_PASSES = 10

@@ -15,16 +15,16 @@ from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
 from mmdbounds.sums import make_sums
-from mmdbounds.sums._dask_client import current_client, is_collection, require_client
-from mmdbounds.sums._dask_groups import cluster_groups
-from mmdbounds.sums._torch_rows import device_groups, on_one_device
-from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.cpu.matrix import MatrixSums
+from mmdbounds.sums.dask.client import current_client, is_collection, require_client
+from mmdbounds.sums.dask.groups import cluster_groups
+from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.kept import fingerprint
-from mmdbounds.sums.matrix import MatrixSums
 from mmdbounds.sums.protocol import Float64s, KernelSums
+from mmdbounds.sums.torch.rows import device_groups, on_one_device
 from mmdbounds.tables import Group, as_groups
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]

@@ -8,8 +8,8 @@ import pytest
 
 from mmdbounds import __version__
 from mmdbounds.cli.main import run
-from mmdbounds.sums import available
-from mmdbounds.sums.available import Backend, Rate
+from mmdbounds.sums import listing
+from mmdbounds.sums.listing import Backend, Rate
 
 NUMPY = Backend(
     "numpy",
@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch):
     """Pretend to be on a machine with these backends."""
 
     def pretend(*found: Backend) -> None:
-        monkeypatch.setattr(available, "backends", lambda: list(found))
+        monkeypatch.setattr(listing, "backends", lambda: list(found))
 
     return pretend
 
@@ -86,9 +86,9 @@ def test_json(machine, capsys: pytest.CaptureFixture[str]):
 
 
 def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    measure = available.measured_rate
+    measure = listing.measured_rate
     monkeypatch.setattr(
-        available, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
+        listing, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
     )
     assert run(["backends", "--json"]) == 0
     numpy_here, *_ = json.loads(capsys.readouterr().out)["backends"]

@@ -12,7 +12,7 @@ from mmdbounds.search.ceiling import _Walk, ceiling
 from mmdbounds.search.choice import choice_of, outwards
 from mmdbounds.search.effort import Effort
 from mmdbounds.search.through_sums import RowMultipliers
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     naive_extension,
     naive_gradient,

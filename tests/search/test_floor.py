@@ -18,7 +18,7 @@ from mmdbounds.search.refine import labelled
 from mmdbounds.search.shift import EXTRA, raised, tightest
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.search.through_sums import SharedRows
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     Problem,
     all_labellings,

@@ -15,7 +15,7 @@ from mmdbounds.search.found import Task
 from mmdbounds.search.refine import labelled, leading, parts_of, refine
 from mmdbounds.search.starts import starts
 from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import Problem, naive_mmd2, naive_values, quadratic_of, small_matrix, small_problem, totals_of
 
 seeds = st.integers(0, 2**32 - 1)

@@ -17,10 +17,11 @@ import pytest
 import mmdbounds as mb
 from mmdbounds import journal, kernels
 from mmdbounds.progress import Meter
-from mmdbounds.sums import blocked, plan
 from mmdbounds.sums import checkpoint as module
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.cpu import blocked
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.kept import fingerprint
 
 RNG = np.random.default_rng(8)

@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from mmdbounds.sums import _forks
+from mmdbounds.sums import forks
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 
@@ -60,30 +60,30 @@ def test_a_fork_waits_for_the_work_of_other_threads():
     begun, order = threading.Event(), []
 
     def work():
-        with _forks.no_fork():
+        with forks.no_fork():
             begun.set()
             time.sleep(0.05)
             order.append("work")
 
     thread = threading.Thread(target=work)
-    with _forks.no_fork():  # its own work does not count
+    with forks.no_fork():  # its own work does not count
         thread.start()
         assert begun.wait(60)
         child = os.fork()
         if not child:
-            os._exit(0 if list(_forks._at_work) == [threading.get_ident()] else 1)
+            os._exit(0 if list(forks._at_work) == [threading.get_ident()] else 1)
         order.append("fork")
     thread.join(60)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert order == ["work", "fork"]
-    assert not _forks._at_work
-    assert _forks._n_forks == 0
+    assert not forks._at_work
+    assert forks._n_forks == 0
 
 
 def test_work_can_begin_in_a_child_whose_other_threads_are_gone():
-    with _forks.no_fork():
+    with forks.no_fork():
         child = os.fork()
         if not child:
-            with _forks.no_fork():
-                os._exit(len(_forks._at_work) - 1)
+            with forks.no_fork():
+                os._exit(len(forks._at_work) - 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -10,8 +10,8 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from mmdbounds import kernels
-from mmdbounds.sums._threads import one_blas_thread, thread_count
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.threads import one_blas_thread, thread_count
 
 Z = np.random.default_rng(0).normal(size=(900, 3))
 EVERYONE = slice(0, 900)
@@ -36,9 +36,9 @@ def test_blas_is_held_in_the_first_call_of_a_process():
 import numpy as np, mmdbounds as mb
 from threadpoolctl import threadpool_info
 from mmdbounds import compiled
-from mmdbounds.sums import _engines
+from mmdbounds.sums.cpu import engines
 seen = []
-Engine = _engines.FusedEngine if compiled.numba_is_there() else _engines.PlainEngine
+Engine = engines.FusedEngine if compiled.numba_is_there() else engines.PlainEngine
 real = Engine.sums
 def spy(self, *arguments):
     seen.append({p["num_threads"] for p in threadpool_info() if p["user_api"] == "blas"})

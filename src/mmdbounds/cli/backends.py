@@ -8,7 +8,7 @@ from mmdbounds.cli import options
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.sums.available import Backend, Rate
+    from mmdbounds.sums.listing import Backend, Rate
 
 PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "dask": "Dask"}
 INDENT = 8
@@ -23,16 +23,16 @@ def backends_command(*, json: options.Json = False) -> None:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.phrases import wrapped
-    from mmdbounds.sums import available
+    from mmdbounds.sums import listing
 
-    found = available.backends()
-    choice, why = available.automatic(found)
+    found = listing.backends()
+    choice, why = listing.automatic(found)
     if json:
         say(as_json(found, choice, why))
         return
     for backend in found:
         say("\n".join(shown(backend)))
-    say("\n" + MEASURED.format(available.N_COLUMNS))
+    say("\n" + MEASURED.format(listing.N_COLUMNS))
     say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
 
 

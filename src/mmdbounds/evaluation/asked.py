@@ -32,8 +32,8 @@ from mmdbounds.problem import BACKENDS, Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.saved import plain
 from mmdbounds.search import Method, as_method
-from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import resolve_kernel
+from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import check_scale, standardise, varying_columns

@@ -23,7 +23,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.progress import TrialMeter
 from mmdbounds.results import Estimator, Provenance
 from mmdbounds.search import Method
-from mmdbounds.sums._threads import thread_count
+from mmdbounds.sums.threads import thread_count
 
 DEFAULT_METHODS = ("sharp", "s-sd")
 

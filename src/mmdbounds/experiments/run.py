@@ -29,7 +29,7 @@ from mmdbounds.experiments.plan import Run, protocols_of, runs_of
 from mmdbounds.experiments.protocols import PRESETS
 from mmdbounds.experiments.sources import SOURCES
 from mmdbounds.progress import show_by_default
-from mmdbounds.sums._threads import thread_count
+from mmdbounds.sums.threads import thread_count
 
 RESULTS = "paper/results"
 """Where results go unless asked otherwise."""

@@ -16,7 +16,7 @@ from mmdbounds.search.choice import outwards
 from mmdbounds.search.found import Found
 from mmdbounds.search.ranking import largest
 from mmdbounds.search.refine import labelled, parts_of, refine
-from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.threads import one_blas_thread
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 

@@ -22,9 +22,9 @@ from mmdbounds.results import Side
 from mmdbounds.search.choice import outwards
 from mmdbounds.search.found import Found, Task
 from mmdbounds.search.one_side import OneSide
-from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9
 """Patience of a proof that may not branch."""

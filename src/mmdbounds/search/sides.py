@@ -14,7 +14,7 @@ from mmdbounds.objective import GroupSums
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.found import Found, Task
-from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.threads import one_blas_thread
 
 T = TypeVar("T")
 

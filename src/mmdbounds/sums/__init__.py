@@ -15,19 +15,19 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed, is_built_in
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums._dask import DaskSums
-from mmdbounds.sums._dask_client import require_client
-from mmdbounds.sums._dask_features import DaskFeatureSums
-from mmdbounds.sums._dask_rows import DaskRows
-from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
-from mmdbounds.sums._torch_features import torch_feature_sums
-from mmdbounds.sums.approximate import ApproximateKernel
-from mmdbounds.sums.blocked import BlockedSums
-from mmdbounds.sums.features import feature_sums
-from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.cpu.matrix import MatrixSums
+from mmdbounds.sums.dask.client import require_client
+from mmdbounds.sums.dask.features import DaskFeatureSums
+from mmdbounds.sums.dask.rows import DaskRows
+from mmdbounds.sums.dask.sums import DaskSums
+from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features.sums import feature_sums
 from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
 from mmdbounds.sums.points import by_product, prepare
 from mmdbounds.sums.protocol import Float64s, KernelSums
+from mmdbounds.sums.torch.features import torch_feature_sums
+from mmdbounds.sums.torch.sums import TorchSums, best_device, torch_is_there
 
 __all__ = ["KernelSums", "make_sums"]
 

@@ -24,14 +24,14 @@ from mmdbounds.kernels import (
     Polynomial,
     check_kernel_name,
 )
-from mmdbounds.sums._dask_rows import DaskRows
-from mmdbounds.sums._torch_rows import TorchRows
-from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
-from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
+from mmdbounds.sums.dask.rows import DaskRows
+from mmdbounds.sums.features.kernels import ApproximateKernel, Nystrom
+from mmdbounds.sums.features.landmarks import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.torch.rows import TorchRows
 
 SAMPLED_PAIRS = 200_000
 """Pairs drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %."""

@@ -1,0 +1,192 @@
+"""How one strip of the kernel matrix is computed: compiled where numba is there, else in NumPy.
+
+An engine turns a selection of pooled rows into factors (`left`, `right`) and a strip of them
+into sums, products or values. Which strips there are, in which thread and in which order
+their sums are added, is decided in `mmdbounds.sums.cpu.blocked`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds import compiled
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, is_built_in
+from mmdbounds.sums.pairs import function_block, l1_distances, ready, squared_differences
+from mmdbounds.sums.plan import Columns
+from mmdbounds.sums.points import Points
+from mmdbounds.sums.protocol import Float64s, Rows
+
+Factors = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Some rows of the kernel matrix against many columns.
+
+    Attributes
+    ----------
+    left, right
+        Factors of the rows and of the columns.
+    same
+        For each row the column that is the same pooled row, -1 if there is none: a row's distance
+        to itself is 0 exactly, which a product would miss by rounding.
+    columns
+        How the columns are cut into blocks.
+    symmetric
+        Whether the first block is the square on the diagonal of a symmetric matrix, whose other half is
+        to be had from column sums.
+    """
+
+    left: Factors
+    right: Factors
+    same: NDArray[np.intp]
+    columns: Columns
+    symmetric: bool = False
+
+
+class Engine(Protocol):
+    """What `BlockedSums` asks of a strip."""
+
+    dtype: str
+    value_error: float
+    typical_spread: float
+
+    def left(self, rows: Rows) -> Factors:
+        """Return the factors of a strip's rows."""
+        ...
+
+    def right(self, rows: Rows) -> Factors:
+        """Return the factors of a strip's columns."""
+        ...
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """Return the row sums for each segment, and the column sums beyond the diagonal."""
+        ...
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """Return strip @ theirs, and strip.T @ mine beyond the diagonal."""
+        ...
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """Write the kernel values to `out`."""
+        ...
+
+
+class FusedEngine:
+    """Strips in compiled code, for every kernel that a matrix product serves."""
+
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        from mmdbounds.sums.cpu import fused
+
+        self._code, self._points = fused, points
+        self._parameters = fused.parameters(kernel, dtype, points.value_error)
+        self.dtype = dtype
+        self.value_error, self.typical_spread = points.value_error, points.typical_spread
+
+    def left(self, rows: Rows) -> Factors:
+        """Return left-hand factors."""
+        return self._points.left(rows)
+
+    def right(self, rows: Rows) -> Factors:
+        """Return right-hand factors (a view where `rows` is a slice)."""
+        return np.ascontiguousarray(self._points.right[rows])
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """See `Engine`."""
+        row_sums = np.zeros((n_segments, len(strip.left)))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        self._code.strip_sums(*self._arguments(strip), strip.columns.segment, row_sums, column_sums)
+        return row_sums.T, column_sums
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """See `Engine`."""
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
+        return row_sums, column_sums
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """See `Engine`."""
+        self._code.strip_block(*self._arguments(strip), out)
+
+    def _arguments(self, strip: Strip) -> tuple[Any, ...]:
+        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
+        where = (strip.same, strip.columns.edges, strip.symmetric)
+        return (strip.left, strip.right, *where, *self._parameters, buffer)
+
+
+class PlainEngine:
+    """Strips in NumPy: for kernels without a product or a compiled formula, and where numba is missing."""
+
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        self._points, self._kernel = points, kernel
+        self.dtype = dtype if points.is_product else "float64"
+        self.value_error, self.typical_spread = points.value_error, points.typical_spread
+
+    def left(self, rows: Rows) -> Factors:
+        """Return left-hand factors."""
+        return self._points.left(rows)
+
+    def right(self, rows: Rows) -> Factors:
+        """Return right-hand factors."""
+        return np.asarray(self._points.right[rows])
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """See `Engine`."""
+        row_sums = np.zeros((len(strip.left), n_segments))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        for k, segment in enumerate(strip.columns.segment):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
+            row_sums[:, segment] += block.sum(axis=1, dtype=np.float64)
+            if strip.symmetric and k > 0:
+                column_sums[here] += block.sum(axis=0, dtype=np.float64)
+        return row_sums, column_sums
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """See `Engine`."""
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
+            row_sums += block @ theirs[here]
+            if strip.symmetric and k > 0:
+                column_sums[here] += block.T @ mine
+        return row_sums, column_sums
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """See `Engine`."""
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            out[:, here] = self._values(strip, here)
+
+    def _values(self, strip: Strip, here: slice) -> Factors:
+        kernel, left, right = self._kernel, strip.left, strip.right[here]
+        if isinstance(kernel, FunctionKernel):
+            return function_block(kernel, left, right)
+        if not isinstance(kernel, PairKernel):
+            msg = f"a {kernel.name} kernel has no blocks to compute"
+            raise TypeError(msg)
+        if not self._points.is_product:
+            distances = l1_distances if kernel.geometry == "l1" else squared_differences
+            return kernel.value(distances(left, right))
+        product = left @ right.T
+        if self._points.unit is None:
+            return kernel.value(product)
+        squared = np.maximum(product * (-2.0 * self._points.unit), 0.0)
+        own = np.flatnonzero((strip.same >= here.start) & (strip.same < here.stop))
+        squared[own, strip.same[own] - here.start] = 0.0
+        return kernel.value(squared)
+
+
+def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
+    """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
+    points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
+    if points.is_product and is_built_in(kernel) and compiled.numba_is_there():
+        return FusedEngine(points, kernel, dtype), "numba"
+    return PlainEngine(points, kernel, dtype), "numpy"

@@ -1,0 +1,1 @@
+"""Sums on a Dask cluster."""
