@@ -16,13 +16,12 @@ from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.cpu.matrix import MatrixSums
 from mmdbounds.sums.dask.client import current_client, is_collection, require_client
-from mmdbounds.sums.dask.groups import cluster_groups
+from mmdbounds.sums.dask.rows import cluster_groups
 from mmdbounds.sums.features.kernels import ApproximateKernel
-from mmdbounds.sums.kept import fingerprint
 from mmdbounds.sums.protocol import Float64s, KernelSums
 from mmdbounds.sums.torch.rows import device_groups, on_one_device
 from mmdbounds.tables import Group, as_groups

@@ -19,10 +19,9 @@ from mmdbounds import journal, kernels
 from mmdbounds.progress import Meter
 from mmdbounds.sums import checkpoint as module
 from mmdbounds.sums import plan
-from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu import blocked
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.kept import fingerprint
 
 RNG = np.random.default_rng(8)
 X, Y = RNG.normal(size=(300, 3)), RNG.normal(0.4, 1.0, size=(400, 3))
@@ -288,7 +287,7 @@ def test_a_disk_that_fills_up_is_said_once_and_stops_nothing(path, monkeypatch):
         raise mb.MmdBoundsError(msg)
 
     monkeypatch.setattr(module, "write_whole", full)
-    with pytest.warns(mb.MmdBoundsWarning, match=r"No space left on device\. The work goes on") as said:
+    with pytest.warns(mb.MmdBoundsWarning, match=r"No space left on device\. The work continues") as said:
         result = bounds(path)
     assert len(said) == 1
     assert told(result) == told(bounds())
@@ -324,7 +323,7 @@ def test_sums_of_other_rows_and_of_another_version_are_refused(path, monkeypatch
     for groups in ((X, other), (Y, X), (X[:299], Y)):
         with pytest.raises(mb.MmdBoundsError, match=r"it differs in rows\. Name another"):
             mb.mmd_bounds(*groups, **first)
-    monkeypatch.setattr("mmdbounds.sums.kept.__version__", "9.9")
+    monkeypatch.setattr("mmdbounds.sums.checkpoint.__version__", "9.9")
     with pytest.raises(mb.MmdBoundsError, match=r"it differs in version\. Name another"):
         mb.mmd_bounds(X, Y, **first)
     assert path.read_bytes() == before

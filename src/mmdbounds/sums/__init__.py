@@ -18,9 +18,8 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.cpu.matrix import MatrixSums
 from mmdbounds.sums.dask.client import require_client
-from mmdbounds.sums.dask.features import DaskFeatureSums
 from mmdbounds.sums.dask.rows import DaskRows
-from mmdbounds.sums.dask.sums import DaskSums
+from mmdbounds.sums.dask.sums import DaskFeatureSums, DaskSums
 from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.features.sums import feature_sums
 from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised

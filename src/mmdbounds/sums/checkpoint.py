@@ -1,30 +1,41 @@
-"""Sums over pairs that survive being stopped.
+"""Sums over pairs that survive being stopped, and the file that holds them.
 
-All the time of a search goes into a few long sums; whatever else it does is soon done again. Each of
-them goes by a digest of what was asked, so nothing hangs on the order in which two threads ask, and
-another method or share on the same rows finds there what it needs. Strips are added in a fixed order
-(`blocked.py`), so a sum that goes on from where it was ends with the same bits.
+All the time of a search goes into a few long sums; everything else is soon done again. Each sum is found by
+a digest of what it sums, so nothing depends on the order in which two threads ask, and another method or
+share on the same rows finds there what it needs. Strips are added in a fixed order (`cpu.blocked`), so a sum
+that continues from where it stopped ends with the same bits.
+
+The file is a journal (`mmdbounds.journal`) of one text and the values of each sum; nothing in it is
+unpickled. It holds sums and digests, no row's values.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
+from mmdbounds import journal
+from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
-from mmdbounds.journal import check_usable, checked_path
-from mmdbounds.sums.kept import Kept, file_content, key_of, read_kept
+from mmdbounds.kernels import FunctionKernel, Kernel
+from mmdbounds.sums.pairs import function_block
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
+
+TYPE, SCHEMA = "mmdbounds checkpoint", 2
 
 WORTH = 200_000_000
 """Kernel values from which on a sum is kept: fewer are computed again in a second."""
@@ -34,6 +45,40 @@ INTERVAL, PAUSE = 20.0, 50.0
 
 ROOM = 0.25
 """Share of the memory budget for what is kept; beyond that the sums of the fewest pairs are dropped."""
+
+HASHED_ROWS = 1 << 14
+"""Rows that are hashed at a time, so that they need not be copied whole."""
+
+PROBED_ROWS = 16
+"""Rows whose kernel values tell one function from another."""
+
+
+@dataclass(eq=False)
+class PartialSum:
+    """One sum, K[A, B] @ W, finished or under way.
+
+    Attributes
+    ----------
+    values
+        What has been added up.
+    done, n_strips
+        Strips added so far, in their order, and in all.
+    n_pairs
+        Kernel values that the whole sum takes.
+    is_torn
+        Whether a strip has been added in part.
+    """
+
+    values: Float64s
+    done: int
+    n_strips: int
+    n_pairs: int
+    is_torn: bool = False
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether all strips have been added."""
+        return self.done == self.n_strips
 
 
 class Checkpoint:
@@ -48,9 +93,9 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = checked_path(path)
-        check_usable(self._path)
-        self._theirs, self._sums = read_kept(self._path)
+        self._path = journal.checked_path(path)
+        journal.check_usable(self._path)
+        self._theirs, self._sums = read_sums(self._path)
         self._of: dict[str, Any] | None = None
         self._room = 0.0
         self._lock = threading.Lock()
@@ -58,7 +103,7 @@ class Checkpoint:
         self._next = time.monotonic() + INTERVAL
 
     def attach(self, of: dict[str, Any], working_memory: float) -> None:
-        """Say whose sums are to be kept (`kept.fingerprint`); a file with those of others is refused."""
+        """Say whose sums are to be kept (`fingerprint`); a file with those of others is refused."""
         theirs = of if self._theirs is None else self._theirs
         if differs := [name for name in of if theirs.get(name) != of[name]]:
             msg = (
@@ -70,7 +115,7 @@ class Checkpoint:
 
     def sums(
         self, A: Rows, B: Rows, W: Float64s, order: tuple[Any, ...], n_strips: int, n_pairs: int
-    ) -> Kept | None:
+    ) -> PartialSum | None:
         """Return K[A, B] @ W as far as it has come, `None` if it is not worth keeping.
 
         `order` is all else that decides how kernel values are computed and in which order they are added.
@@ -82,11 +127,11 @@ class Checkpoint:
         with self._lock:
             found = self._sums.get(key)
             if found is None or found.values.shape != shape or found.n_strips != n_strips:
-                found = self._sums[key] = Kept(np.zeros(shape), 0, n_strips, n_pairs)
+                found = self._sums[key] = PartialSum(np.zeros(shape), 0, n_strips, n_pairs)
             return found
 
     @contextmanager
-    def adding(self, kept: Kept) -> Iterator[None]:
+    def adding(self, kept: PartialSum) -> Iterator[None]:
         """Add a strip to a sum while no other thread does; now and then, write the file."""
         with self._lock:
             kept.is_torn = True  # a Ctrl-C in the middle leaves it so
@@ -126,6 +171,87 @@ class Checkpoint:
         except MmdBoundsError as error:
             if not self._has_failed:  # the sums are worth more than the file
                 self._has_failed = True
-                warn(f"{error} The work goes on, but not from there if it is stopped.", MmdBoundsWarning)
+                warn(f"{error} The work continues, but cannot resume if it is stopped.", MmdBoundsWarning)
         now = time.monotonic()
         self._next = now + max(INTERVAL, PAUSE * (now - started))
+
+
+def fingerprint(Z: Float64s, kernel: Kernel, dtype: str) -> dict[str, Any]:
+    """Return what decides the kernel values of the pooled rows `Z`, as plain data."""
+    options: dict[str, Any] = {"name": kernel.name, **kernel.options()}
+    if isinstance(kernel, FunctionKernel):  # its name says little, what it returns for a few rows nearly all
+        some = Z[:: max(1, len(Z) // PROBED_ROWS)]
+        options["values"] = digest_of_rows(function_block(kernel, some, some))
+    return {
+        "rows": digest_of_rows(Z),
+        "kernel": options,
+        "bandwidth": kernel.length,
+        "dtype": dtype,
+        "version": __version__,
+    }
+
+
+def digest_of_rows(Z: Float64s) -> str:
+    """Return the SHA-256 of rows; -0 and 0 are the same value."""
+    digest = hashlib.sha256(repr(Z.shape).encode())
+    for start in range(0, len(Z), HASHED_ROWS):
+        digest.update(np.ascontiguousarray(Z[start : start + HASHED_ROWS] + 0.0).data)
+    return digest.hexdigest()
+
+
+def key_of(A: Rows, B: Rows, W: Float64s, order: tuple[Any, ...]) -> str:
+    """Return the digest of a sum K[A, B] @ W and of the order in which it is added up."""
+    digest = hashlib.sha256(repr((order, W.shape)).encode())
+    for rows in (A, B):
+        digest.update(repr(rows).encode() if isinstance(rows, slice) else np.ascontiguousarray(rows).data)
+    digest.update(np.ascontiguousarray(W).data)
+    return digest.hexdigest()
+
+
+def file_content(of: dict[str, Any], sums: dict[str, PartialSum]) -> Iterator[bytes | memoryview]:
+    """Yield the content of a file with these sums, in parts that are not copies of them."""
+    about = {
+        key: {
+            "done": kept.done,
+            "n_strips": kept.n_strips,
+            "n_pairs": kept.n_pairs,
+            "shape": list(kept.values.shape),
+        }
+        for key, kept in sums.items()
+    }
+    header = json.dumps({"type": TYPE, "schema": SCHEMA, "of": of, "sums": about}).encode()
+    values = (np.ascontiguousarray(kept.values, dtype="<f8").ravel().data for kept in sums.values())
+    yield from journal.framed([header, *values])
+
+
+def read_sums(path: Path) -> tuple[dict[str, Any] | None, dict[str, PartialSum]]:
+    """Return whose sums a file has, and the sums; `None` and none if it is not there, or empty."""
+    found = journal.read_journal(path)
+    if found is None:
+        return None, {}
+    try:
+        if found.is_torn:  # it is written whole: something has cut it
+            raise journal.damaged(path)
+        return _parsed_sums(found.records)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise journal.damaged(path) from None
+
+
+def _parsed_sums(records: list[memoryview]) -> tuple[dict[str, Any], dict[str, PartialSum]]:
+    header = json.loads(bytes(records[0]))
+    if (header["type"], header["schema"]) != (TYPE, SCHEMA):
+        msg = "something else"
+        raise ValueError(msg)
+    pairs = zip(header["sums"].items(), records[1:], strict=True)
+    return dict(header["of"]), {key: _parsed_sum(record, about) for (key, about), record in pairs}
+
+
+def _parsed_sum(record: memoryview, about: dict[str, Any]) -> PartialSum:
+    done, n_strips, n_pairs = (int(about[name]) for name in ("done", "n_strips", "n_pairs"))
+    n_rows, n_columns = about["shape"]
+    if not 0 <= done <= n_strips:
+        msg = "no sum"
+        raise ValueError(msg)
+    # A copy, which can be added to.
+    values = np.frombuffer(record, dtype="<f8").reshape(n_rows, n_columns).astype(np.float64)
+    return PartialSum(values, done, n_strips, n_pairs)

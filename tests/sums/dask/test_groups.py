@@ -10,7 +10,6 @@ import mmdbounds as mb
 from mmdbounds.errors import DataError
 from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.dask import client as dask_client
-from mmdbounds.sums.dask import groups as dask_groups
 from mmdbounds.sums.dask import rows as dask_rows
 from mmdbounds.sums.dask import sums as dask_sums
 from sums.dask.test_dask import Killer, assert_same_bounds, problem_with
@@ -103,7 +102,7 @@ def test_after_a_death_a_partition_is_computed_at_most_once_more(client, tmp_pat
     monkeypatch.setattr(dask_rows, "FEWEST", 60)
     counted, kernel = Counted(tmp_path), mb.RBF(2.0)
     Z = np.random.default_rng(0).normal(size=(500, 3))
-    group_x, _, rows = dask_groups.cluster_groups(counted.array(Z, 60), Z[:100], client, 1024)
+    group_x, _, rows = dask_rows.cluster_groups(counted.array(Z, 60), Z[:100], client, 1024)
     W, everyone = np.eye(2)[(np.arange(600) < 500).astype(int)], slice(0, 600)
     undisturbed = dask_sums.DaskSums(rows, kernel).apply(everyone, everyone, W)
     assert counted.times == dict.fromkeys("012345678", 1)

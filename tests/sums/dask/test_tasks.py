@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.sums import plan
 from mmdbounds.sums.dask import client as dask_client
-from mmdbounds.sums.dask.recipe import Recipe
 from mmdbounds.sums.dask.rows import FETCHED_SHARE, DaskRows, block_rows, can_be_fetched
 from mmdbounds.sums.dask.sums import TILE, tiles
-from mmdbounds.sums.dask.tasks import Chosen, own_columns, own_values, pair_sums, pair_values, total
+from mmdbounds.sums.dask.tasks import Chosen, Recipe, own_columns, own_values, pair_sums, pair_values, total
 from problems import KERNELS
 from sums.test_verbs import N, rows_and_kernel, weights
 

@@ -7,9 +7,9 @@ import mmdbounds as mb
 from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.dask import features as dask_features
 from mmdbounds.sums.dask import rows as dask_rows
-from mmdbounds.sums.dask.features import DaskFeatureSums
+from mmdbounds.sums.dask import sums as dask_sums
+from mmdbounds.sums.dask.sums import DaskFeatureSums
 from mmdbounds.sums.features import residual
 from mmdbounds.sums.features import sums as strips_of_features
 from mmdbounds.sums.features.maps import make_map
@@ -49,7 +49,7 @@ def on_cluster(client, Z, kernel, **options):
 @pytest.mark.parametrize("where", ["torch", "dask"])
 def test_verbs_follow_the_features(client, kernel, where, monkeypatch):
     monkeypatch.setattr(strips_of_features, "STRIP_ROWS", 16)
-    monkeypatch.setattr(dask_features, "STRIP_ROWS", 16)
+    monkeypatch.setattr(dask_sums, "STRIP_ROWS", 16)
     monkeypatch.setattr(dask_rows, "FEWEST", 15)
     Z = some_rows()
     fixed = resolve_kernel(kernel, "median", Z)

@@ -16,10 +16,8 @@ import numpy as np
 from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.checkpoint import Checkpoint, PartialSum
 from mmdbounds.sums.cpu.engines import Engine, Factors, Strip, make_engine
-from mmdbounds.sums.kept import Kept
-from mmdbounds.sums.ordered import in_order
 from mmdbounds.sums.pairs import kernel_diagonal
 from mmdbounds.sums.points import tie_error
 from mmdbounds.sums.protocol import (
@@ -33,7 +31,7 @@ from mmdbounds.sums.protocol import (
     same_rows,
 )
 from mmdbounds.sums.rounding import claimed, sum_error
-from mmdbounds.sums.threads import thread_count
+from mmdbounds.sums.threads import in_order, thread_count
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -183,7 +181,7 @@ class BlockedSums:
 
     def _kept(
         self, strips: _Strips, weights: Float64s, spans: list[Span], order: tuple[Any, ...]
-    ) -> Kept | None:
+    ) -> PartialSum | None:
         """Return the sum as far as it came in an earlier run, `None` if it is not to be kept."""
         if self.checkpoint is None:
             return None

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.forks import no_fork
 from mmdbounds.sums.protocol import Float64s, Rows
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
-from mmdbounds.sums.threads import one_blas_thread
+from mmdbounds.sums.threads import no_fork, one_blas_thread
 
 
 class MatrixSums:

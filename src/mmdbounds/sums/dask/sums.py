@@ -12,7 +12,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -29,15 +29,23 @@ from mmdbounds.sums.dask.client import (
     submit,
     wait_for,
 )
-from mmdbounds.sums.dask.recipe import recipe_for
 from mmdbounds.sums.dask.rows import DaskRows
 from mmdbounds.sums.dask.tasks import (
     Chosen,
+    centred_norms,
+    feature_products,
+    feature_values,
+    own_feature_products,
     own_values,
     pair_sums,
     pair_values,
+    recipe_for,
     total,
+    weighted_features,
 )
+from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features.maps import make_map
+from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
 from mmdbounds.sums.pairs import check_function, own_value
 from mmdbounds.sums.points import by_product, tie_error
 from mmdbounds.sums.protocol import (
@@ -258,3 +266,90 @@ class DaskSums:
                     sources = mine.source, a, theirs.source, theirs.chosen
                     future = submit(self._client, pair_values, self._recipe, *sources)
                     yield mine.at.start + start, theirs.at.start, future
+
+
+class DaskFeatureSums(DaskSums):
+    """Sums over K~ = Phi Phi' of rows on a cluster; see `FeatureSums`."""
+
+    def __init__(
+        self,
+        rows: DaskRows,
+        kernel: ApproximateKernel,
+        *,
+        dtype: str = "float64",
+        working_memory: float = 1024,
+        meter: Meter | None = None,
+    ) -> None:
+        self.n_rows, self.dtype, self.working_memory = len(rows), dtype, working_memory
+        self.is_positive_definite = True
+        self.device = cluster_size(rows.client)
+        self._rows, self._client, self._meter = rows, rows.client, meter or Meter()
+        self._size = kernel.size
+        # Made there: the inverse root of many landmarks is too large for a message.
+        self._map = submit(rows.client, make_map, kernel, rows.shape[1])
+        norms = np.concatenate(rows.each(centred_norms, kernel.centre))
+        self.rounding, self.tie_width = rounding_of_features(
+            make_map(kernel, rows.shape[1]),
+            (float(norms.max()), float(np.median(norms))),
+            dtype,
+            len(rows),
+            rows.block_rows,
+        )
+
+    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        weights = np.asarray(W, dtype=np.float64)
+        if weights.ndim == 1:
+            return self.apply(A, B, weights[:, None])[:, 0]
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        result = np.zeros((n_selected(A), weights.shape[1]))
+        if result.size == 0 or len(weights) == 0:
+            return result
+        total = np.zeros((self._size, weights.shape[1]))
+        for _, found in self._each(B, weighted_features, lambda piece: send(self._client, weights[piece.at])):
+            total += found
+        sent = send(self._client, total)
+        for piece, found in self._each(A, feature_products, lambda _: sent):
+            result[piece.at] = found
+        return result
+
+    def diagonal(self, A: Rows) -> Float64s:
+        """See `KernelSums`."""
+        A = plain_rows(A, self.n_rows)
+        result = np.empty(n_selected(A))
+        for piece, found in self._each(A, own_feature_products, lambda _: None):
+            result[piece.at] = found
+        return result
+
+    def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
+        """See `KernelSums`."""
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        if n_selected(A) and n_selected(B):
+            for i, j, future in a_little_ahead(self._client, self._patches(A, B)):
+                f(i, j, result_of(future))
+
+    def _patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Future]]:
+        """Submit patches of K~[A, B] in order; return each with its first row and column."""
+        right = self._pieces(B)
+        for mine in self._pieces(A):
+            for start, stop in plan.strips([0, len(mine.chosen)], STRIP_ROWS):
+                a = mine.chosen.part(start, stop)
+                for theirs in right:
+                    sources = mine.source, a, theirs.source, theirs.chosen
+                    future = submit(self._client, feature_values, self._map, *sources, self.dtype)
+                    self._meter.add((len(a) + len(theirs.chosen)) * self._size)
+                    yield mine.at.start + start, theirs.at.start, future
+
+    def _each(
+        self, rows: Rows, task: Callable[..., Any], with_it: Callable[[Piece], Any]
+    ) -> Iterator[tuple[Piece, Float64s]]:
+        """Have each piece of some rows worked on, and hand over the answers in order."""
+
+        def submitted() -> Iterator[tuple[Piece, Future]]:
+            for piece in self._pieces(rows):
+                arguments = self._map, piece.source, piece.chosen, with_it(piece), self.dtype
+                yield piece, submit(self._client, task, *arguments)
+
+        for piece, future in a_little_ahead(self._client, submitted()):
+            yield piece, result_of(future)
+            self._meter.add(len(piece.chosen) * self._size)

@@ -35,9 +35,8 @@ from mmdbounds.sums.features.maps import (
     own_values,
     paired_values,
 )
-from mmdbounds.sums.ordered import in_order
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.sums.threads import thread_count
+from mmdbounds.sums.threads import in_order, thread_count
 
 FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
 """Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""

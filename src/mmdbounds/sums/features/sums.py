@@ -18,10 +18,9 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.cpu.matrix import MatrixSums
 from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, make_map
-from mmdbounds.sums.ordered import in_order
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, plain_rows
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
-from mmdbounds.sums.threads import thread_count
+from mmdbounds.sums.threads import in_order, thread_count
 
 Array = Any
 """An array of the library that makes the features: NumPy's or PyTorch's."""
