@@ -31,7 +31,7 @@ import mmdbounds as mb
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.dask.client import send
+from mmdbounds.sums.dask import send
 from mmdbounds.sums.dask.rows import DaskRows, block_rows
 from mmdbounds.sums.dask.sums import TILE
 

@@ -6,30 +6,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from mmdbounds.checks import check_memory, check_option
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
-from mmdbounds.sums import make_sums
+from mmdbounds.sums import backend_names, make_sums, pooled_groups
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
-from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.cpu.matrix import MatrixSums
-from mmdbounds.sums.dask.client import current_client, is_collection, require_client
-from mmdbounds.sums.dask.rows import cluster_groups
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features.kernels import ApproximateKernel
-from mmdbounds.sums.protocol import Float64s, KernelSums
-from mmdbounds.sums.torch.rows import device_groups, on_one_device
-from mmdbounds.tables import Group, as_groups
+from mmdbounds.sums.protocol import Float64s
+from mmdbounds.tables import Group
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
 DType = Literal["float64", "float32"]
-BACKENDS = ("auto", "numpy", "torch", "dask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,21 +74,13 @@ class Problem:
             working_memory=self.working_memory,
             meter=meter,
         )
-        if checkpoint is not None:
-            self._keep(sums, checkpoint)
-        return group_sums(sums, self.p, self.q)
-
-    def _keep(self, sums: KernelSums, checkpoint: Checkpoint) -> None:
-        """Let long sums be kept, where they grow strip by strip; a matrix needs no keeping."""
-        if isinstance(sums, BlockedSums):
-            checkpoint.attach(fingerprint(self.pooled, self.kernel, sums.dtype), self.working_memory)
-            sums.checkpoint = checkpoint
-        elif not isinstance(sums, MatrixSums):
+        if checkpoint is not None and not sums.keep_in(checkpoint):
             msg = (
-                f"`checkpoint` keeps sums over pairs of rows that backend='numpy' computes; got backend "
-                f"{sums.backend!r} with the kernel {self.kernel.name!r}. Leave `checkpoint` out."
+                f"`checkpoint` keeps long sums over pairs of rows, and the backend {sums.backend!r} with the "
+                f"kernel {self.kernel.name!r} has none to keep. Leave `checkpoint` out."
             )
             raise MmdBoundsError(msg)
+        return group_sums(sums, self.p, self.q)
 
 
 def pose(
@@ -112,29 +96,9 @@ def pose(
 ) -> Problem:
     """Check the arguments that every function shares and pose the problem."""
     check_option(estimator, "estimator", ("unbiased", "biased"))
-    check_option(backend, "backend", BACKENDS)
+    check_option(backend, "backend", backend_names())
     check_option(dtype, "dtype", ("float64", "float32"))
     memory = check_memory(working_memory)
-    backend, client = _cluster(X, Y, backend)
-    if client is not None:
-        group_x, group_y, pooled = cluster_groups(X, Y, client, memory)
-    elif backend in ("auto", "torch") and on_one_device(X, Y):
-        backend = "torch"
-        group_x, group_y, pooled = device_groups(X, Y)
-    else:
-        group_x, group_y = as_groups(X, Y)
-        pooled = np.concatenate([group_x.values, group_y.values])
-    resolved = resolve_kernel(kernel, bandwidth, pooled, memory)
-    return Problem(group_x, group_y, pooled, resolved, estimator, backend, dtype, memory)
-
-
-def _cluster(X: Any, Y: Any, backend: str) -> tuple[str, Any | None]:
-    """Return the backend, and the client of the cluster that has the rows if they are Dask collections."""
-    if not (is_collection(X) or is_collection(Y)):
-        if backend == "dask":
-            require_client()
-        return backend, None
-    client = current_client() if backend in ("auto", "dask") else None
-    if client is None:  # Dask computes the rows in this process, where the pairs are computed as well
-        return "numpy" if backend == "dask" else backend, None
-    return "dask", client
+    groups = pooled_groups(X, Y, backend, memory)
+    resolved = resolve_kernel(kernel, bandwidth, groups.rows, memory)
+    return Problem(groups.X, groups.Y, groups.rows, resolved, estimator, groups.backend, dtype, memory)

@@ -9,9 +9,9 @@ import pytest
 from mmdbounds import __version__
 from mmdbounds.cli.main import run
 from mmdbounds.sums import listing
-from mmdbounds.sums.listing import Backend, Rate
+from mmdbounds.sums.listing import Rate, Status
 
-NUMPY = Backend(
+NUMPY = Status(
     "numpy",
     version="2.4.6",
     device="Made-up Processor",
@@ -19,21 +19,21 @@ NUMPY = Backend(
     how="compiled by numba 0.68",
     rates={"float64": Rate(3e8, 16.9), "float32": Rate(1.2345e9, 4.05)},
 )
-GPU = Backend(
+GPU = Status(
     "torch",
     version="2.13",
     device="Made-up GPU",
     how="float32 by Triton 3.7, float64 in blocks",
     rates={"float64": Rate(6.6e9, 1.5), "float32": Rate(7.16e11, 0.014)},
 )
-MISSING = Backend("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
+MISSING = Status("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch):
     """Pretend to be on a machine with these backends."""
 
-    def pretend(*found: Backend) -> None:
+    def pretend(*found: Status) -> None:
         monkeypatch.setattr(listing, "backends", lambda: list(found))
 
     return pretend
@@ -63,7 +63,7 @@ def test_words(machine, capsys: pytest.CaptureFixture[str]):
 
 def test_what_is_broken_is_said_and_the_rest_still_listed(machine, capsys: pytest.CaptureFixture[str]):
     note = "OSError: libcudart.so.12: cannot open shared object file. Install it again: pip install torch."
-    machine(NUMPY, Backend("torch", is_available=False, version="2.13", notes=(note,)), MISSING)
+    machine(NUMPY, Status("torch", is_available=False, version="2.13", notes=(note,)), MISSING)
     assert run(["backends"]) == 0
     out = capsys.readouterr().out
     assert "\ntorch   broken    PyTorch 2.13\n        OSError: libcudart.so.12: cannot open" in out

@@ -454,7 +454,7 @@ def test_other_backends_are_refused_before_the_work(path):
 
 
 def test_sums_that_are_not_over_pairs_are_refused(path):
-    with pytest.raises(mb.MmdBoundsError, match=r"keeps sums over pairs of .* Leave `checkpoint` out\.$"):
+    with pytest.raises(mb.MmdBoundsError, match=r"keeps long sums over .* Leave `checkpoint` out\.$"):
         bounds(path, kernel=mb.Nystrom(n_landmarks=64))
     assert not path.exists()
 

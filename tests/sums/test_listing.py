@@ -10,16 +10,27 @@ import numpy as np
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.sums import listing, torch_pays
+from mmdbounds.sums import listing
+from mmdbounds.sums.cpu import blocked as cpu_blocked
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.listing import Backend, Rate
+from mmdbounds.sums.listing import Rate, Status
+from mmdbounds.sums.registry import backend_called
 from mmdbounds.sums.torch import sums as torch_sums
+from mmdbounds.sums.torch import torch_pays
 
 RATES = {"float64": Rate(3e8, 20.0), "float32": Rate(1.2e9, 5.0)}
 
 
 def blocked(Z, dtype, meter):
     return BlockedSums(Z, listing.kernel(), dtype=dtype, meter=meter)
+
+
+def status_of(name):
+    return backend_called(name).status()
+
+
+def automatic(torch):
+    return listing.automatic([Status("numpy"), torch, Status("dask")])
 
 
 def clock_of(*lengths):
@@ -86,11 +97,11 @@ def test_what_is_measured_is_the_sums_of_both_groups():
 
 def test_numba(quick, monkeypatch):
     monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: False)
-    plain = listing.numpy_backend()
+    plain = status_of("numpy")
     assert (plain.how, plain.rates) == ("not compiled", RATES)
     assert plain.notes == ("numba is missing: `pip install numba` makes the sums several times faster.",)
     monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: True)
-    compiled = listing.numpy_backend()
+    compiled = status_of("numpy")
     assert compiled.how.startswith("compiled by numba")
     assert compiled.notes == ()
     assert compiled.device
@@ -102,8 +113,8 @@ def test_a_broken_numba_is_said_in_one_line_for_each_dtype(monkeypatch):
         raise ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.4.")
 
     monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: True)
-    monkeypatch.setattr(listing, "BlockedSums", broken)
-    found = listing.numpy_backend()
+    monkeypatch.setattr(cpu_blocked, "BlockedSums", broken)
+    found = status_of("numpy")
     assert not found.is_available
     assert found.notes[:2] == tuple(
         f"{dtype} cannot be measured: ImportError: Numba needs NumPy 2.2 or less."
@@ -114,7 +125,7 @@ def test_a_broken_numba_is_said_in_one_line_for_each_dtype(monkeypatch):
 
 def test_missing_packages_come_with_the_command_that_gets_them(without):
     without("torch", "distributed")
-    torch, dask = listing.torch_backend(), listing.dask_backend()
+    torch, dask = status_of("torch"), status_of("dask")
     assert (torch.is_available, torch.version, torch.notes) == (
         False,
         None,
@@ -141,13 +152,13 @@ def test_a_broken_torch_is_one_line(source, said, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     for name in [name for name in sys.modules if name.partition(".")[0] == "torch"]:
         monkeypatch.delitem(sys.modules, name)
-    found = listing.torch_backend()
+    found = status_of("torch")
     sys.modules.pop("torch", None)
     assert not found.is_available
     assert found.rates == {}
     again = "Install it again: pip install --force-reinstall 'mmdbounds[gpu]'."
     assert found.notes == (f"{said} {again}",)
-    assert listing.automatic([found]) == ("numpy", "PyTorch cannot be used.")
+    assert automatic(found) == ("numpy", "PyTorch cannot be used.")
 
 
 class Device(str):
@@ -170,7 +181,7 @@ def made_up_torch(monkeypatch, *, gpu, built=True, triton=True, interpreted=Fals
     monkeypatch.setattr(torch_sums, "torch_is_there", lambda: True)
     monkeypatch.setattr(torch_sums, "import_torch", lambda: torch)
     monkeypatch.setattr(torch_sums, "triton_works", lambda device: triton and (gpu or interpreted))
-    return listing.torch_backend()
+    return status_of("torch")
 
 
 def test_a_gpu(quick, monkeypatch):
@@ -210,12 +221,12 @@ def test_a_device_that_fails_is_one_line(monkeypatch):
 
 def test_auto_says_what_the_dispatch_does(quick, monkeypatch):
     gpu = made_up_torch(monkeypatch, gpu=True)
-    choice, why = listing.automatic([gpu])
+    choice, why = automatic(gpu)
     assert choice == "torch"
     assert "Below 31,623 pooled rows" in why
     monkeypatch.delitem(sys.modules, "torch", raising=False)
-    monkeypatch.setattr("mmdbounds.sums.torch_is_there", lambda: True)
-    monkeypatch.setattr("mmdbounds.sums.best_device", lambda: "cuda")
+    monkeypatch.setattr("mmdbounds.sums.torch.sums.torch_is_there", lambda: True)
+    monkeypatch.setattr("mmdbounds.sums.torch.sums.best_device", lambda: "cuda")
     assert not torch_pays(31_622, listing.kernel())
     assert torch_pays(31_623, listing.kernel())
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
@@ -225,9 +236,9 @@ def test_auto_says_what_the_dispatch_does(quick, monkeypatch):
 
 
 def test_auto_without_a_gpu(quick, monkeypatch):
-    assert listing.automatic([Backend("torch", is_available=False)]) == ("numpy", "PyTorch is missing.")
+    assert automatic(Status("torch", is_available=False)) == ("numpy", "PyTorch is missing.")
     found = made_up_torch(monkeypatch, gpu=False)
-    assert listing.automatic([found]) == ("numpy", "PyTorch sees no GPU.")
+    assert automatic(found) == ("numpy", "PyTorch sees no GPU.")
 
 
 def test_a_client_is_named_where_there_is_one(monkeypatch):
@@ -237,12 +248,12 @@ def test_a_client_is_named_where_there_is_one(monkeypatch):
         raise ValueError("No global client found")
 
     monkeypatch.delitem(sys.modules, "distributed", raising=False)
-    assert listing.dask_backend().how == "there is no client in this process"
+    assert status_of("dask").how == "there is no client in this process"
     monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(default_client=no_client))
-    assert listing.dask_backend().how == "there is no client in this process"
+    assert status_of("dask").how == "there is no client in this process"
     client = SimpleNamespace(scheduler=SimpleNamespace(address="tcp://127.0.0.1:8786"))
     monkeypatch.setitem(sys.modules, "distributed", SimpleNamespace(default_client=lambda: client))
-    found = listing.dask_backend()
+    found = status_of("dask")
     assert found.how == "client of tcp://127.0.0.1:8786"
     assert found.rates == {}
 
@@ -266,15 +277,16 @@ def test_the_torch_that_is_installed_is_measured(monkeypatch):
         listing, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
     )
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
-    found = listing.torch_backend()
+    found = status_of("torch")
     assert found.is_available
     assert set(found.rates) == {"float64", "float32"}
     assert all(rate.pairs_a_second > 0 for rate in found.rates.values())
 
 
 @pytest.mark.full
-def test_the_dask_that_is_installed_has_no_client():
-    found = listing.dask_backend()
+def test_the_dask_that_is_installed_has_no_client(monkeypatch):
+    monkeypatch.setattr("mmdbounds.sums.dask.current_client", lambda: None)  # other tests may have one
+    found = status_of("dask")
     assert found.is_available
     assert found.version
     assert found.how == "there is no client in this process"

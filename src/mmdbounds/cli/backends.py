@@ -8,9 +8,8 @@ from mmdbounds.cli import options
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.sums.listing import Backend, Rate
+    from mmdbounds.sums.listing import Rate, Status
 
-PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "dask": "Dask"}
 INDENT = 8
 MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
 
@@ -36,16 +35,18 @@ def backends_command(*, json: options.Json = False) -> None:
     say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
 
 
-def shown(backend: Backend) -> list[str]:
+def shown(backend: Status) -> list[str]:
     """Return the lines about one backend."""
     from mmdbounds.phrases import wrapped
+    from mmdbounds.sums.registry import backend_called
 
     margin, notes = " " * INDENT, list(backend.notes)
     if backend.version is None:
         word, about = "missing", [notes.pop(0)]
     else:
         word = "available" if backend.is_available else "broken"
-        about = [f"{PACKAGES[backend.name]} {backend.version}", backend.how, threads(backend.n_threads)]
+        package = backend_called(backend.name).package
+        about = [f"{package} {backend.version}", backend.how, threads(backend.n_threads)]
     lines = [f"{backend.name:<{INDENT}}{word:<{INDENT + 2}}{', '.join(filter(None, about))}"]
     lines += [] if backend.device is None else [f"{margin}{'on':<{INDENT + 2}}{backend.device}"]
     lines += [f"{margin}{dtype:<{INDENT + 2}}{in_words(rate)}" for dtype, rate in backend.rates.items()]
@@ -65,7 +66,7 @@ def in_words(rate: Rate) -> str:
     return f"{many} kernel values a second, {pass_} s a pass"
 
 
-def as_json(found: list[Backend], choice: str, why: str) -> str:
+def as_json(found: list[Status], choice: str, why: str) -> str:
     """Return the same for machines."""
     import json
     from dataclasses import asdict

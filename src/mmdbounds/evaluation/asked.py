@@ -28,10 +28,11 @@ from mmdbounds.mechanisms import (
     check_mechanism,
     misfiled_count,
 )
-from mmdbounds.problem import BACKENDS, Bandwidth, DType, KernelLike
+from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.saved import plain
 from mmdbounds.search import Method, as_method
+from mmdbounds.sums import backend_names
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -76,7 +77,7 @@ class Asked:
 
     def __post_init__(self) -> None:
         check_option(self.estimator, "estimator", ("unbiased", "biased"))
-        check_option(self.backend, "backend", BACKENDS)
+        check_option(self.backend, "backend", backend_names())
         check_option(self.dtype, "dtype", ("float64", "float32"))
         check_share(self.epsilon, "epsilon")
         check_scale(self.scale)

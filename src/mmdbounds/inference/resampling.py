@@ -164,8 +164,7 @@ class Resampler:
     def __init__(self, problem: Problem, totals: GroupSums, meter: Meter) -> None:
         self._problem, self._sums, self._meter = problem, totals.sums, meter
         everyone = slice(0, totals.sums.n_rows)
-        is_there = totals.sums.backend == MatrixSums.backend
-        self._matrix = totals.sums.block(everyone, everyone) if is_there else None
+        self._matrix = totals.sums.block(everyone, everyone) if totals.sums.holds_matrix else None
 
     def draw(self, rng: np.random.Generator) -> Indices:
         """Return as many rows of each group as it has, places in the pooled sample, some of them repeated."""

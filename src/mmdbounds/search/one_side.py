@@ -22,7 +22,6 @@ from mmdbounds.search.starts import starts
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.search.through_sums import RowMultipliers, SharedRows
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import price_of_pair
 
 FIRST_STARTS = {"lower": 2, "upper": 6}
 """Starts that are refined before the first proof is tried."""
@@ -128,7 +127,7 @@ class OneSide:
 
     def _effort_through_sums(self, patience: float) -> Effort:
         sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
-        return Effort(patience * (fixed + each * sums.n_rows**2) / price_of_pair(sums), self._task.meter)
+        return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
 
     def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
         """Refine what a proof suggests and, if there may be `more` to find, the starts that have waited."""

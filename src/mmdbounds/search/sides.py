@@ -44,7 +44,7 @@ def at_once(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
     The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
     """
     with one_blas_thread():
-        if task.totals.sums.backend == "matrix":
+        if task.totals.sums.holds_matrix:
             return find("lower"), find("upper")
         return _in_two_threads(find, task.meter or Meter())
 

@@ -134,7 +134,7 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
 def _move_one_by_one(labelling: Labelling, ahead: ColumnsAhead, towards: float) -> None:
     """Move the m rows one after the other (one-way), many of them in one go."""
     f = labelling.quadratic
-    compiled = f.totals.sums.backend == "numba"
+    compiled = f.totals.sums.is_compiled
     left = f.counts.n_moved
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())

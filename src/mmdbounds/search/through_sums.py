@@ -18,7 +18,7 @@ from mmdbounds.search.effort import Effort
 from mmdbounds.search.mixed import Mixture
 from mmdbounds.search.refine import parts_of
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import Float64s, KernelSums, rough_sums
+from mmdbounds.sums.protocol import Float64s, KernelSums
 
 WORKING_ROWS, WORKING_SHARE = (512, 2048), 64
 """Rows of a group that share among themselves at a time: the fewest, the most, and one in so many."""
@@ -54,7 +54,7 @@ class SharedRows:
 
     def __init__(self, labelling: Labelling) -> None:
         self._labelling = labelling
-        self._rough = rough_sums(labelling.quadratic.totals.sums)
+        self._rough = labelling.quadratic.totals.sums.rough
         self._parts = parts_of(labelling)
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import math
 import platform
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from mmdbounds import compiled
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import RBF
 from mmdbounds.progress import Meter
-from mmdbounds.sums import plan, threads
-from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.protocol import Float64s, KernelSums
-from mmdbounds.sums.torch import sums as torch_sums
+from mmdbounds.sums.registry import IN_MEMORY, backend_called, registered_backends
 
 DTYPES = ("float64", "float32")
 N_COLUMNS = 54
@@ -53,8 +47,8 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Backend:
-    """Somewhere to compute pairs.
+class Status:
+    """What there is of a backend on this machine.
 
     Attributes
     ----------
@@ -83,96 +77,20 @@ class Backend:
     notes: tuple[str, ...] = ()
 
 
-def backends() -> list[Backend]:
+def backends() -> list[Status]:
     """Return every backend, with its rates where it can be used."""
-    return [numpy_backend(), torch_backend(), dask_backend()]
+    return [backend.status() for backend in registered_backends()]
 
 
-def numpy_backend() -> Backend:
-    """Return the backend that is always there."""
-    is_compiled = compiled.numba_is_there()
-    rates, notes = measured(lambda Z, dtype, meter: BlockedSums(Z, kernel(), dtype=dtype, meter=meter))
-    if not is_compiled:
-        notes += ("numba is missing: `pip install numba` makes the sums several times faster.",)
-    elif not rates:
-        notes += ("If numba is to blame, `pip install --upgrade numba`, or do without: pip uninstall numba.",)
-    return Backend(
-        "numpy",
-        is_available=bool(rates),
-        version=np.__version__,
-        device=processor(),
-        n_threads=threads.thread_count(),
-        how=f"compiled by numba {version_of('numba')}" if is_compiled else "not compiled",
-        rates=rates,
-        notes=notes,
-    )
-
-
-def torch_backend() -> Backend:
-    """Return the backend on PyTorch, which may be missing or broken."""
-    if not torch_sums.torch_is_there():
-        return Backend("torch", is_available=False, notes=("pip install 'mmdbounds[gpu]'",))
-    try:
-        torch = torch_sums.import_torch()
-        device = torch.device(torch_sums.best_device())
-        name = processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
-    except Exception as error:  # an installation can be broken in many ways; none may hide the other backends
-        reason = in_one_line(error.__cause__ or error)
-        note = f"{reason} Install it again: pip install --force-reinstall 'mmdbounds[gpu]'."
-        return Backend("torch", is_available=False, version=version_of("torch"), notes=(note,))
-    fused = torch_sums.triton_works(device)
-    is_interpreted = fused and device.type == "cpu"
-    rates, troubles = measured(
-        lambda Z, dtype, meter: torch_sums.TorchSums(
-            Z, kernel(), dtype=dtype, meter=meter, device=str(device)
-        ),
-        ("float64",) if is_interpreted else DTYPES,
-    )
-    return Backend(
-        "torch",
-        is_available=bool(rates),
-        version=str(torch.__version__),
-        device=name,
-        n_threads=int(torch.get_num_threads()) if device.type == "cpu" else None,
-        how=f"float32 by Triton {version_of('triton')}, float64 in blocks" if fused else "in blocks",
-        rates=rates,
-        notes=(*torch_notes(torch, device, fused), *troubles),
-    )
-
-
-def torch_notes(torch: Any, device: Any, fused: bool) -> tuple[str, ...]:
-    """Return what keeps PyTorch from its best."""
-    if fused and device.type == "cpu":  # as in tests: the same programs, thousands of times slower
-        return ("float32 is not measured: TRITON_INTERPRET is set, which is for tests.",)
-    if device.type == "cpu":
-        built = torch.version.cuda or getattr(torch.version, "hip", None)
-        build = "" if built else " It was built without; pytorch.org says how to get another build."
-        return (f"PyTorch sees no GPU.{build}",)
-    return () if fused else ("Triton is missing: `pip install triton` makes float32 several times faster.",)
-
-
-def dask_backend() -> Backend:
-    """Return the backend on a cluster; nothing is started for that."""
-    if any(importlib.util.find_spec(name) is None for name in ("dask", "distributed")):
-        return Backend("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
-    client = current_client()
-    here = "there is no client in this process" if client is None else f"client of {client}"
-    note = "Not measured: each worker computes at the rate of numpy on its own machine."
-    return Backend("dask", version=version_of("dask"), how=here, notes=(note,))
-
-
-def automatic(found: list[Backend]) -> tuple[str, str]:
+def automatic(found: list[Status]) -> tuple[str, str]:
     """Return what ``backend="auto"`` takes for many rows in memory, and why."""
-    torch = next(backend for backend in found if backend.name == "torch")
-    if not torch.is_available:
-        return "numpy", "PyTorch is missing." if torch.version is None else "PyTorch cannot be used."
-    if torch.n_threads is not None:
-        return "numpy", "PyTorch sees no GPU."
-    pays, loaded = math.isqrt(plan.TORCH_PAYS - 1) + 1, plan.SMALL_ROWS + 1
-    return "torch", (
-        f"there is a GPU. Below {pays:,} pooled rows it takes numpy (below {loaded:,} where PyTorch is "
-        "imported already)."
-    )
+    why_not = ""
+    for status in reversed(found):  # as they are asked: the last one registered first
+        is_taken, why = backend_called(status.name).automatic(status)
+        if is_taken:
+            return status.name, why or why_not
+        why_not = why or why_not
+    return IN_MEMORY, why_not
 
 
 def measured(make: MakeSums, dtypes: tuple[str, ...] = DTYPES) -> tuple[dict[str, Rate], tuple[str, ...]]:
@@ -231,17 +149,6 @@ def version_of(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return "of an unknown version"
-
-
-def current_client() -> str | None:
-    """Return the address of this process's Dask scheduler, `None` if there is no client."""
-    distributed: Any = sys.modules.get("distributed")
-    if distributed is None:  # nobody can have made one
-        return None
-    try:
-        return str(distributed.default_client().scheduler.address)
-    except ValueError:
-        return None
 
 
 def in_one_line(error: BaseException) -> str:

@@ -13,10 +13,10 @@ import mmdbounds as mb
 from mmdbounds import kernels
 from mmdbounds.errors import DataError
 from mmdbounds.progress import Meter
+from mmdbounds.sums import dask as cluster
 from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.bandwidth import canonical_order, median_distance
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.dask import client as dask_client
 from mmdbounds.sums.dask import rows as dask_rows
 from mmdbounds.sums.dask import sums as dask_sums
 from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
@@ -242,7 +242,7 @@ def test_a_kernel_that_workers_cannot_import_is_refused_at_once(client, monkeypa
         mb.MmdBoundsError, match="not ready: ModuleNotFoundError: No module named 'only_here'"
     ):
         on_cluster(client, np.ones((50, 4)), kernels.FunctionKernel(module.kernel))
-    monkeypatch.setattr(dask_client, "__version__", "0.0")
+    monkeypatch.setattr(cluster, "__version__", "0.0")
     with pytest.raises(mb.MmdBoundsError, match=r"it has mmdbounds .* Install mmdbounds 0\.0 there"):
         on_cluster(client, np.ones((50, 4)), kernels.RBF(1.0))
 
@@ -293,14 +293,14 @@ def test_what_a_cluster_gives_up_is_said_in_a_line():
         return types.SimpleNamespace(client=Client(error))
 
     with pytest.raises(mb.MmdBoundsError, match="4 workers died at the same piece of work"):
-        dask_client.result_of(future_that(KilledWorker("task", None, 3)))
+        cluster.result_of(future_that(KilledWorker("task", None, 3)))
     with pytest.raises(mb.MmdBoundsError, match=r"the Dask cluster dropped the work \(gone\)"):
-        dask_client.result_of([future_that(CancelledError("gone"))])
+        cluster.result_of([future_that(CancelledError("gone"))])
 
 
 @pytest.mark.usefixtures("client")
 def test_work_that_is_cancelled_ends_the_wait(client):
-    waiting = dask_client.submit(client, time.sleep, 1)
+    waiting = cluster.submit(client, time.sleep, 1)
     client.cancel([waiting])
     with pytest.raises(mb.MmdBoundsError, match="the Dask cluster dropped the work"):
-        dask_client.wait_for(waiting)
+        cluster.wait_for(waiting)

@@ -8,8 +8,8 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError
+from mmdbounds.sums import dask as cluster
 from mmdbounds.sums import make_sums, plan
-from mmdbounds.sums.dask import client as dask_client
 from mmdbounds.sums.dask import rows as dask_rows
 from mmdbounds.sums.dask import sums as dask_sums
 from sums.dask.test_dask import Killer, assert_same_bounds, problem_with
@@ -261,7 +261,7 @@ def test_without_a_client_dask_computes_the_rows_here(monkeypatch):
     import dask.dataframe as dd
     import pandas as pd
 
-    monkeypatch.setattr(dask_client, "current_client", lambda: None)
+    monkeypatch.setattr(cluster, "current_client", lambda: None)
     monkeypatch.setattr("mmdbounds.problem.current_client", lambda: None)
     X, Y = problem_with("plain")
     expected = mb.mmd_bounds(X, Y, 0.1, method="s-sd", backend="numpy")
@@ -279,9 +279,9 @@ def test_without_a_client_dask_computes_the_rows_here(monkeypatch):
 def test_the_scheduler_that_dask_is_told_of_is_used(client, monkeypatch):
     import dask
 
-    monkeypatch.setattr(dask_client, "current_client", lambda: None)
+    monkeypatch.setattr(cluster, "current_client", lambda: None)
     address = client.scheduler.address
-    with dask.config.set({"scheduler-address": address}), dask_client.require_client() as found:
+    with dask.config.set({"scheduler-address": address}), cluster.require_client() as found:
         assert found.scheduler.address == address
     nobody = {"scheduler-address": "tcp://127.0.0.1:1", "distributed.comm.timeouts.connect": "1s"}
     with (

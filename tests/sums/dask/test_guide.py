@@ -14,7 +14,7 @@ import mmdbounds as mb
 
 pytestmark = pytest.mark.full
 
-GUIDE = Path(__file__).parents[2] / "docs" / "cluster.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "cluster.md"
 
 
 def output_of(*command, **environment):

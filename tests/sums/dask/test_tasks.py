@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmdbounds as mb
+from mmdbounds.sums import dask as cluster
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask import client as dask_client
 from mmdbounds.sums.dask.rows import FETCHED_SHARE, DaskRows, block_rows, can_be_fetched
 from mmdbounds.sums.dask.sums import TILE, tiles
 from mmdbounds.sums.dask.tasks import Chosen, Recipe, own_columns, own_values, pair_sums, pair_values, total
@@ -105,7 +105,7 @@ def test_halves_are_added_in_order():
 
 def test_a_missing_cluster_is_said_before_the_work(monkeypatch):
     X = np.arange(8.0).reshape(4, 2)
-    monkeypatch.setattr(dask_client, "current_client", lambda: None)
+    monkeypatch.setattr(cluster, "current_client", lambda: None)
     find = importlib.util.find_spec
     with monkeypatch.context() as without:
         without.setattr(importlib.util, "find_spec", lambda name: None if "dask" in name else find(name))

@@ -11,8 +11,9 @@ import mmdbounds as mb
 from mmdbounds import kernels
 from mmdbounds.errors import DataError
 from mmdbounds.progress import Meter
-from mmdbounds.sums import make_sums, plan, torch_pays
+from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.rounding import product_error
+from mmdbounds.sums.torch import torch_pays
 from problems import KERNELS
 from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
 from tolerances import of_a_mean, of_mmd2

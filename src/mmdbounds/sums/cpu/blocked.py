@@ -16,7 +16,7 @@ import numpy as np
 from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.checkpoint import Checkpoint, PartialSum
+from mmdbounds.sums.checkpoint import Checkpoint, PartialSum, fingerprint
 from mmdbounds.sums.cpu.engines import Engine, Factors, Strip, make_engine
 from mmdbounds.sums.pairs import kernel_diagonal
 from mmdbounds.sums.points import tie_error
@@ -45,7 +45,7 @@ LEAST_ROWS = 64
 """... but no fewer rows than this, and a multiple of it."""
 
 
-class BlockedSums:
+class BlockedSums(KernelSums):
     """Sums over the kernel matrix of the pooled rows `Z`, block by block.
 
     Parameters
@@ -68,10 +68,8 @@ class BlockedSums:
     Attributes
     ----------
     checkpoint
-        Where long sums are kept while they grow; set by whoever wants that.
+        Where long sums are kept while they grow (see `keep_in`).
     """
-
-    device = "cpu"
 
     def __init__(
         self,
@@ -90,6 +88,7 @@ class BlockedSums:
         self._kernel = kernel
         self._Z = Z
         self._engine, self.backend = make_engine(Z, kernel, dtype)
+        self.is_compiled = self._engine.is_compiled
         self.dtype = self._engine.dtype
         self._height, self._width = block or plan.block_shape(self.dtype)
         self._meter = meter or Meter()
@@ -108,27 +107,28 @@ class BlockedSums:
         sums.checkpoint = self.checkpoint
         return sums
 
-    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+    def keep_in(self, checkpoint: Checkpoint) -> bool:
+        """See `KernelSums`; sums grow strip by strip."""
+        checkpoint.attach(fingerprint(self._Z, self._kernel, self.dtype), self.working_memory)
+        self.checkpoint = checkpoint
+        return True
+
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.ndim == 1:
-            return self.apply(A, B, weights[:, None])[:, 0]
-        cuts = plan.segments(weights)
+        cuts = plan.segments(W)
         # Weights that are constant over long runs need sums only, which take no room per column.
-        n_columns = weights.shape[1] if cuts is None else 1
+        n_columns = W.shape[1] if cuts is None else 1
         symmetric = same_rows(A, B) and plan.symmetric_pays(self.n_rows, n_columns, self.working_memory)
         strips = _Strips(self._engine, A, B, self.n_rows, self._width, symmetric=symmetric)
-        if strips.n_rows == 0 or weights.size == 0:
-            return np.zeros((strips.n_rows, weights.shape[1]))
         height = self._strip_height(strips.n_columns)
         spans = plan.strips(cuts if cuts is not None and symmetric else [0, strips.n_rows], height)
         order = (self.backend, self.dtype, height, self._width, symmetric)
-        kept = self._kept(strips, weights, spans, order)
-        result = np.zeros((strips.n_rows, weights.shape[1])) if kept is None else kept.values
+        kept = self._kept(strips, W, spans, order)
+        result = np.zeros((strips.n_rows, W.shape[1])) if kept is None else kept.values
         if cuts is None:
-            work, add = self._products(result, strips, np.ascontiguousarray(weights, dtype=self.dtype))
+            work, add = self._products(result, strips, np.ascontiguousarray(W, dtype=self.dtype))
         else:
-            work, add = self._sums(result, strips, weights, cuts)
+            work, add = self._sums(result, strips, W, cuts)
         done = 0 if kept is None else kept.done
         self._meter.skip(sum(strips.n_pairs(*span) for span in spans[:done]))
 

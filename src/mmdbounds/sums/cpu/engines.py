@@ -54,6 +54,7 @@ class Engine(Protocol):
     dtype: str
     value_error: float
     typical_spread: float
+    is_compiled: bool
 
     def left(self, rows: Rows) -> Factors:
         """Return the factors of a strip's rows."""
@@ -78,6 +79,8 @@ class Engine(Protocol):
 
 class FusedEngine:
     """Strips in compiled code, for every kernel that a matrix product serves."""
+
+    is_compiled = True
 
     def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
         from mmdbounds.sums.cpu import fused
@@ -121,6 +124,8 @@ class FusedEngine:
 
 class PlainEngine:
     """Strips in NumPy: for kernels without a product or a compiled formula, and where numba is missing."""
+
+    is_compiled = False
 
     def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
         self._points, self._kernel = points, kernel

@@ -10,17 +10,16 @@ from numpy.typing import NDArray
 
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
 from mmdbounds.sums.threads import no_fork, one_blas_thread
 
 
-class MatrixSums:
+class MatrixSums(KernelSums):
     """Sums over the kernel matrix `K` of the pooled rows, X first."""
 
     backend = "matrix"
-    device = "cpu"
-    dtype = "float64"
+    holds_matrix = True
 
     def __init__(
         self,

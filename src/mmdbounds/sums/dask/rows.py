@@ -17,8 +17,8 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask.client import Future, check_workers, is_collection, result_of, send, stacked, submit
-from mmdbounds.sums.protocol import Float64s, Rows, n_selected, places_in, plain_rows
+from mmdbounds.sums.dask import Future, check_workers, is_collection, result_of, send, stacked, submit
+from mmdbounds.sums.protocol import Float64s, RemoteRows, Rows, n_selected, places_in, plain_rows
 from mmdbounds.tables import Group, Identity, as_group, column_order
 
 FEWEST, FEW_BLOCKS, MANY_BLOCKS = 1024, 16, 128
@@ -50,7 +50,7 @@ def can_be_fetched(n_rows: int, n_columns: int, working_memory: float) -> bool:
     return 8 * n_rows * n_columns <= working_memory * plan.MIB / FETCHED_SHARE
 
 
-class DaskRows:
+class DaskRows(RemoteRows):
     """Rows in blocks on the workers.
 
     It stands where an array of the pooled rows stands elsewhere: it has a length and a shape, and some
@@ -72,7 +72,7 @@ class DaskRows:
         The rows, where this process has them too.
     """
 
-    ndim = 2
+    computes_there = True
 
     def __init__(
         self,
@@ -99,9 +99,6 @@ class DaskRows:
         spans = plan.strips([0, n], block_rows(n, d, working_memory))
         blocks = [send(client, np.ascontiguousarray(Z[i:j])) for i, j in spans]
         return cls(client, blocks, [0, *(j for _, j in spans)], d, working_memory, at_hand=Z)
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: Rows) -> Float64s:
         """Fetch some rows."""

@@ -19,7 +19,7 @@ import numpy as np
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask.client import (
+from mmdbounds.sums.dask import (
     Future,
     a_little_ahead,
     check_workers,
@@ -50,6 +50,7 @@ from mmdbounds.sums.pairs import check_function, own_value
 from mmdbounds.sums.points import by_product, tie_error
 from mmdbounds.sums.protocol import (
     Float64s,
+    KernelSums,
     Rows,
     n_selected,
     plain_rows,
@@ -98,7 +99,7 @@ def tiles(n_left: int, n_right: int, *, mirrored: bool) -> Iterator[list[tuple[i
                 yield [(i, j) for i, j in pairs if j >= i or not mirrored]
 
 
-class DaskSums:
+class DaskSums(KernelSums):
     """Sums over the kernel matrix of rows on a cluster.
 
     Parameters
@@ -140,36 +141,20 @@ class DaskSums:
         self.rounding = claimed(self._recipe.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
         self.tie_width = tie_error(typical, self.dtype)
 
-    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.ndim == 1:
-            return self.apply(A, B, weights[:, None])[:, 0]
-        few = weights.shape[1] <= MIRRORED_COLUMNS or plan.segments(weights) is not None
+        few = W.shape[1] <= MIRRORED_COLUMNS or plan.segments(W) is not None
         mirrored = same_rows(A, B) and few
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.zeros((n_selected(A), weights.shape[1]))
-        if result.size == 0 or len(weights) == 0:
-            return result
         if self._is_near(A, B):
-            return self._apply_here(A, B, weights, mirrored)
-        for future, n_pairs, at in a_little_ahead(self._client, self._tiles(A, B, weights, mirrored)):
+            return self._weighted_here(A, B, W, mirrored)
+        result = np.zeros((n_selected(A), W.shape[1]))
+        for future, n_pairs, at in a_little_ahead(self._client, self._tiles(A, B, W, mirrored)):
             if at is None:
                 wait_for(future)
                 self._meter.add(n_pairs)
             else:
                 result[at] += result_of(future)
-        return result
-
-    def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
-        """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.empty((n_selected(A), n_selected(B))) if out is None else out
-
-        def keep(i: int, j: int, values: Float64s) -> None:
-            result[i : i + len(values), j : j + values.shape[1]] = values
-
-        self.fold(A, B, keep)
         return result
 
     def diagonal(self, A: Rows) -> Float64s:
@@ -204,7 +189,7 @@ class DaskSums:
         few = n + m <= NEAR_ROWS and self._rows.may_fetch(n + m)
         return n * m <= NEAR_PAIRS and (self._rows.at_hand is not None or few)
 
-    def _apply_here(self, A: Rows, B: Rows, weights: Float64s, mirrored: bool) -> Float64s:
+    def _weighted_here(self, A: Rows, B: Rows, weights: Float64s, mirrored: bool) -> Float64s:
         a, b = (Chosen(slice(0, n_selected(rows)), rows) for rows in (A, B))
         self._meter.add(len(a) * (len(a) + 1) // 2 if mirrored else len(a) * len(b))
         if mirrored:
@@ -296,17 +281,12 @@ class DaskFeatureSums(DaskSums):
             rows.block_rows,
         )
 
-    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.ndim == 1:
-            return self.apply(A, B, weights[:, None])[:, 0]
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.zeros((n_selected(A), weights.shape[1]))
-        if result.size == 0 or len(weights) == 0:
-            return result
-        total = np.zeros((self._size, weights.shape[1]))
-        for _, found in self._each(B, weighted_features, lambda piece: send(self._client, weights[piece.at])):
+        result = np.zeros((n_selected(A), W.shape[1]))
+        total = np.zeros((self._size, W.shape[1]))
+        for _, found in self._each(B, weighted_features, lambda piece: send(self._client, W[piece.at])):
             total += found
         sent = send(self._client, total)
         for piece, found in self._each(A, feature_products, lambda _: sent):

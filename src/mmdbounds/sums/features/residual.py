@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,6 @@ from numpy.typing import NDArray
 from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask.rows import DaskRows
 from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.features.maps import (
     FeatureMap,
@@ -35,7 +35,7 @@ from mmdbounds.sums.features.maps import (
     own_values,
     paired_values,
 )
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, thread_count
 
 FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
@@ -118,7 +118,7 @@ def all_pairs_pay(n_rows: int, n_features: int) -> bool:
 
 
 def sampled_difference(
-    Z: Float64s | DaskRows,
+    Z: PooledRows,
     kernel: ApproximateKernel,
     feature_map: FeatureMap,
     sides: Sides,
@@ -208,16 +208,16 @@ def largest_of_random_features(n_rows: int, size: int, delta: float) -> float:
     return min(2.0, math.sqrt(4 * math.log(n_rows**2 / delta) / size))
 
 
-def own_residuals(Z: Float64s | DaskRows, kernel: ApproximateKernel, diagonal: Float64s) -> Float64s:
+def own_residuals(Z: PooledRows, kernel: ApproximateKernel, diagonal: Float64s) -> Float64s:
     """Return the diagonal of R; `diagonal` is that of K~."""
     if kernel.exact.geometry in ("distance2", "l1"):
         return 1.0 - diagonal
-    each = Z.each(own_values, kernel.exact) if isinstance(Z, DaskRows) else [own_values(Z, kernel.exact)]
+    each = Z.each(own_values, kernel.exact) if _lie_apart(Z) else [own_values(np.asarray(Z), kernel.exact)]
     return np.asarray(np.concatenate(each) - diagonal)
 
 
 def residual_norm(
-    Z: Float64s | DaskRows,
+    Z: PooledRows,
     kernel: ApproximateKernel,
     feature_map: FeatureMap,
     own: Float64s,
@@ -228,7 +228,7 @@ def residual_norm(
 
     `own` is the diagonal of R, and `error` bounds the rounding of its entries.
     """
-    if isinstance(Z, DaskRows):  # a partition of every block is one of all rows
+    if _lie_apart(Z):  # a partition of every block is one of all rows
         return math.fsum(Z.each(norm_of_rows, kernel, error))
     order = np.argsort(-own, kind="stable")  # rows that no landmark is near spoil as few blocks as possible
     largest: list[float] = []
@@ -251,3 +251,8 @@ def norm_of_rows(rows: Float64s, kernel: ApproximateKernel, error: float) -> flo
     strips = plan.strips([0, len(rows)], BLOCK_ROWS)
     diagonal = np.concatenate([feature_map.diagonal(rows[i:j]) for i, j in strips])
     return residual_norm(rows, kernel, feature_map, own_residuals(rows, kernel, diagonal), error, Meter())
+
+
+def _lie_apart(Z: PooledRows) -> TypeGuard[RemoteRows]:
+    """Return whether each block of rows is worked on where it lies."""
+    return isinstance(Z, RemoteRows) and Z.computes_there

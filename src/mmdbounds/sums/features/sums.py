@@ -18,7 +18,7 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.cpu.matrix import MatrixSums
 from mmdbounds.sums.features.kernels import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, make_map
-from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, plain_rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, plain_rows
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -113,7 +113,7 @@ class NumpyFeatures:
         return NumpyFeatures(self._Z, self.map, "float64", self.n_threads)
 
 
-class FeatureSums:
+class FeatureSums(KernelSums):
     """Sums over K~ = Phi Phi' of the pooled rows.
 
     Parameters
@@ -160,16 +160,11 @@ class FeatureSums:
         features, memory = self._features.precise(), self.working_memory
         return FeatureSums(features, self.n_rows, working_memory=memory, meter=self._meter)
 
-    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.ndim == 1:
-            return self.apply(A, B, weights[:, None])[:, 0]
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.zeros((n_selected(A), weights.shape[1]))
-        if result.size == 0 or len(weights) == 0:
-            return result
-        total = self._features.given(self._total(B, weights))
+        result = np.zeros((n_selected(A), W.shape[1]))
+        total = self._features.given(self._total(B, W))
 
         def work(span: Span) -> Float64s:
             return self._features.taken(self._of(part_of(A, *span)) @ total)
@@ -178,17 +173,6 @@ class FeatureSums:
             result[slice(*span)] = found
 
         self._over(A, work, consume)
-        return result
-
-    def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
-        """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.empty((n_selected(A), n_selected(B))) if out is None else out
-
-        def keep(i: int, j: int, values: Float64s) -> None:
-            result[i : i + len(values), j : j + values.shape[1]] = values
-
-        self.fold(A, B, keep)
         return result
 
     def diagonal(self, A: Rows) -> Float64s:

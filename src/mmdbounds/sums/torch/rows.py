@@ -19,7 +19,7 @@ from mmdbounds.sums.points import (
     squared_scale,
     takes_differences,
 )
-from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.protocol import Float64s, RemoteRows, Rows
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.tables import Group, Identity, as_group, column_order
 from mmdbounds.tables.phrases import EXACT_UP_TO
@@ -30,17 +30,12 @@ STRIP = 1 << 16
 """Rows that are fetched at a time where NumPy has to look at all of them."""
 
 
-class TorchRows:
+class TorchRows(RemoteRows):
     """Pooled rows on a device, in float64; it stands where an array of them stands elsewhere."""
-
-    ndim = 2
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
         self.shape = (int(tensor.shape[0]), int(tensor.shape[1]))
-
-    def __len__(self) -> int:
-        return self.shape[0]
 
     def __getitem__(self, rows: Rows) -> Float64s:
         """Fetch some rows."""

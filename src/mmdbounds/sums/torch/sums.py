@@ -28,7 +28,16 @@ from mmdbounds.sums.points import (
     squared_scale,
     tie_error,
 )
-from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, places_in, plain_rows
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    PooledRows,
+    Rows,
+    n_selected,
+    part_of,
+    places_in,
+    plain_rows,
+)
 from mmdbounds.sums.rounding import claimed, differences_error, inner_error, product_error, sum_error
 from mmdbounds.sums.torch.rows import TorchRows, check_inner, prepared
 
@@ -48,7 +57,7 @@ FEW_COLUMNS = 4
 """Up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks."""
 
 
-class TorchSums:
+class TorchSums(KernelSums):
     """Sums over the kernel matrix of the pooled rows `Z`, on a device of PyTorch's.
 
     Parameters
@@ -71,7 +80,7 @@ class TorchSums:
 
     def __init__(
         self,
-        Z: Float64s | TorchRows,
+        Z: PooledRows,
         kernel: Kernel,
         *,
         dtype: str = "float64",
@@ -152,28 +161,15 @@ class TorchSums:
         other._compute_in(dtype)
         return other
 
-    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        weights = np.asarray(W, dtype=np.float64)
-        if weights.ndim == 1:
-            return self.apply(A, B, weights[:, None])[:, 0]
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        if n_selected(A) == 0 or len(weights) == 0:
-            return np.zeros((n_selected(A), weights.shape[1]))
-        if self._near is not None and (plan.segments(weights) or weights.shape[1] <= FEW_COLUMNS):
+        if self._near is not None and (plan.segments(W) or W.shape[1] <= FEW_COLUMNS):
             try:
-                return self._near.apply(A, B, weights)
+                return self._near.apply(A, B, W)
             except self._near.too_large:  # rows too wide for this GPU's fast memory
                 self._near = None
-        return self._blocks.apply(A, B, weights)
-
-    def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
-        """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.empty((n_selected(A), n_selected(B))) if out is None else out
-        for i, j, values in self._blocks.patches(A, B):
-            result[i : i + len(values), j : j + values.shape[1]] = values.cpu().numpy()
-        return result
+        return self._blocks.apply(A, B, W)
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
