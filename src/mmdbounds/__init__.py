@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from mmdbounds.report import write_report
     from mmdbounds.results import Bound, BoundsResult, Provenance
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
-    from mmdbounds.sums.features.kernels import Nystrom, RandomFeatures
+    from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
 __all__ = [
@@ -207,7 +207,7 @@ _HOME = {
     "report": ("write_report",),
     "results": ("Bound", "BoundsResult", "Provenance"),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
-    "sums.features.kernels": ("Nystrom", "RandomFeatures"),
+    "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -20,7 +20,7 @@ from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.effects import row_effects
 from mmdbounds.search.exactness import compared_with_exact
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
 FEATURE_PASSES = 10

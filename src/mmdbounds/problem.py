@@ -15,7 +15,7 @@ from mmdbounds.results import Estimator
 from mmdbounds.sums import backend_names, make_sums, pooled_groups
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group
 

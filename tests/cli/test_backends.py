@@ -8,8 +8,8 @@ import pytest
 
 from mmdbounds import __version__
 from mmdbounds.cli.main import run
-from mmdbounds.sums import listing
-from mmdbounds.sums.listing import Rate, Status
+from mmdbounds.sums import registry
+from mmdbounds.sums.registry import Rate, Status
 
 NUMPY = Status(
     "numpy",
@@ -34,7 +34,7 @@ def machine(monkeypatch: pytest.MonkeyPatch):
     """Pretend to be on a machine with these backends."""
 
     def pretend(*found: Status) -> None:
-        monkeypatch.setattr(listing, "backends", lambda: list(found))
+        monkeypatch.setattr(registry, "backends", lambda: list(found))
 
     return pretend
 
@@ -86,9 +86,9 @@ def test_json(machine, capsys: pytest.CaptureFixture[str]):
 
 
 def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    measure = listing.measured_rate
+    measure = registry.measured_rate
     monkeypatch.setattr(
-        listing, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
+        registry, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
     )
     assert run(["backends", "--json"]) == 0
     numpy_here, *_ = json.loads(capsys.readouterr().out)["backends"]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from mmdbounds import kernels
 from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums, plan
+from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.cpu.matrix import MatrixSums
 from problems import KERNELS, Problem, make_kernel, naive_matrix
 from tolerances import UNIT, of_a_mean, of_a_sum, of_values
 

@@ -8,7 +8,7 @@ from mmdbounds.cli import options
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.sums.listing import Rate, Status
+    from mmdbounds.sums.registry import Rate, Status
 
 INDENT = 8
 MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
@@ -22,16 +22,16 @@ def backends_command(*, json: options.Json = False) -> None:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.phrases import wrapped
-    from mmdbounds.sums import listing
+    from mmdbounds.sums import registry
 
-    found = listing.backends()
-    choice, why = listing.automatic(found)
+    found = registry.backends()
+    choice, why = registry.automatic(found)
     if json:
         say(as_json(found, choice, why))
         return
     for backend in found:
         say("\n".join(shown(backend)))
-    say("\n" + MEASURED.format(listing.N_COLUMNS))
+    say("\n" + MEASURED.format(registry.N_COLUMNS))
     say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
 
 

@@ -187,7 +187,7 @@ def _approximate(
     name: str, bandwidth: float | Literal["median"], features: int | None, landmarks: int | None
 ) -> Kernel:
     """Return the kernel by its features, which carries its bandwidth itself."""
-    from mmdbounds.sums.features.kernels import Nystrom, RandomFeatures
+    from mmdbounds.sums.features import Nystrom, RandomFeatures
 
     if features is not None and landmarks is not None:
         msg = f"give --features or --landmarks, not both; got {features} and {landmarks}."

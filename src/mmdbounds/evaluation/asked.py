@@ -34,7 +34,7 @@ from mmdbounds.saved import plain
 from mmdbounds.search import Method, as_method
 from mmdbounds.sums import backend_names
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import check_scale, standardise, varying_columns

@@ -38,7 +38,7 @@ from mmdbounds.phrases import rows
 from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search import Method, Sharp, Task, as_method
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.tables import Group, as_groups
 
 ENOUGH = Sharp(gap=0.02)

@@ -25,7 +25,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method, Task, as_method
-from mmdbounds.sums.cpu.matrix import MatrixSums
+from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.protocol import Float64s
 
 WHY = "How often such an interval covers is simulated (studies/confidence_coverage.py), not proved."

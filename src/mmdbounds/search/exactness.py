@@ -33,7 +33,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.search.choice import largest_sums
 from mmdbounds.search.found import Found
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.features.kernels import ApproximateKernel, Nystrom
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.maps import FeatureMap, make_map
 from mmdbounds.sums.features.residual import (
     LEVEL,

@@ -22,7 +22,7 @@ from mmdbounds.search.ahead import ColumnsAhead
 from mmdbounds.search.found import Found
 from mmdbounds.search.ranking import at_least, largest
 from mmdbounds.search.sides import EachSide
-from mmdbounds.sums.cpu.greedy import take_one_by_one
+from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
 

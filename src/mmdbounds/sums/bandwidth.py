@@ -24,8 +24,8 @@ from mmdbounds.kernels import (
     Polynomial,
     check_kernel_name,
 )
-from mmdbounds.sums.features.kernels import ApproximateKernel, Nystrom
-from mmdbounds.sums.features.landmarks import chosen_landmarks, fixed_features
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
+from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable

@@ -1,44 +1,95 @@
-"""The backends: what each can take, and which of them computes the sums of a problem.
+"""The backends: which of them computes the sums of a problem, and what each is worth on this machine.
 
 A backend is an object that derives from `Backend`, in a file or folder of its own, and its registration
-(`register_backend`); the package's own are registered in `mmdbounds.sums`. Backends are asked in order, the
-last one registered first, and the first that wants a problem gets it.
+(`register_backend`); the package's own are registered in `mmdbounds.sums`. They are asked in order, the last
+one registered first, and the first that wants a problem gets it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+import math
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import Kernel
+from mmdbounds.kernels import RBF, Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums.protocol import Float64s, KernelSums, PooledRows
 from mmdbounds.tables import Group, as_groups
 
-if TYPE_CHECKING:
-    from mmdbounds.sums.listing import Status
-
 AUTO = "auto"
-"""What `backend` says where each backend decides for itself whether the work is worth its while."""
+"""What `backend` is where each backend decides for itself whether it is worth its while."""
 
 IN_MEMORY = "numpy"
 """The backend that is always there, registered first: it takes what no other one wants."""
 
+DTYPES = ("float64", "float32")
+N_COLUMNS = 54
+FIRST_ROWS, MOST_ROWS = 6000, 192_000
+"""Made-up rows of the first pass and of the last; their number is doubled until a pass takes long enough."""
 
-class Pooled(NamedTuple):
-    """Two groups, their rows together, and the backend that is to compute with them.
+LONG_ENOUGH = 0.25
+"""Seconds of a pass that a clock measures well whatever else the machine does."""
+
+MakeSums = Callable[[Float64s, str, Meter], KernelSums]
+
+
+@dataclass(frozen=True)
+class Rate:
+    """How fast pairs are computed.
 
     Attributes
     ----------
-    X, Y
-        The groups.
-    rows
-        Rows of both, X first: an array, or `RemoteRows` that stand for one.
-    backend
-        What `backend` is from here on.
+    pairs_a_second
+        Kernel values computed a second.
+    seconds_a_pass
+        Seconds of one pass over 100,000 rows, by the square of the number of rows. Half of a symmetric
+        matrix may be enough for it, so that rates alone do not tell which backend is faster.
     """
+
+    pairs_a_second: float
+    seconds_a_pass: float
+
+
+@dataclass(frozen=True)
+class Status:
+    """What there is of a backend on this machine.
+
+    Attributes
+    ----------
+    name
+        As `backend` takes it.
+    is_available
+        Whether it can be used now.
+    version, device, n_threads
+        Of its package, the name of the processor, and the threads on it; `None` where there is nothing to
+        say.
+    how
+        In words how the sums are made.
+    rates
+        What was measured, by dtype.
+    notes
+        What is missing or wrong, a sentence each, with what to do.
+    """
+
+    name: str
+    is_available: bool = True
+    version: str | None = None
+    device: str | None = None
+    n_threads: int | None = None
+    how: str = ""
+    rates: dict[str, Rate] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Pooled(NamedTuple):
+    """Two groups, their pooled rows (an array, X first, or `RemoteRows`), and the backend for them."""
 
     X: Group
     Y: Group
@@ -63,19 +114,10 @@ class Backend:
     package: ClassVar[str] = ""
 
     def groups(self, X: Any, Y: Any, backend: str, working_memory: float) -> Pooled | None:
-        """Return groups whose rows stay where they are, or are read in this backend's way.
+        """Return the groups that a user gave, if their rows stay where they are; else `None`.
 
-        `None` leaves them to the next backend, and in the end they become arrays in memory. What cannot work
-        is refused here, before any work.
-
-        Parameters
-        ----------
-        X, Y
-            As the user gave them.
-        backend
-            The name of a backend, or ``"auto"``.
-        working_memory
-            Budget in MiB.
+        Groups that no backend takes become arrays in memory. `backend` is the name given, or ``"auto"``; what
+        cannot work is refused here, before any work.
         """
         return None
 
@@ -90,9 +132,7 @@ class Backend:
         raise NotImplementedError
 
     def status(self) -> Status:
-        """Return whether it can be used here, on what, and how fast, for a listing."""
-        from mmdbounds.sums.listing import Status
-
+        """Return whether it can be used here, on what, and how fast."""
         return Status(self.name, how="not measured")
 
     def automatic(self, status: Status) -> tuple[bool, str]:
@@ -101,6 +141,7 @@ class Backend:
 
 
 _backends: list[Backend] = []
+"""In the order in which they are asked."""
 
 
 def register_backend(backend: Backend) -> None:
@@ -110,14 +151,6 @@ def register_backend(backend: Backend) -> None:
     ----------
     backend
         An object of a class that derives from `Backend`.
-
-    Examples
-    --------
-    >>> from mmdbounds.sums import Backend, register_backend, unregister_backend
-    >>> class Nowhere(Backend):
-    ...     name = "nowhere"
-    >>> register_backend(Nowhere())
-    >>> unregister_backend("nowhere")
     """
     name = getattr(backend, "name", None)
     if not (isinstance(backend, Backend) and isinstance(name, str) and name):
@@ -136,12 +169,7 @@ def unregister_backend(name: str) -> None:
 
 def backend_names() -> tuple[str, ...]:
     """Return what the option `backend` takes: ``"auto"`` and the names, in the order of registration."""
-    return (AUTO, *(backend.name for backend in registered_backends()))
-
-
-def registered_backends() -> list[Backend]:
-    """Return the backends in the order of their registration."""
-    return _backends[::-1]
+    return (AUTO, *(backend.name for backend in reversed(_backends)))
 
 
 def backend_called(name: str) -> Backend:
@@ -181,9 +209,91 @@ def make_sums(
     Up to 4,096 rows the matrix is kept, in float64 whatever `dtype` is; beyond that blocks
     are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix.
     """
-    for each in _backends:
-        if each.wants(Z, kernel, backend, working_memory):
-            return each.make(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-    return backend_called(backend).make(  # says which names there are
-        Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter
-    )
+    wanting = (each for each in _backends if each.wants(Z, kernel, backend, working_memory))
+    chosen = next(wanting, None) or backend_called(backend)
+    return chosen.make(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+
+
+def backends() -> list[Status]:
+    """Return what there is of every backend, with its rates where it can be used."""
+    return [backend.status() for backend in reversed(_backends)]
+
+
+def automatic(found: list[Status]) -> tuple[str, str]:
+    """Return what ``backend="auto"`` takes for many rows in memory, and why."""
+    why_not = ""
+    for status in reversed(found):  # as they are asked: the last one registered first
+        is_taken, why = backend_called(status.name).automatic(status)
+        if is_taken:
+            return status.name, why or why_not
+        why_not = why or why_not
+    return IN_MEMORY, why_not
+
+
+def measured(make: MakeSums, dtypes: tuple[str, ...] = DTYPES) -> tuple[dict[str, Rate], tuple[str, ...]]:
+    """Return the rates by dtype, and a sentence for each that could not be measured."""
+    rates: dict[str, Rate] = {}
+    troubles: list[str] = []
+    for dtype in dtypes:
+        try:
+            rates[dtype] = measured_rate(make, dtype)
+        except Exception as error:  # a device out of memory, a compiler that fails: said, not raised
+            troubles.append(f"{dtype} cannot be measured: {in_one_line(error)}")
+    return rates, tuple(troubles)
+
+
+def measured_rate(
+    make: MakeSums,
+    dtype: str,
+    *,
+    n_rows: int = FIRST_ROWS,
+    most_rows: int = MOST_ROWS,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Rate:
+    """Time passes over made-up rows, each size twice: the first one compiles or warms up."""
+    while True:
+        rows = np.random.default_rng(0).normal(size=(n_rows, N_COLUMNS))
+        labels = np.eye(2)[(np.arange(n_rows) >= n_rows // 2).astype(np.intp)]
+        meter = Meter()
+        sums, everyone = make(rows, dtype, meter), slice(0, n_rows)
+        sums.apply(everyone, everyone, labels)
+        before, started = meter.n_pairs, clock()
+        sums.apply(everyone, everyone, labels)
+        seconds, pairs = clock() - started, meter.n_pairs - before
+        if seconds >= LONG_ENOUGH or n_rows >= most_rows:
+            return Rate(pairs / seconds, seconds * (100_000 / n_rows) ** 2)
+        n_rows = min(2 * n_rows, most_rows)
+
+
+def timed_kernel() -> RBF:
+    """Return the kernel that is measured; its bandwidth is about the median distance of the rows."""
+    return RBF(math.sqrt(2 * N_COLUMNS))
+
+
+def processor() -> str:
+    """Return the name of the processor, as far as the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return " ".join((named or [platform.processor() or platform.machine()])[0].split())
+
+
+def version_of(package: str) -> str:
+    """Return the version of an installed package without importing it."""
+    import importlib.metadata
+
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "of an unknown version"
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return the first line of an error, as a sentence."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    text = " ".join(lines[0].split()) if lines else ""
+    own = isinstance(error, MmdBoundsError)
+    said = text if own else ": ".join(filter(None, [type(error).__name__, text]))
+    return said if said.endswith(".") else f"{said}."

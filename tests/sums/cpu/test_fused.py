@@ -8,7 +8,7 @@ import mmdbounds as mb
 pytest.importorskip("numba")
 
 from mmdbounds.sums.cpu import fused
-from mmdbounds.sums.cpu.greedy import take_one_by_one
+from mmdbounds.sums.cpu.engines import take_one_by_one
 
 BY_PRODUCT = {
     "rbf": mb.RBF(1.0),

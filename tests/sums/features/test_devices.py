@@ -14,7 +14,7 @@ from mmdbounds.sums.features import residual
 from mmdbounds.sums.features import sums as strips_of_features
 from mmdbounds.sums.features.maps import make_map
 from mmdbounds.sums.features.sums import FeatureSums, feature_sums
-from mmdbounds.sums.torch.features import TorchFeatures, torch_feature_sums
+from mmdbounds.sums.torch.sums import TorchFeatures, torch_feature_sums
 from sums.features.test_features import LANDMARKED, exact_matrix, some_rows
 from sums.test_verbs import SELECTIONS, N, weights
 

@@ -12,10 +12,10 @@ from mmdbounds import kernels
 from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.bandwidth import median_distance, resolve_kernel
-from mmdbounds.sums.cpu.matrix import MatrixSums
+from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.features import sums as strips_of_features
-from mmdbounds.sums.features.landmarks import pivoted_rows
 from mmdbounds.sums.features.maps import FourierMap, frequencies, make_map
+from mmdbounds.sums.features.residual import pivoted_rows
 from mmdbounds.sums.features.sums import FeatureSums, NumpyFeatures, feature_sums
 from problems import Problem, naive_matrix, naive_value
 from sums.test_verbs import SELECTIONS, N, weights

@@ -195,3 +195,55 @@ def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engin
     if points.is_product and is_built_in(kernel) and compiled.numba_is_there():
         return FusedEngine(points, kernel, dtype), "numba"
     return PlainEngine(points, kernel, dtype), "numpy"
+
+
+def take_one_by_one(
+    scores: Float64s,
+    place: NDArray[np.intp],
+    columns: Float64s,
+    gain: float,
+    count: int,
+    tie_width: float,
+    *,
+    compiled: bool,
+) -> tuple[NDArray[np.intp], Float64s]:
+    """Take the row with the largest score, add its column to all scores, and so on: S-SD's inner loop.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,), -inf for rows that may not be taken; changed in place.
+    place
+        Shape (n,): where a row's column stands in `columns`, -1 if it is not there.
+    columns
+        Shape (m, n): kernel values of some rows to all rows.
+    gain
+        Factor of a column when it is added to the scores.
+    count
+        Rows to take at the most; it ends before that at a row without a column.
+    tie_width
+        Scores so close to the largest are tied with it; the lowest row is taken.
+    compiled
+        Whether to use compiled code.
+
+    Returns
+    -------
+    rows, total
+        The rows taken, in order, and the sum of their columns.
+    """
+    if compiled:
+        from mmdbounds.sums.cpu import fused
+
+        rows, total = fused.take_one_by_one(scores, place, columns, gain, count, tie_width)
+        return rows, total
+    taken: list[int] = []
+    total = np.zeros(len(scores))
+    while len(taken) < count:
+        row = int(np.argmax(scores >= scores.max() - tie_width))
+        if place[row] < 0:
+            break
+        taken.append(row)
+        scores[row] = -np.inf
+        scores += gain * columns[place[row]]
+        total += columns[place[row]]
+    return np.array(taken, dtype=np.intp), total

@@ -214,7 +214,7 @@ def strip_block(left, right, same, edges, symmetric, kind, offset, degree, buffe
 
 @_entry
 def take_one_by_one(scores, place, columns, gain, count, tie_width):
-    """See `mmdbounds.sums.cpu.greedy`: the same in one loop over the rows for each row taken."""
+    """See `engines`: the same in one loop over the rows for each row taken."""
     taken = np.empty(count, np.intp)
     total = np.zeros(len(scores))
     best = np.max(scores)

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,10 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import KernelSums, PooledRows
-from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, groups_in_memory
-
-if TYPE_CHECKING:
-    from mmdbounds.sums.listing import Status
+from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, groups_in_memory, version_of
 
 T = TypeVar("T")
 
@@ -72,7 +70,6 @@ class DaskBackend(Backend):
         """Return sums over blocks, or over features, on the workers."""
         from mmdbounds.sums.dask.rows import DaskRows
         from mmdbounds.sums.dask.sums import DaskFeatureSums, DaskSums
-        from mmdbounds.sums.features.kernels import ApproximateKernel
 
         if isinstance(kernel, Precomputed):
             msg = (
@@ -87,10 +84,8 @@ class DaskBackend(Backend):
 
     def status(self) -> Status:
         """Return whether there is a client; nothing is started for that."""
-        from mmdbounds.sums import listing
-
         if not dask_is_there():
-            return listing.Status(self.name, is_available=False, notes=("pip install 'mmdbounds[dask]'",))
+            return Status(self.name, is_available=False, notes=("pip install 'mmdbounds[dask]'",))
         client = current_client()
         how = (
             "there is no client in this process"
@@ -98,7 +93,7 @@ class DaskBackend(Backend):
             else f"client of {client.scheduler.address}"
         )
         note = "Not measured: each worker computes at the rate of numpy on its own machine."
-        return listing.Status(self.name, version=listing.version_of("dask"), how=how, notes=(note,))
+        return Status(self.name, version=version_of("dask"), how=how, notes=(note,))
 
 
 def dask_is_there() -> bool:

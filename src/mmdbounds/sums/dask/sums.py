@@ -43,7 +43,7 @@ from mmdbounds.sums.dask.tasks import (
     total,
     weighted_features,
 )
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import make_map
 from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
 from mmdbounds.sums.pairs import check_function, own_value

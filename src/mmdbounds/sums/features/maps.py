@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.kernels import Kernel, PairKernel
-from mmdbounds.sums.features.kernels import ApproximateKernel, Nystrom
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.pairs import l1_distances
 from mmdbounds.sums.points import check_finite, kernel_rows
 from mmdbounds.sums.protocol import Float64s

@@ -1,7 +1,12 @@
-r"""How far an approximate kernel is from the one it stands for: R = K - K~, without all pairs.
+r"""What features leave of a kernel: R = K - K~, without all pairs. Landmarks are chosen to leave little.
 
-Two questions, each at a cost that does not grow with the pairs. What is the squared MMD of R for one
-labelling, that is, by how much does the approximation change its value? Drawn rows tell, whichever way the
+Landmarks come from a randomly pivoted Cholesky factorisation (Chen, Epperly, Tropp and Webber 2023): each is
+drawn with a chance in proportion to what the ones before leave of k(z, z), so that rows unlike all others are
+found as well as dense regions. Candidates are drawn many at a time and accepted so that the chances are the
+same.
+
+Of R there are two questions, each at a cost that does not grow with the pairs. What is the squared MMD of R
+for one labelling, that is, by how much does the approximation change its value? Drawn rows tell, however the
 labelling was found, with an error that follows from a bound on every entry. For `Nystrom` that is
 abs(R_ij) <= sqrt(R_ii R_jj), with a known diagonal, and rows with a large one are drawn more often: a few
 rows far from all landmarks are not overlooked. And how large can it be for any labelling? For
@@ -17,16 +22,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TypeGuard
+from dataclasses import dataclass, replace
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.maps import (
     FeatureMap,
     LandmarkMap,
@@ -35,8 +41,9 @@ from mmdbounds.sums.features.maps import (
     own_values,
     paired_values,
 )
+from mmdbounds.sums.points import takes_differences
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
-from mmdbounds.sums.threads import in_order, thread_count
+from mmdbounds.sums.threads import in_order, one_blas_thread, thread_count
 
 FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
 """Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""
@@ -50,6 +57,13 @@ LEVEL = 0.99
 BLOCK_ROWS = 512
 """Rows of a block whose largest eigenvalue is computed."""
 
+BATCH = 64
+"""Candidates for landmarks drawn at a time."""
+
+NOTHING_LEFT = 1e-12
+"""A share of k(z, z) that is rounding: no row with less becomes a landmark."""
+
+Approximate = TypeVar("Approximate", bound=ApproximateKernel)
 Places = NDArray[np.intp]
 
 
@@ -256,3 +270,83 @@ def norm_of_rows(rows: Float64s, kernel: ApproximateKernel, error: float) -> flo
 def _lie_apart(Z: PooledRows) -> TypeGuard[RemoteRows]:
     """Return whether each block of rows is worked on where it lies."""
     return isinstance(Z, RemoteRows) and Z.computes_there
+
+
+def chosen_landmarks(kernel: Nystrom, exact: Kernel, pool: Float64s, rng: np.random.Generator) -> Nystrom:
+    """Return the same with landmarks chosen from the rows `pool`, in whose order nothing may show."""
+    fixed = fixed_features(kernel, exact, pool)
+    centre = np.zeros(pool.shape[1]) if fixed.centre is None else fixed.centre
+    landmarks = pivoted_rows(pool - centre, exact, kernel.n_landmarks, rng) + centre
+    return replace(fixed, landmarks=landmarks)
+
+
+def fixed_features(
+    kernel: Approximate, exact: Kernel, rows: Float64s, n_columns: int | None = None
+) -> Approximate:
+    """Return the same with the kernel it stands for, and centred in the middle of some rows."""
+    if n_columns is not None and rows.shape[1] != n_columns:
+        msg = f"`landmarks` must have the {n_columns} columns of the rows; got {rows.shape[1]}."
+        raise MmdBoundsError(msg)
+    # The median stays with most rows, wherever a few far out may be.
+    # Differences to landmarks are taken of rows as they are.
+    keeps = isinstance(kernel, Nystrom) and takes_differences(exact)
+    centre = np.median(rows, axis=0) if exact.shift_invariant and not keeps else np.zeros(rows.shape[1])
+    return replace(kernel, kernel=exact, bandwidth="median", centre=centre)
+
+
+def pivoted_rows(pool: Float64s, kernel: Kernel, count: int, rng: np.random.Generator) -> Float64s:
+    """Return up to `count` different rows of `pool` (centred where the kernel allows) as landmarks."""
+    left = own_values(pool, kernel)  # what the landmarks leave of k(z, z)
+    floor = NOTHING_LEFT * float(left.max())
+    factors = np.empty((len(pool), min(count, len(pool))))
+    chosen: list[int] = []
+    with one_blas_thread():
+        while len(chosen) < factors.shape[1] and float(left.max()) > floor:
+            drawn = rng.choice(len(pool), size=BATCH, p=left / left.sum())
+            residual = _left_between(pool, kernel, drawn, factors[:, : len(chosen)])
+            # Afresh: what is left after many subtractions may be rounding, and would be drawn for ever.
+            left[drawn] = _above(residual.diagonal(), floor)
+            taken = drawn[_accepted(residual, left[drawn], floor, rng)][: factors.shape[1] - len(chosen)]
+            _extend(pool, kernel, taken, factors, len(chosen))
+            new = factors[:, len(chosen) : len(chosen) + len(taken)]
+            left = _above(left - np.einsum("ij,ij->i", new, new), floor)
+            chosen += taken.tolist()
+            left[chosen] = 0.0
+    return pool[chosen]
+
+
+def _above(values: Float64s, floor: float) -> Float64s:
+    """Return the values, 0 for those that are not above the floor."""
+    return np.where(values > floor, values, 0.0)
+
+
+def _left_between(pool: Float64s, kernel: Kernel, rows: Places, factors: Float64s) -> Float64s:
+    """Return what the landmarks so far leave of the kernel values between some rows."""
+    some = pool[rows]
+    return np.asarray(cross_values(some, some, kernel) - factors[rows] @ factors[rows].T)
+
+
+def _accepted(residual: Float64s, left: Float64s, floor: float, rng: np.random.Generator) -> list[int]:
+    """Return the candidates that would also have been drawn one at a time.
+
+    The first is. Each of the others is with the share that those accepted before it leave of what it had.
+    """
+    accepted = []
+    for i, chance in enumerate(rng.random(len(left))):
+        here = residual[i, i]
+        if here > floor and chance * left[i] < here:
+            accepted.append(i)
+            column = residual[:, i] / np.sqrt(here)
+            residual = residual - np.outer(column, column)
+    return accepted
+
+
+def _extend(pool: Float64s, kernel: Kernel, taken: Places, factors: Float64s, start: int) -> None:
+    """Write the columns of the Cholesky factor that belong to new landmarks."""
+    before = factors[:, :start]
+    columns = cross_values(pool, pool[taken], kernel) - before @ before[taken].T
+    for i, row in enumerate(taken):
+        own = columns[row, i]
+        columns[:, i] = columns[:, i] / np.sqrt(own) if own > 0 else 0.0
+        columns[:, i + 1 :] -= np.outer(columns[:, i], columns[taken[i + 1 :], i])
+    factors[:, start : start + len(taken)] = columns

@@ -15,8 +15,8 @@ import numpy as np
 
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.cpu.matrix import MatrixSums
-from mmdbounds.sums.features.kernels import ApproximateKernel
+from mmdbounds.sums.cpu import MatrixSums
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, make_map
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, plain_rows
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,11 +12,20 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, Precomputed, is_built_in
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import KernelSums, PooledRows
-from mmdbounds.sums.registry import AUTO, Backend, Pooled
-
-if TYPE_CHECKING:
-    from mmdbounds.sums.listing import Status
+from mmdbounds.sums.registry import (
+    AUTO,
+    DTYPES,
+    Backend,
+    Pooled,
+    Status,
+    in_one_line,
+    measured,
+    processor,
+    timed_kernel,
+    version_of,
+)
 
 
 class TorchBackend(Backend):
@@ -40,9 +49,7 @@ class TorchBackend(Backend):
         self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
     ) -> KernelSums:
         """Return sums over blocks, or over features, on the device."""
-        from mmdbounds.sums.features.kernels import ApproximateKernel
-        from mmdbounds.sums.torch.features import torch_feature_sums
-        from mmdbounds.sums.torch.sums import TorchSums
+        from mmdbounds.sums.torch.sums import TorchSums, torch_feature_sums
 
         if not has_tensors(kernel):
             what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel of your own"
@@ -57,30 +64,27 @@ class TorchBackend(Backend):
 
     def status(self) -> Status:
         """Return the device and its rates; PyTorch may be missing or broken."""
-        from mmdbounds.sums import listing
         from mmdbounds.sums.torch import sums
 
         if not sums.torch_is_there():
-            return listing.Status(self.name, is_available=False, notes=("pip install 'mmdbounds[gpu]'",))
+            return Status(self.name, is_available=False, notes=("pip install 'mmdbounds[gpu]'",))
         try:
             torch = sums.import_torch()
             device = torch.device(sums.best_device())
-            name = listing.processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
+            name = processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
         except Exception as error:  # an installation can be broken in many ways; none may hide the others
-            reason = listing.in_one_line(error.__cause__ or error)
+            reason = in_one_line(error.__cause__ or error)
             note = f"{reason} Install it again: pip install --force-reinstall 'mmdbounds[gpu]'."
-            version = listing.version_of("torch")
-            return listing.Status(self.name, is_available=False, version=version, notes=(note,))
+            version = version_of("torch")
+            return Status(self.name, is_available=False, version=version, notes=(note,))
         fused, where = sums.triton_works(device), str(device)
         is_interpreted = fused and device.type == "cpu"
-        rates, troubles = listing.measured(
-            lambda Z, dtype, meter: sums.TorchSums(
-                Z, listing.kernel(), dtype=dtype, meter=meter, device=where
-            ),
-            ("float64",) if is_interpreted else listing.DTYPES,
+        rates, troubles = measured(
+            lambda Z, dtype, meter: sums.TorchSums(Z, timed_kernel(), dtype=dtype, meter=meter, device=where),
+            ("float64",) if is_interpreted else DTYPES,
         )
-        by_triton = f"float32 by Triton {listing.version_of('triton')}, float64 in blocks"
-        return listing.Status(
+        by_triton = f"float32 by Triton {version_of('triton')}, float64 in blocks"
+        return Status(
             self.name,
             is_available=bool(rates),
             version=str(torch.__version__),
@@ -106,7 +110,6 @@ class TorchBackend(Backend):
 
 def torch_pays(n_rows: int, kernel: Kernel) -> bool:
     """Return whether the work is done on a GPU without being asked for."""
-    from mmdbounds.sums.features.kernels import ApproximateKernel
     from mmdbounds.sums.torch import sums
 
     if not has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
@@ -122,8 +125,6 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
 
 def has_tensors(kernel: Kernel) -> bool:
     """Return whether PyTorch has the kernel's formula."""
-    from mmdbounds.sums.features.kernels import ApproximateKernel
-
     return isinstance(kernel, ApproximateKernel) or (
         is_built_in(kernel) and not isinstance(kernel, Precomputed)
     )

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.sums import listing
-from mmdbounds.sums.cpu import blocked as cpu_blocked
+from mmdbounds.sums import registry
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.listing import Rate, Status
-from mmdbounds.sums.registry import backend_called
+from mmdbounds.sums.registry import Rate, Status, backend_called
 from mmdbounds.sums.torch import sums as torch_sums
 from mmdbounds.sums.torch import torch_pays
 
@@ -22,7 +20,7 @@ RATES = {"float64": Rate(3e8, 20.0), "float32": Rate(1.2e9, 5.0)}
 
 
 def blocked(Z, dtype, meter):
-    return BlockedSums(Z, listing.kernel(), dtype=dtype, meter=meter)
+    return BlockedSums(Z, registry.timed_kernel(), dtype=dtype, meter=meter)
 
 
 def status_of(name):
@@ -30,7 +28,7 @@ def status_of(name):
 
 
 def automatic(torch):
-    return listing.automatic([Status("numpy"), torch, Status("dask")])
+    return registry.automatic([Status("numpy"), torch, Status("dask")])
 
 
 def clock_of(*lengths):
@@ -42,7 +40,7 @@ def clock_of(*lengths):
 @pytest.fixture
 def quick(monkeypatch):
     """No time is spent on measuring."""
-    monkeypatch.setattr(listing, "measured_rate", lambda make, dtype: RATES[dtype])
+    monkeypatch.setattr(registry, "measured_rate", lambda make, dtype: RATES[dtype])
 
 
 @pytest.fixture
@@ -57,7 +55,7 @@ def without(monkeypatch):
 
 
 def test_rate_counts_kernel_values_and_scales_the_pass():
-    rate = listing.measured_rate(blocked, "float64", n_rows=60, most_rows=60, clock=clock_of(2.0))
+    rate = registry.measured_rate(blocked, "float64", n_rows=60, most_rows=60, clock=clock_of(2.0))
     # Each pair of 60 rows once, with the diagonal blocks whole: between n(n+1)/2 and n^2, in 2 s.
     assert 60 * 61 / 2 <= 2 * rate.pairs_a_second <= 60 * 60
     assert rate.seconds_a_pass == pytest.approx(2.0 * 1e10 / 60**2, rel=1e-12)
@@ -70,11 +68,13 @@ def test_rows_are_doubled_until_a_pass_takes_long_enough():
         seen.append(len(Z))
         return blocked(Z, dtype, meter)
 
-    rate = listing.measured_rate(noted, "float32", n_rows=20, most_rows=1000, clock=clock_of(0.01, 0.05, 0.3))
+    rate = registry.measured_rate(
+        noted, "float32", n_rows=20, most_rows=1000, clock=clock_of(0.01, 0.05, 0.3)
+    )
     assert seen == [20, 40, 80]
     assert 80 * 81 / 2 <= 0.3 * rate.pairs_a_second <= 80 * 80
     seen.clear()
-    listing.measured_rate(noted, "float32", n_rows=20, most_rows=50, clock=clock_of(0.01, 0.01, 0.01))
+    registry.measured_rate(noted, "float32", n_rows=20, most_rows=50, clock=clock_of(0.01, 0.01, 0.01))
     assert seen == [20, 40, 50]
 
 
@@ -87,9 +87,9 @@ def test_what_is_measured_is_the_sums_of_both_groups():
             return super().apply(A, B, W)
 
     def listen(Z, dtype, meter):
-        return Listening(Z, listing.kernel(), dtype=dtype, meter=meter)
+        return Listening(Z, registry.timed_kernel(), dtype=dtype, meter=meter)
 
-    listing.measured_rate(listen, "float64", n_rows=7, most_rows=7, clock=clock_of(1.0))
+    registry.measured_rate(listen, "float64", n_rows=7, most_rows=7, clock=clock_of(1.0))
     for A, B, W in asked:
         assert A == B == slice(0, 7)
         np.testing.assert_array_equal(W.sum(axis=0), [3, 4])
@@ -113,7 +113,7 @@ def test_a_broken_numba_is_said_in_one_line_for_each_dtype(monkeypatch):
         raise ImportError("Numba needs NumPy 2.2 or less.\nGot NumPy 2.4.")
 
     monkeypatch.setattr("mmdbounds.compiled.numba_is_there", lambda: True)
-    monkeypatch.setattr(cpu_blocked, "BlockedSums", broken)
+    monkeypatch.setattr("mmdbounds.sums.cpu.BlockedSums", broken)
     found = status_of("numpy")
     assert not found.is_available
     assert found.notes[:2] == tuple(
@@ -198,7 +198,7 @@ def test_a_gpu(quick, monkeypatch):
 
 def test_torch_without_a_gpu(quick, monkeypatch):
     found = made_up_torch(monkeypatch, gpu=False)
-    assert (found.device, found.n_threads, found.how) == (listing.processor(), 3, "in blocks")
+    assert (found.device, found.n_threads, found.how) == (registry.processor(), 3, "in blocks")
     assert found.notes == ("PyTorch sees no GPU.",)
     (note,) = made_up_torch(monkeypatch, gpu=False, built=False).notes
     assert "built without" in note
@@ -227,12 +227,12 @@ def test_auto_says_what_the_dispatch_does(quick, monkeypatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     monkeypatch.setattr("mmdbounds.sums.torch.sums.torch_is_there", lambda: True)
     monkeypatch.setattr("mmdbounds.sums.torch.sums.best_device", lambda: "cuda")
-    assert not torch_pays(31_622, listing.kernel())
-    assert torch_pays(31_623, listing.kernel())
+    assert not torch_pays(31_622, registry.timed_kernel())
+    assert torch_pays(31_623, registry.timed_kernel())
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace())
     assert "below 4,097" in why
-    assert not torch_pays(4096, listing.kernel())
-    assert torch_pays(4097, listing.kernel())
+    assert not torch_pays(4096, registry.timed_kernel())
+    assert torch_pays(4097, registry.timed_kernel())
 
 
 def test_auto_without_a_gpu(quick, monkeypatch):
@@ -267,14 +267,14 @@ def test_a_client_is_named_where_there_is_one(monkeypatch):
     ],
 )
 def test_errors_in_one_line(error, said):
-    assert listing.in_one_line(error) == said
+    assert registry.in_one_line(error) == said
 
 
 @pytest.mark.full
 def test_the_torch_that_is_installed_is_measured(monkeypatch):
-    measure = listing.measured_rate
+    measure = registry.measured_rate
     monkeypatch.setattr(
-        listing, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
+        registry, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
     )
     monkeypatch.delenv("TRITON_INTERPRET", raising=False)
     found = status_of("torch")
