@@ -262,7 +262,6 @@ def test_without_a_client_dask_computes_the_rows_here(monkeypatch):
     import pandas as pd
 
     monkeypatch.setattr(cluster, "current_client", lambda: None)
-    monkeypatch.setattr("mmdbounds.problem.current_client", lambda: None)
     X, Y = problem_with("plain")
     expected = mb.mmd_bounds(X, Y, 0.1, method="s-sd", backend="numpy")
     for backend in ("auto", "dask"):

@@ -208,7 +208,7 @@ def torch(monkeypatch):
     """PyTorch, with tensors on the CPU that are taken for tensors on a GPU."""
     import torch
 
-    monkeypatch.setattr("mmdbounds.problem.on_one_device", lambda X, Y: hasattr(X, "detach"))
+    monkeypatch.setattr("mmdbounds.sums.torch.rows.on_one_device", lambda X, Y: hasattr(X, "detach"))
     return torch
 
 
