@@ -57,16 +57,8 @@ PROBED_ROWS = 16
 class PartialSum:
     """One sum, K[A, B] @ W, finished or under way.
 
-    Attributes
-    ----------
-    values
-        What has been added up.
-    done, n_strips
-        Strips added so far, in their order, and in all.
-    n_pairs
-        Kernel values that the whole sum takes.
-    is_torn
-        Whether a strip has been added in part.
+    Strips are added in their order, `done` of `n_strips` so far; `is_torn` if one has been added in part.
+    `n_pairs` is the number of kernel values that the whole sum takes.
     """
 
     values: Float64s
@@ -82,14 +74,9 @@ class PartialSum:
 
 
 class Checkpoint:
-    """A file of sums over the pairs of one set of rows with one kernel.
+    """A file of sums over the pairs of one set of rows with one kernel, made when there is one worth keeping.
 
     Use it as a context: at the end, and when something goes wrong, it is written once more.
-
-    Parameters
-    ----------
-    path
-        The file; made when there is something worth keeping.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -210,13 +197,9 @@ def key_of(A: Rows, B: Rows, W: Float64s, order: tuple[Any, ...]) -> str:
 
 def file_content(of: dict[str, Any], sums: dict[str, PartialSum]) -> Iterator[bytes | memoryview]:
     """Yield the content of a file with these sums, in parts that are not copies of them."""
+    counts = ("done", "n_strips", "n_pairs")
     about = {
-        key: {
-            "done": kept.done,
-            "n_strips": kept.n_strips,
-            "n_pairs": kept.n_pairs,
-            "shape": list(kept.values.shape),
-        }
+        key: {**{name: getattr(kept, name) for name in counts}, "shape": list(kept.values.shape)}
         for key, kept in sums.items()
     }
     header = json.dumps({"type": TYPE, "schema": SCHEMA, "of": of, "sums": about}).encode()

@@ -47,7 +47,7 @@ class Rate:
     Attributes
     ----------
     pairs_a_second
-        Kernel values computed a second.
+        Kernel values per second.
     seconds_a_pass
         Seconds of one pass over 100,000 rows, by the square of the number of rows. Half of a symmetric
         matrix may be enough for it, so that rates alone do not tell which backend is faster.
@@ -63,13 +63,8 @@ class Status:
 
     Attributes
     ----------
-    name
-        As `backend` takes it.
-    is_available
-        Whether it can be used now.
     version, device, n_threads
-        Of its package, the name of the processor, and the threads on it; `None` where there is nothing to
-        say.
+        Of its package, the name of the processor, and the threads on it; `None` if there is nothing to say.
     how
         In words how the sums are made.
     rates

@@ -50,17 +50,15 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
-def in_order(
-    tasks: Iterable[S], work: Callable[[S], T], consume: Callable[[S, T], None], n_threads: int
-) -> None:
-    """Do the work in threads, a little ahead, and hand over the results in the order of the tasks.
+def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iterator[tuple[S, T]]:
+    """Do the work in threads, a little ahead; yield each task with its result, in the order of the tasks.
 
-    So the results have the same bits for any number of threads.
+    So sums have the same bits for any number of threads. Threads end with the loop that takes the results.
     """
     with one_blas_thread():
         if n_threads == 1:
             for task in tasks:
-                consume(task, _sheltered(work, task))
+                yield task, _sheltered(work, task)
             return
         executor = ThreadPoolExecutor(n_threads)
         ahead: deque[tuple[S, Future[T]]] = deque()
@@ -69,9 +67,9 @@ def in_order(
                 ahead.append((task, executor.submit(_sheltered, work, task)))
                 if len(ahead) >= max(plan.IN_FLIGHT, n_threads + 1):  # results wait in memory
                     done, future = ahead.popleft()
-                    consume(done, future.result())
+                    yield done, future.result()
             for done, future in ahead:
-                consume(done, future.result())
+                yield done, future.result()
         finally:
             executor.shutdown(wait=True, cancel_futures=True)
 

@@ -16,7 +16,7 @@ from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.features import sums as strips_of_features
 from mmdbounds.sums.features.maps import FourierMap, frequencies, make_map
 from mmdbounds.sums.features.residual import pivoted_rows
-from mmdbounds.sums.features.sums import FeatureSums, NumpyFeatures, feature_sums
+from mmdbounds.sums.features.sums import Features, FeatureSums, feature_sums
 from problems import Problem, naive_matrix, naive_value
 from sums.test_verbs import SELECTIONS, N, weights
 from tolerances import of_a_sum, of_values
@@ -140,9 +140,7 @@ def test_verbs_follow_the_features(kind, kept, selection, monkeypatch):
     K = phi @ phi.T
     A, B = selection
     expected = K[A][:, B]
-    sums = FeatureSums(
-        NumpyFeatures(Z, make_map(kernel, 3), "float64"), N, working_memory=1024 if kept else 0.01
-    )
+    sums = FeatureSums(Features(Z, make_map(kernel, 3), "float64"), N, working_memory=1024 if kept else 0.01)
     close = {"rtol": 0, "atol": 1e-11}
     np.testing.assert_allclose(sums.block(A, B), expected, **close)
     np.testing.assert_allclose(sums.diagonal(A), np.diag(K)[A], **close)
@@ -166,7 +164,7 @@ def test_verbs_follow_the_features(kind, kept, selection, monkeypatch):
 def test_float32_is_what_it_says(kind):
     Z = some_rows(300)
     made = make_map(resolve_kernel(KINDS[kind], "median", Z), 3)
-    coarse = FeatureSums(NumpyFeatures(Z, made, "float32"), 300)
+    coarse = FeatureSums(Features(Z, made, "float32"), 300)
     everyone, W = slice(0, 300), np.random.default_rng(0).normal(size=300)
     phi = made(Z)
     K = phi @ phi.T
@@ -182,7 +180,7 @@ def test_the_number_of_threads_does_not_show(monkeypatch):
     made = make_map(resolve_kernel(mb.RandomFeatures("rbf", 64), "median", Z), 3)
     everyone = slice(0, 200)
     one, three = (
-        FeatureSums(NumpyFeatures(Z, made, "float64", n_threads=n), 200, working_memory=0.01).apply(
+        FeatureSums(Features(Z, made, "float64", n_threads=n), 200, working_memory=0.01).apply(
             everyone, everyone, W
         )
         for n in (1, 3)

@@ -6,7 +6,7 @@ The strips and the order in which their sums are added follow from the sizes alo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import cached_property
 from typing import Any, TypeVar
@@ -50,16 +50,8 @@ class BlockedSums(KernelSums):
 
     Parameters
     ----------
-    Z
-        Pooled rows, X first.
-    kernel
-        Any kernel but a precomputed one.
-    dtype
-        Precision of the products; sums are in float64.
-    working_memory
-        Budget in MiB.
-    meter
-        Counts kernel values.
+    Z, kernel, dtype, working_memory, meter
+        As in `make_sums`; any kernel but a precomputed one.
     n_threads
         `None` takes all cores.
     block
@@ -131,13 +123,10 @@ class BlockedSums(KernelSums):
             work, add = self._sums(result, strips, W, cuts)
         done = 0 if kept is None else kept.done
         self._meter.skip(sum(strips.n_pairs(*span) for span in spans[:done]))
-
-        def consume(span: Span, found: tuple[Float64s, Float64s]) -> None:
+        for span, found in self._run(spans[done:], work, strips.n_rows * strips.n_columns):
             with nullcontext() if kept is None or self.checkpoint is None else self.checkpoint.adding(kept):
                 add(span, found)
             self._meter.add(strips.n_pairs(*span))  # here a thread may be stopped, not in the middle of a sum
-
-        self._run(spans[done:], work, consume, strips.n_rows * strips.n_columns)
         return result if kept is None else result.copy()  # whoever asked may change it
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
@@ -151,7 +140,8 @@ class BlockedSums(KernelSums):
             return (i1 - i0) * (j1 - j0)
 
         tasks = self._patches(strips, plan.patch_width(strips.n_rows, strips.n_columns, self._width))
-        self._run(tasks, work, lambda _, pairs: self._meter.add(pairs), result.size)
+        for _, n_pairs in self._run(tasks, work, result.size):
+            self._meter.add(n_pairs)
         return result
 
     def diagonal(self, A: Rows) -> Float64s:
@@ -168,11 +158,10 @@ class BlockedSums(KernelSums):
             self._engine.block(strips.patch(i0, i1, j0, j1), values)
             return values
 
-        def consume(task: tuple[Span, Span], block: Float64s) -> None:
-            f(task[0][0], task[1][0], block)
+        tasks = self._patches(strips, self._height)
+        for ((i, _), (j, _)), block in self._run(tasks, work, strips.n_rows * strips.n_columns):
+            f(i, j, block)
             self._meter.add(block.size)
-
-        self._run(self._patches(strips, self._height), work, consume, strips.n_rows * strips.n_columns)
 
     def _strip_height(self, n_columns: int) -> int:
         """Return the rows of a strip, fewer than those of a block where it would take too long."""
@@ -229,12 +218,10 @@ class BlockedSums(KernelSums):
         )
         return [(i, j) for i in rows for j in columns]
 
-    def _run(
-        self, tasks: list[S], work: Callable[[S], T], consume: Callable[[S, T], None], n_pairs: int
-    ) -> None:
-        """Do the work, in threads where it pays, and hand over the results in the order of the tasks."""
+    def _run(self, tasks: list[S], work: Callable[[S], T], n_pairs: int) -> Iterator[tuple[S, T]]:
+        """Do the work, in threads where it pays, and yield the results in the order of the tasks."""
         threads_pay = n_pairs >= plan.THREADS_PAY and len(tasks) > 1
-        in_order(tasks, work, consume, self._n_threads if threads_pay else 1)
+        return in_order(tasks, work, self._n_threads if threads_pay else 1)
 
 
 class _Strips:

@@ -51,19 +51,14 @@ def can_be_fetched(n_rows: int, n_columns: int, working_memory: float) -> bool:
 
 
 class DaskRows(RemoteRows):
-    """Rows in blocks on the workers.
-
-    It stands where an array of the pooled rows stands elsewhere: it has a length and a shape, and some
-    of its rows can be fetched. What needs all rows in one process is refused, with what to do.
+    """Rows in blocks on the workers; what needs all of them in one process is refused, with what to do.
 
     Parameters
     ----------
     client
         The cluster's client.
-    blocks
-        One future for each block, an array of rows.
-    edges
-        Block k has the rows ``edges[k]`` to ``edges[k + 1]``.
+    blocks, edges
+        A future for each block; block k has the rows ``edges[k]`` to ``edges[k + 1]``.
     n_columns
         Columns of the rows.
     working_memory
@@ -193,19 +188,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """A group in the parts in which it came.
-
-    Attributes
-    ----------
-    values
-        One future for each part, an array of rows.
-    lengths
-        Rows of each part.
-    n_columns
-        Columns of all of them.
-    fields
-        What else a `Group` has.
-    """
+    """A group in the parts in which it came: a future and a number of rows for each, and what else it has."""
 
     values: list[Future]
     lengths: list[int]

@@ -73,17 +73,7 @@ MIRRORED_COLUMNS = 8
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some of the rows asked for, together on a worker.
-
-    Attributes
-    ----------
-    source
-        The array that holds them.
-    chosen
-        Which of its rows they are.
-    at
-        Where they stand among the rows asked for.
-    """
+    """Some of the rows asked for: which rows of an array on a worker, and where they stand among all."""
 
     source: Future
     chosen: Chosen
@@ -104,16 +94,10 @@ class DaskSums(KernelSums):
 
     Parameters
     ----------
-    rows
-        Pooled rows, X first.
-    kernel
-        Any kernel but a precomputed one; a function must be one that Dask can send (cloudpickle).
-    dtype
-        Precision of the products; sums are in float64.
+    rows, kernel, dtype, meter
+        As in `make_sums`; a kernel's function must be one that Dask can send (cloudpickle).
     working_memory
         Budget in MiB, of this process and of each task.
-    meter
-        Counts kernel values.
     """
 
     backend = "dask"

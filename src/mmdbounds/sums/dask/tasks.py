@@ -47,19 +47,7 @@ COLUMNS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """How rows become kernel values.
-
-    Attributes
-    ----------
-    kernel
-        With its bandwidth.
-    dtype
-        Precision of the products.
-    centre
-        Of all pooled rows; `None` where the kernel does not centre.
-    value_error
-        Of all pooled rows (see `Points`).
-    """
+    """How rows become kernel values; `centre` (if the kernel centres) and error are those of all rows."""
 
     kernel: Kernel
     dtype: str
@@ -134,15 +122,7 @@ def columns_of(rows: Float64s, columns: slice) -> Float64s:
 
 @dataclass(frozen=True, eq=False)
 class Chosen:
-    """Some rows of a block.
-
-    Attributes
-    ----------
-    rows
-        Where they are in the block.
-    places
-        Where they are in the pooled sample.
-    """
+    """Some rows of a block: where they are in it (`rows`), and in the pooled sample (`places`)."""
 
     rows: Rows
     places: Rows

@@ -71,12 +71,7 @@ Places = NDArray[np.intp]
 class Difference:
     """The squared MMD of R for one labelling, from drawn rows.
 
-    Attributes
-    ----------
-    value, margin
-        The estimate, and what it is off at most but for a chance of 1 - `LEVEL`, rounding left out.
-    n_rows
-        Rows drawn.
+    The estimate `value` is off by at most `margin`, but for a chance of 1 - `LEVEL`, rounding left out.
     """
 
     value: float
@@ -182,14 +177,9 @@ def _in_strips(
 ) -> Float64s:
     """Return what some work says of every set of four rows, a strip of them at a time."""
     values = np.empty(len(rows))
-
-    def found_in(span: tuple[int, int]) -> Float64s:
-        return work(rows[slice(*span)], roots[slice(*span)])
-
-    def consume(span: tuple[int, int], found: Float64s) -> None:
-        values[slice(*span)] = found
-
-    in_order(plan.strips([0, len(rows)], strip), found_in, consume, thread_count())
+    spans = [slice(i, j) for i, j in plan.strips([0, len(rows)], strip)]
+    for span, found in in_order(spans, lambda span: work(rows[span], roots[span]), thread_count()):
+        values[span] = found
     return values
 
 
@@ -251,11 +241,9 @@ def residual_norm(
         R = residual_block(Z[order[slice(*span)]], feature_map, kernel.exact)
         return float(np.linalg.eigvalsh((R + R.T) / 2)[-1]) + len(R) * error
 
-    def consume(span: tuple[int, int], found: float) -> None:
+    for (i, j), found in in_order(plan.strips([0, len(Z)], BLOCK_ROWS), work, thread_count()):
         largest.append(max(found, 0.0))
-        meter.add((span[1] - span[0]) ** 2)
-
-    in_order(plan.strips([0, len(Z)], BLOCK_ROWS), work, consume, thread_count())
+        meter.add((j - i) ** 2)
     return math.fsum(largest)
 
 

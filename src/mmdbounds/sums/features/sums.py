@@ -6,10 +6,11 @@ fit the budget; strips, and the order in which their sums are added, follow from
 
 from __future__ import annotations
 
+import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -34,49 +35,10 @@ TEMPORARIES = 4
 """Arrays of a strip's size that are there for a moment."""
 
 
-class Features(Protocol):
-    """Who makes the features of pooled rows, and where."""
+class Features:
+    """Features of the pooled rows `Z`, in NumPy and threads; a class derived from it uses another library."""
 
-    backend: str
-    device: str
-    dtype: str
-    n_threads: int
-    map: FeatureMap
-
-    def strip_rows(self, room: float) -> int:
-        """Return for how many rows features are made at a time; `room` is in bytes."""
-        ...
-
-    def of(self, rows: Rows) -> Array:
-        """Return the features of some pooled rows, in the precision of the sums."""
-        ...
-
-    def given(self, array: Any) -> Array:
-        """Return an array of NumPy's as one of the library's, in the precision of the sums."""
-        ...
-
-    def taken(self, array: Array) -> Float64s:
-        """Return an array of the library's as one of NumPy's."""
-        ...
-
-    def norms(self) -> tuple[float, float]:
-        """Return the largest and the median norm of the centred rows."""
-        ...
-
-    def empty(self, n_rows: int) -> Array:
-        """Return room for the features of so many rows."""
-        ...
-
-    def precise(self) -> Features:
-        """Return the same in float64."""
-        ...
-
-
-class NumpyFeatures:
-    """Features on the CPU, in threads."""
-
-    backend = "numpy"
-    device = "cpu"
+    backend, device = "numpy", "cpu"
 
     def __init__(
         self, Z: Float64s, feature_map: FeatureMap, dtype: str, n_threads: int | None = None
@@ -85,47 +47,42 @@ class NumpyFeatures:
         self._Z = Z
 
     def strip_rows(self, room: float) -> int:
-        """See `Features`; it follows from the sizes alone, or the number of threads would show."""
+        """Return for how many rows features are made at a time; `room` is in bytes.
+
+        It follows from the sizes alone, or the number of threads would show.
+        """
         return int(np.clip(room // (TEMPORARIES * plan.IN_FLIGHT * 8 * self.map.size), 16, STRIP_ROWS))
 
     def of(self, rows: Rows) -> Array:
-        """See `Features`."""
+        """Return the features of some pooled rows, in the precision of the sums."""
         return self.map(self._Z[rows]).astype(self.dtype, copy=False)
 
     def given(self, array: Any) -> Array:
-        """See `Features`."""
+        """Return an array of NumPy's as one of the library's, in the precision of the sums."""
         return np.asarray(array, dtype=self.dtype)
 
     def taken(self, array: Array) -> Float64s:
-        """See `Features`."""
+        """Return an array of the library's as one of NumPy's."""
         return np.asarray(array, dtype=np.float64)
 
     def norms(self) -> tuple[float, float]:
-        """See `Features`."""
+        """Return the largest and the median norm of the centred rows."""
         return row_norms(self._Z, self.map)
 
     def empty(self, n_rows: int) -> Array:
-        """See `Features`."""
+        """Return room for the features of so many rows."""
         return np.empty((n_rows, self.map.size), dtype=self.dtype)
 
     def precise(self) -> Features:
-        """See `Features`."""
-        return NumpyFeatures(self._Z, self.map, "float64", self.n_threads)
+        """Return the same in float64."""
+        return Features(self._Z, self.map, "float64", self.n_threads)
 
 
 class FeatureSums(KernelSums):
     """Sums over K~ = Phi Phi' of the pooled rows.
 
-    Parameters
-    ----------
-    features
-        Who makes the features, and in which precision; strips are added up in float64.
-    n_rows
-        Pooled rows.
-    working_memory
-        Budget in MiB.
-    meter
-        Counts features, where other sums count kernel values.
+    `features` says who makes them, and in which precision; strips are added up in float64. The meter counts
+    features, where other sums count kernel values.
     """
 
     is_positive_definite = True
@@ -161,34 +118,19 @@ class FeatureSums(KernelSums):
         return FeatureSums(features, self.n_rows, working_memory=memory, meter=self._meter)
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
-        """See `KernelSums`."""
+        """See `KernelSums`: Phi(A) (Phi(B)' W), the latter added up in float64."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.zeros((n_selected(A), W.shape[1]))
-        total = self._features.given(self._total(B, W))
-
-        def work(span: Span) -> Float64s:
-            return self._features.taken(self._of(part_of(A, *span)) @ total)
-
-        def consume(span: Span, found: Float64s) -> None:
-            result[slice(*span)] = found
-
-        self._over(A, work, consume)
-        return result
+        give, take = self._features.given, self._features.taken
+        total = np.zeros((self._size, W.shape[1]))
+        for _, found in self._over(B, lambda strip, span: take(strip.T @ give(W[slice(*span)]))):
+            total += found
+        given = give(total)
+        return self._filled((n_selected(A), W.shape[1]), A, lambda strip: take(strip @ given))
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
         A = plain_rows(A, self.n_rows)
-        result = np.empty(n_selected(A))
-
-        def work(span: Span) -> Float64s:
-            strip = self._of(part_of(A, *span))
-            return self._features.taken((strip * strip).sum(1))
-
-        def consume(span: Span, found: Float64s) -> None:
-            result[slice(*span)] = found
-
-        self._over(A, work, consume)
-        return result
+        return self._filled((n_selected(A),), A, lambda strip: self._features.taken((strip * strip).sum(1)))
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
@@ -196,45 +138,31 @@ class FeatureSums(KernelSums):
         for i, stop in plan.strips([0, n_selected(A)], self._height):
             left = self._of(part_of(A, i, stop))
             self._meter.add(len(left) * self._size)
-            self._over(B, *self._patches(i, left, B, f))
+            values = functools.partial(self._values, left)
+            for (j, _), found in self._over(B, values):
+                f(i, j, found)
 
-    def _patches(
-        self, i: int, left: Array, B: Rows, f: Callable[[int, int, Float64s], None]
-    ) -> tuple[Callable[[Span], Float64s], Callable[[Span, Float64s], None]]:
-        """Return how a strip of rows meets the columns, and who takes the values."""
+    def _values(self, left: Array, right: Array, span: Span) -> Float64s:
+        return self._features.taken(left @ right.T)
 
-        def work(span: Span) -> Float64s:
-            return self._features.taken(left @ self._of(part_of(B, *span)).T)
+    def _filled(self, shape: tuple[int, ...], rows: Rows, work: Callable[[Array], Float64s]) -> Float64s:
+        """Return what some work makes of the features of each strip, one strip below the other."""
+        result = np.empty(shape)
+        for span, found in self._over(rows, lambda strip, _: work(strip)):
+            result[slice(*span)] = found
+        return result
 
-        def consume(span: Span, values: Float64s) -> None:
-            f(i, span[0], values)
+    def _over(self, rows: Rows, work: Callable[[Array, Span], Float64s]) -> Iterator[tuple[Span, Float64s]]:
+        """Work on the features of strips of some rows, in threads; yield the results in order."""
 
-        return work, consume
-
-    def _total(self, B: Rows, weights: Float64s) -> Float64s:
-        """Return Phi(B)' W, added up in float64."""
-        total = np.zeros((self._size, weights.shape[1]))
-
-        def work(span: Span) -> Float64s:
-            mine = self._features.given(weights[slice(*span)])
-            return self._features.taken(self._of(part_of(B, *span)).T @ mine)
-
-        def consume(_: Span, found: Float64s) -> None:
-            np.add(total, found, out=total)
-
-        self._over(B, work, consume)
-        return total
-
-    def _over(self, rows: Rows, work: Callable[[Span], Any], consume: Callable[[Span, Any], None]) -> None:
-        """Work on the strips of some rows, in threads, and take the results in order."""
-
-        def counted(span: Span, found: Any) -> None:
-            consume(span, found)
-            self._meter.add((span[1] - span[0]) * self._size)
+        def on_strip(span: Span) -> Float64s:
+            return work(self._of(part_of(rows, *span)), span)
 
         spans = plan.strips([0, n_selected(rows)], self._height)
         pays = n_selected(rows) * self._size >= plan.THREADS_PAY and len(spans) > 1
-        in_order(spans, work, counted, self._features.n_threads if pays else 1)
+        for span, found in in_order(spans, on_strip, self._features.n_threads if pays else 1):
+            yield span, found
+            self._meter.add((span[1] - span[0]) * self._size)
 
     def _of(self, rows: Rows) -> Array:
         """Return the features of some rows, from memory where all are kept."""
@@ -276,7 +204,7 @@ def feature_sums(
     """Return the sums on the CPU; a small matrix is kept, as for other kernels."""
     feature_map = make_map(kernel, Z.shape[1])
     if not plan.matrix_fits(len(Z), working_memory):
-        features = NumpyFeatures(Z, feature_map, dtype)
+        features = Features(Z, feature_map, dtype)
         return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
     phi = feature_map(Z)
     return MatrixSums(

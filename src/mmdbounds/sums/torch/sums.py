@@ -22,7 +22,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
-from mmdbounds.sums.features.sums import Array, Features, FeatureSums, row_norms
+from mmdbounds.sums.features.sums import Array, Features, FeatureSums
 from mmdbounds.sums.points import (
     FLOAT32_LOSS,
     by_product,
@@ -70,16 +70,10 @@ class TorchSums(KernelSums):
 
     Parameters
     ----------
-    Z
-        Pooled rows, X first; where they are on a device, they stay there.
-    kernel
-        Any kernel that is a formula on pairs of rows.
-    dtype
-        Precision of the products; sums are in float64.
+    Z, kernel, dtype, meter
+        As in `make_sums`; rows that are on a device stay there.
     working_memory
         Budget in MiB, of the device's memory.
-    meter
-        Counts kernel values.
     device
         As PyTorch names it; by default the first GPU, or the CPU.
     """
@@ -193,7 +187,7 @@ class TorchSums(KernelSums):
             f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
 
 
-class TorchFeatures:
+class TorchFeatures(Features):
     """Features of the pooled rows `Z` as tensors on `device`."""
 
     backend = "torch"
@@ -237,10 +231,6 @@ class TorchFeatures:
     def taken(self, array: Array) -> Float64s:
         """See `Features`."""
         return np.asarray(array.cpu().numpy(), dtype=np.float64)
-
-    def norms(self) -> tuple[float, float]:
-        """See `Features`."""
-        return row_norms(self._Z, self.map)
 
     def empty(self, n_rows: int) -> Array:
         """See `Features`."""
