@@ -76,8 +76,8 @@ class Problem:
         )
         if checkpoint is not None and not sums.keep_in(checkpoint):
             msg = (
-                f"`checkpoint` keeps long sums over pairs of rows, and the backend {sums.backend!r} with the "
-                f"kernel {self.kernel.name!r} has none to keep. Leave `checkpoint` out."
+                f"`checkpoint` cannot keep the sums of the backend {sums.backend!r} with the kernel "
+                f"{self.kernel.name!r}. Leave `checkpoint` out."
             )
             raise MmdBoundsError(msg)
         return group_sums(sums, self.p, self.q)
