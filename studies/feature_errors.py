@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
-from mmdbounds.kernels import WITH_BANDWIDTH
+from mmdbounds.kernels import kernel_class
 from studies import drawing, records
 
 EPSILON = 0.2
@@ -75,7 +75,7 @@ def run_draw(setting, trial, folder, n_rows=N_ROWS):
     kernel = setting.approximation(setting.kernel, setting.n_features, seed=seed % 2**32)
     method = mb.Sharp(n_starts=2, certify=False) if setting.method == "sharp" else setting.method
     result = mb.mmd_bounds(filed.X, filed.Y, filed.contamination, method=method, kernel=kernel, rng=0)
-    exact = WITH_BANDWIDTH[setting.kernel](result.provenance.bandwidth)
+    exact = kernel_class(setting.kernel)(result.provenance.bandwidth)
     return {
         "setting": setting.name,
         "trial": trial,

@@ -87,12 +87,12 @@ def make_kernel(name, Z, rng):
         return kernels.Polynomial(int(rng.integers(1, 4)), 1.0 / Z.shape[1], float(rng.random()))
     if name == "function":
         return kernels.FunctionKernel(sample_function)
-    if name in kernels.WITHOUT_BANDWIDTH:
-        return kernels.WITHOUT_BANDWIDTH[name]()
+    if not kernels.takes_bandwidth(name):
+        return kernels.kernel_class(name)()
     order = 1 if name == "laplacian" else 2
     median = np.median([np.linalg.norm(a - b, order) for i, a in enumerate(Z) for b in Z[:i]]) or 1.0
     factor = 1.0 if rng.random() < 0.5 else 10.0 ** rng.uniform(-3, 3)
-    return kernels.WITH_BANDWIDTH[name](float(median * factor))
+    return kernels.kernel_class(name)(float(median * factor))
 
 
 def naive_value(kernel, a, b):

@@ -44,7 +44,7 @@ def test_nonrandom_takes_every_row_of_the_top_of_the_witness_and_no_other(name, 
     order = 1 if name == "laplacian" else 2
     Z = np.concatenate([X, Y])
     median = np.median([np.linalg.norm(a - b, order) for i, a in enumerate(Z) for b in Z[:i]])
-    witness = naive_witness(X, Y, kernels.WITH_BANDWIDTH[name](float(median)))
+    witness = naive_witness(X, Y, kernels.kernel_class(name)(float(median)))
     top = naive_extreme(witness, 2 * n_moved, range(len(X)), 1e-12)
     runs = [mb.simulate(X, Y, n_moved=n_moved, kernel=name, rng=seed) for seed in range(60)]
     assert {row for run in runs for row in run.moved.tolist()} == set(top)

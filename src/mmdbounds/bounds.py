@@ -12,6 +12,7 @@ import numpy as np
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_flag, check_no_weights, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.kernels import lists_kernels
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
@@ -29,6 +30,7 @@ FEATURE_PASSES = 10
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
+@lists_kernels
 def mmd2(
     X: Any,
     Y: Any,
@@ -56,8 +58,9 @@ def mmd2(
     X, Y : array-like of shape (p, d) and (q, d)
         The groups: arrays, DataFrames, or what `groups` returns. Never scaled here.
     kernel : str, kernel object or callable, default="rbf"
-        ``"rbf"``, ``"laplacian"``, ``"imq"``, ``"matern32"``, ``"matern52"``, ``"polynomial"``,
-        ``"linear"``, ``"cosine"``, an object such as `RBF`, a function ``k(A, B)`` that returns the
+        One of
+        <kernels having formula>,
+        an object such as `RBF`, a function ``k(A, B)`` that returns the
         block of kernel values, or ``"precomputed"``: then `X` and `Y` are the rows of the
         pooled N x N matrix, X first.
     bandwidth : float or "median", default="median"

@@ -16,8 +16,9 @@ last bit.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 Decorator = Callable[[Callable[..., Any]], Any]
@@ -28,7 +29,7 @@ def numba_is_there() -> bool:
     return importlib.util.find_spec("numba") is not None
 
 
-def entry(fastmath: Collection[str] = ()) -> Decorator:
+def entry(fastmath: Collection[str] = (), sources: Iterable[Path] = ()) -> Decorator:
     """Compile functions that Python calls, to run without the interpreter lock.
 
     Parameters
@@ -36,13 +37,17 @@ def entry(fastmath: Collection[str] = ()) -> Decorator:
     fastmath
         What the compiler may do to the arithmetic: LLVM's flags. They stand in the file that compiles,
         because numba looks only there for changes.
+    sources
+        Other files whose functions become a part of the code. When one of them changes, what is on disk is
+        old.
 
     Returns
     -------
     callable
         A decorator.
     """
-    return lambda function: _kept(function, fastmath)
+    stamp = tuple((path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(sources))
+    return lambda function: _kept(function, fastmath, stamp)
 
 
 def part(fastmath: Collection[str] = ()) -> Decorator:
@@ -58,13 +63,16 @@ def _compiled(function: Callable[..., Any], fastmath: Collection[str], **options
     return njit(nogil=True, error_model="numpy", fastmath=set(fastmath), **options)(function)
 
 
-def _kept(function: Callable[..., Any], fastmath: Collection[str]) -> Any:
+def _kept(function: Callable[..., Any], fastmath: Collection[str], stamp: tuple[Any, ...]) -> Any:
     """Compile, and keep the code on disk if that can be done."""
     try:
         dispatcher = _compiled(function, fastmath, cache=True)
     except (RuntimeError, OSError):  # there is no folder that can be written to
         return _compiled(function, fastmath)
     if hasattr(dispatcher, "_cache"):
+        if stamp:
+            file = dispatcher._cache._cache_file
+            file._source_stamp = (file._source_stamp, stamp)
         dispatcher._cache = _Forgiving(dispatcher._cache)
     return dispatcher
 

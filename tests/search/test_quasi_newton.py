@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.kernels import SLOPED_NAMES
+from mmdbounds.kernels import kernel_names
 from mmdbounds.problem import pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
@@ -35,6 +35,7 @@ from problems import (
 from tolerances import of_mmd2
 
 SIDES = ("lower", "upper")
+SLOPED_NAMES = kernel_names("slope")
 SETTINGS = [(kernel, estimator) for kernel in SLOPED_NAMES for estimator in ("unbiased", "biased")]
 
 

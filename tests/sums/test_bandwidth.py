@@ -99,7 +99,11 @@ def test_equal_rows_are_an_error():
             r"`bandwidth` goes with a distance kernel given by name .*with the kernel 'linear'\.",
         ),
         (mb.RBF(1.0), 2.0, r"`bandwidth` goes with a distance kernel given by name"),
-        ("gauss", "median", r"`kernel` must be one of 'rbf', .* got 'gauss'\."),
+        (
+            "gausian",
+            "median",
+            r"`kernel` must be one of 'rbf', .* got 'gausian'\. Did you mean 'gaussian'\?$",
+        ),
         ("laplacan", "median", r"Did you mean 'laplacian'\?"),
         (3, "median", r"`kernel` must be a name, a kernel object or a function k\(A, B\); got int\."),
     ],

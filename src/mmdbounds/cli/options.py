@@ -15,12 +15,14 @@ from mmdbounds.cli import stopped
 from mmdbounds.cli.numbers import number, whole_number
 from mmdbounds.cli.sections import Interrupted
 from mmdbounds.errors import MmdBoundsError, came
+from mmdbounds.kernels import SHIPPED
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
     from mmdbounds.kernels import Kernel
 
-KERNELS = "'rbf', 'laplacian', 'imq', 'matern32', 'matern52', 'polynomial', 'linear' or 'cosine'."
+*_SOME, _LAST = [repr(name) for name in SHIPPED if name != "precomputed"]
+KERNELS = f"{', '.join(_SOME)} or {_LAST}."
 PARSERS = {
     **dict.fromkeys(("SHARE", "MIB", "VALUE"), number),
     **dict.fromkeys(("ROWS", "S", "STARTS", "SEED", "NUMBER"), whole_number),

@@ -21,7 +21,7 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import WITH_BANDWIDTH, FunctionKernel, Kernel
+from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
 from mmdbounds.mechanisms import (
     MechanismLike,
     check_from_rows,
@@ -132,7 +132,7 @@ class Asked:
     def fixed_kernel(self) -> Kernel | None:
         """Return the kernel if it is the same in every trial, `None` if its bandwidth follows the rows."""
         by_rows = isinstance(self.bandwidth, str) and self.bandwidth == "median"
-        if by_rows and isinstance(self.kernel, str) and self.kernel in WITH_BANDWIDTH:
+        if by_rows and takes_bandwidth(self.kernel):
             return None
         if isinstance(self.kernel, ApproximateKernel) and self.kernel.follows_rows:
             return None
@@ -142,7 +142,7 @@ class Asked:
     def kernel_name(self) -> str:
         """Name of the kernel."""
         kernel = self.fixed_kernel()
-        return str(self.kernel) if kernel is None else kernel.name
+        return kernel_class(str(self.kernel)).name if kernel is None else kernel.name
 
     def settings(self) -> dict[str, Any]:
         """Return the question as plain data: as much as is needed to tell it from another one.

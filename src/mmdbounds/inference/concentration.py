@@ -14,7 +14,7 @@ from typing import Any, Literal
 from mmdbounds.checks import check_chance, check_count, check_share, is_number
 from mmdbounds.contamination import SLACK
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import WITH_BANDWIDTH, Kernel
+from mmdbounds.kernels import Kernel, kernel_names
 
 MOST_ROWS = 1e15
 """Nobody has more rows, and whole numbers beyond it are not exact."""
@@ -228,10 +228,10 @@ def rows_for_radius(
 def kernel_bound(kernel: Kernel) -> tuple[float, bool]:
     """Return kappa and whether the kernel is never negative, or refuse a kernel without a bound."""
     if not math.isfinite(kernel.upper_bound):
-        known = ", ".join(map(repr, (*WITH_BANDWIDTH, "cosine")))
+        known = ", ".join(map(repr, kernel_names("bound")))
         msg = f"`kernel` must have a known bound, such as {known}; got {kernel.name!r}."
         raise MmdBoundsError(msg)
-    return kernel.upper_bound, kernel.name in WITH_BANDWIDTH
+    return kernel.upper_bound, kernel.is_nonnegative
 
 
 def _bound_and_sign(kappa: float | Kernel, nonnegative: bool) -> tuple[float, bool]:

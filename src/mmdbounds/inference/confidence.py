@@ -33,7 +33,7 @@ from mmdbounds.inference.intervals import (
     checked_counts,
     provenance_of,
 )
-from mmdbounds.kernels import WITH_BANDWIDTH, Kernel
+from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.phrases import rows
 from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
 from mmdbounds.progress import Meter
@@ -180,7 +180,7 @@ def _check_choice(kernel: KernelLike, bandwidth: Bandwidth, fixed: bool, holdout
     """Refuse statements about the kernel that contradict each other."""
     is_median = _is_median(kernel, bandwidth)
     if holdout is not None and not is_median:
-        known = ", ".join(map(repr, WITH_BANDWIDTH))
+        known = ", ".join(map(repr, kernel_names("bandwidth")))
         msg = f"`holdout` chooses a median bandwidth, so `kernel` must be one of {known} without a number."
         raise MmdBoundsError(msg)
     if holdout is not None and fixed:
@@ -209,7 +209,7 @@ def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:
     """Return whether these rows are to choose the bandwidth, or the landmarks of an approximation."""
     if isinstance(kernel, ApproximateKernel):
         return kernel.follows_rows
-    return isinstance(kernel, str) and kernel in WITH_BANDWIDTH and bandwidth == "median"
+    return takes_bandwidth(kernel) and bandwidth == "median"
 
 
 def _missing(X: Group, from_rows: bool, fixed: bool, is_certified: bool) -> tuple[str, ...]:

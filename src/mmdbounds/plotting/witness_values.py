@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
-from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH, FunctionKernel, Kernel, Precomputed
+from mmdbounds.kernels import (
+    BandwidthKernel,
+    FunctionKernel,
+    Kernel,
+    PairKernel,
+    Precomputed,
+    kernel_class,
+    kernel_names,
+)
 from mmdbounds.phrases import percent
 from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
@@ -101,11 +109,12 @@ def kernel_of(made: Provenance, given: Any) -> Kernel:
         msg = f"`kernel` must be a kernel object or a function k(A, B); got {type(given).__name__}."
         raise MmdBoundsError(msg)
     name = made.kernel_options.get("kernel", made.kernel)  # of an approximate kernel, the exact one
-    if name in WITH_BANDWIDTH and made.bandwidth is not None:
-        return WITH_BANDWIDTH[name](made.bandwidth)
-    if name in WITHOUT_BANDWIDTH and name != Precomputed.name:
-        known = {field.name for field in dataclasses.fields(WITHOUT_BANDWIDTH[name])}
-        return WITHOUT_BANDWIDTH[name](**{k: v for k, v in made.kernel_options.items() if k in known})
+    cls = kernel_class(name) if name in kernel_names() else Kernel
+    if issubclass(cls, BandwidthKernel) and made.bandwidth is not None:
+        return cls(made.bandwidth)
+    if issubclass(cls, PairKernel) and not issubclass(cls, BandwidthKernel):
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{k: v for k, v in made.kernel_options.items() if k in known})
     why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not kept"
     msg = f"the kernel of this result ({made.kernel!r}) {why}. Give rows as `X`, `Y`, and `kernel=...`."
     raise MmdBoundsError(msg)

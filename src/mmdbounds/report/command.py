@@ -12,7 +12,7 @@ from typing import Any
 from mmdbounds.contamination import Contamination
 from mmdbounds.inference.curve import SweepResult
 from mmdbounds.inference.outcome import TestResult
-from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
+from mmdbounds.kernels import SHIPPED
 from mmdbounds.results import BoundsResult, Provenance
 from mmdbounds.search import METHODS
 
@@ -107,7 +107,7 @@ def _of_comparison(made: Provenance) -> Words:
     options = made.kernel_options
     kernel = options.get("kernel") if size else made.kernel
     given: dict[str, Any] = {
-        "kernel": kernel if kernel in (*WITH_BANDWIDTH, *WITHOUT_BANDWIDTH) else "YOUR_KERNEL",
+        "kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL",
         "bandwidth": None if made.bandwidth is None else float(made.bandwidth),
         **({size: int(options["n_features"])} if size else {}),
         "estimator": str(made.estimator),

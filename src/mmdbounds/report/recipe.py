@@ -9,7 +9,7 @@ from typing import Any
 from mmdbounds.contamination import Contamination
 from mmdbounds.inference.curve import SweepResult
 from mmdbounds.inference.outcome import TestResult
-from mmdbounds.kernels import WITH_BANDWIDTH, WITHOUT_BANDWIDTH
+from mmdbounds.kernels.registry import shipped_class
 from mmdbounds.report.command import command
 from mmdbounds.results import BoundsResult, Provenance
 from mmdbounds.search import METHODS
@@ -129,11 +129,11 @@ def _kernel(made: Provenance) -> str:
 
 
 def _exact_kernel(name: str, bandwidth: float | None, options: Mapping[str, Any]) -> str:
-    known = {**WITH_BANDWIDTH, **WITHOUT_BANDWIDTH}
+    cls = shipped_class(name)
     given = {"bandwidth": bandwidth, **options} if bandwidth is not None else options
-    if name not in known or not _are_options(given, known[name]):
+    if cls is None or not _are_options(given, cls):
         return "your_kernel"
-    return f"mb.{known[name].__name__}({_keywords(given)})"
+    return f"mb.{cls.__name__}({_keywords(given)})"
 
 
 def _are_options(given: Mapping[str, Any], of: type[Any]) -> bool:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import SLOPED_NAMES, PairKernel
+from mmdbounds.kernels import PairKernel, kernel_names
 from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
@@ -96,7 +96,7 @@ class FreePoints:
 
     def __init__(self, problem: Problem, meter: Meter) -> None:
         if not isinstance(problem.kernel, PairKernel) or not problem.kernel.has_slope:
-            names = ", ".join(map(repr, SLOPED_NAMES))
+            names = ", ".join(map(repr, kernel_names("slope")))
             msg = (
                 f"free points need the slope of the kernel, which the {problem.kernel.name} kernel does not "
                 f"have. Use one of {names}, or method='s-sd'."

@@ -16,6 +16,7 @@ import numpy as np
 from mmdbounds.checks import check_count, check_option, is_number
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import lists_kernels
 from mmdbounds.objective import Indices, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
@@ -43,6 +44,7 @@ NextRows = Callable[[Float64s, int], Indices]
 """From the points placed so far and the number of new ones to the rows of Y where these begin."""
 
 
+@lists_kernels
 @dataclass(frozen=True)
 class QuasiNewton:
     """Quasi-Newton search over free points (QNO); in several steps, S-QNO.
@@ -67,8 +69,9 @@ class QuasiNewton:
 
     Notes
     -----
-    One-way misfiling, and kernels with a slope: rbf, imq, matern32, matern52, polynomial and linear. Kernel
-    values at free points are computed in float64. The points themselves are not part of the result.
+    One-way misfiling, and kernels with a slope:
+    <kernels having slope>.
+    Kernel values at free points are computed in float64. The points themselves are not part of the result.
     """
 
     n_steps: int | None = 1

@@ -7,7 +7,6 @@ file, or filing them differently, changes nothing.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,14 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
-from mmdbounds.kernels import (
-    WITH_BANDWIDTH,
-    WITHOUT_BANDWIDTH,
-    FunctionKernel,
-    Kernel,
-    Polynomial,
-    check_kernel_name,
-)
+from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
@@ -54,13 +46,12 @@ def resolve_kernel(
     `working_memory` is the budget in MiB for a median; it changes no number.
     """
     if isinstance(kernel, str):
-        check_kernel_name(kernel)
-        if kernel in WITH_BANDWIDTH:
-            make = WITH_BANDWIDTH[kernel]
+        make = kernel_class(kernel)
+        if issubclass(make, BandwidthKernel):
             if isinstance(bandwidth, str) and bandwidth == "median":
                 return make(median_distance(Z, l1=make.geometry == "l1", working_memory=working_memory))
             return make(_bandwidth_number(bandwidth))
-        resolved: Kernel = WITHOUT_BANDWIDTH[kernel]()
+        resolved: Kernel = make()
     elif isinstance(kernel, Kernel):
         resolved = kernel
     elif isinstance(kernel, type) and issubclass(kernel, Kernel):
@@ -73,17 +64,15 @@ def resolve_kernel(
         msg = f"`kernel` must be a name, a kernel object or a function k(A, B); got {type(kernel).__name__}."
         raise MmdBoundsError(msg)
     if not (isinstance(bandwidth, str) and bandwidth == "median"):
-        known = ", ".join(map(repr, WITH_BANDWIDTH))
+        known = ", ".join(map(repr, kernel_names("bandwidth")))
         msg = (
             f"`bandwidth` goes with a distance kernel given by name ({known}); "
             f"got bandwidth={bandwidth!r} with the kernel {resolved.name!r}."
         )
         raise MmdBoundsError(msg)
-    if isinstance(resolved, Polynomial) and resolved.gamma is None:
-        return dataclasses.replace(resolved, gamma=1.0 / Z.shape[1])
     if isinstance(resolved, ApproximateKernel):
         return resolved_features(resolved, Z, working_memory)
-    return resolved
+    return resolved.for_columns(Z.shape[1])
 
 
 def resolved_features(kernel: ApproximateKernel, Z: PooledRows, working_memory: float) -> ApproximateKernel:

@@ -30,8 +30,9 @@ from mmdbounds import journal
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
-from mmdbounds.kernels import FunctionKernel, Kernel
-from mmdbounds.sums.pairs import function_block
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.kernels.registry import is_shipped
+from mmdbounds.sums.pairs import kernel_matrix
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
 
@@ -166,9 +167,10 @@ class Checkpoint:
 def fingerprint(Z: Float64s, kernel: Kernel, dtype: str) -> dict[str, Any]:
     """Return what decides the kernel values of the pooled rows `Z`, as plain data."""
     options: dict[str, Any] = {"name": kernel.name, **kernel.options()}
-    if isinstance(kernel, FunctionKernel):  # its name says little, what it returns for a few rows nearly all
+    if isinstance(kernel, FunctionKernel | PairKernel) and not is_shipped(kernel):
+        # Its name says little, what it returns for a few rows nearly all.
         some = Z[:: max(1, len(Z) // PROBED_ROWS)]
-        options["values"] = digest_of_rows(function_block(kernel, some, some))
+        options["values"] = digest_of_rows(kernel_matrix(some, kernel)[0])
     return {
         "rows": digest_of_rows(Z),
         "kernel": options,

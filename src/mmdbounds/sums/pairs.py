@@ -22,7 +22,6 @@ from mmdbounds.sums.points import (
     kernel_rows,
     prepare,
     raw,
-    sensitivity,
     takes_differences,
 )
 from mmdbounds.sums.protocol import Float64s, Rows
@@ -42,6 +41,15 @@ def squared_differences(A: NDArray[Any], B: NDArray[Any]) -> Float64s:
     from scipy.spatial.distance import cdist
 
     return np.asarray(cdist(A, B, "sqeuclidean"), dtype=np.float64)
+
+
+def pair_numbers(A: NDArray[Any], B: NDArray[Any], kernel: Kernel) -> Float64s:
+    """Return the numbers of all pairs, each of which is the same in every block, whatever else is there."""
+    if kernel.geometry == "l1":
+        return l1_distances(A, B)
+    if kernel.geometry == "distance2":
+        return squared_differences(A, B)
+    return np.asarray(np.einsum("ik,jk->ij", A, B))
 
 
 def squared_distances(Z: Float64s) -> Float64s:
@@ -91,11 +99,11 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.geometry == "distance2":
             squared, error = _squared(Z, kernel)
-            return _finite(kernel.value(squared)), error
+            return checked_values(kernel, squared), error
         rows = kernel_rows(Z, kernel)
-        if kernel.geometry == "l1":
-            return _finite(kernel.value(l1_distances(rows, rows))), raw(rows, kernel).value_error
-        error = inner_error(rows.shape[1], kernel, "float64") * sensitivity(kernel, rows)
+        if not by_product(kernel):
+            return checked_values(kernel, pair_numbers(rows, rows, kernel)), raw(rows, kernel).value_error
+        error = inner_error(rows.shape[1], kernel, "float64")
         values = _finite(kernel.value(rows @ rows.T))
         check_not_vanishing(float(np.abs(rows).max(initial=0.0)), values.diagonal(), "float64")
         return values, error
@@ -133,6 +141,18 @@ def kernel_diagonal(Z: Float64s, kernel: Kernel, A: Rows, at: Float64s | None = 
 def own_value(kernel: Kernel, n_rows: int) -> Float64s:
     """Return k(z, z) of rows for a kernel of their distance, which is 0."""
     return np.asarray(kernel.value(np.zeros(n_rows))) if isinstance(kernel, PairKernel) else np.ones(n_rows)
+
+
+def checked_values(kernel: PairKernel, t: NDArray[Any]) -> Float64s:
+    """Return the kernel values of pair numbers; a formula of somebody's own may give anything."""
+    values = np.asarray(kernel.value(t))
+    if values.shape != t.shape or values.dtype.kind not in "fiu":
+        msg = (
+            f"`value` of the kernel {kernel.name!r} must return real numbers of shape {t.shape}, "
+            f"one for each number it is given; got {values.dtype} of shape {values.shape}."
+        )
+        raise MmdBoundsError(msg)
+    return _finite(values)
 
 
 def symmetrised(K: Float64s) -> Float64s:

@@ -16,15 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError
-from mmdbounds.kernels import Kernel, PairKernel, Polynomial, is_built_in
+from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.sums import rounding
 from mmdbounds.sums.protocol import Float64s, Rows
-
-LOG2_E = math.log2(math.e)
-
-# The squared distance of the scaled rows is the argument that each formula wants:
-# exp2(-s^2 / 2) for the Gaussian, s = sqrt(3) r or sqrt(5) r for the Matern kernels.
-_SQUARED_SCALE = {"rbf": LOG2_E, "matern32": 3.0, "matern52": 5.0, "imq": 1.0}
 
 FAR = 1e3
 """Largest over typical squared distance from the mean beyond which the median is the better centre."""
@@ -41,9 +35,6 @@ FLOAT32_LOSS = 1e-3
 
 SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}
 """Where the largest kernel value is below this, the products that make it up are no normal numbers."""
-
-TRIED, NUDGE = 4096, 1e-6
-"""Pair numbers at which a kernel is tried, and the share by which each of them is moved."""
 
 OF_A_MEAN = 0.25
 """Error of a mean of float32 values, in units of eps; on FOREST its standard deviation is 0.2."""
@@ -85,21 +76,30 @@ class Points:
 
 def squared_scale(kernel: Kernel) -> float:
     """Return the squared norm of a prepared row at a distance of one bandwidth from the centre."""
-    return _SQUARED_SCALE[kernel.name]
+    if kernel.squared_scale is None:
+        msg = f"the {kernel.name} kernel takes no products of scaled rows"
+        raise TypeError(msg)
+    return kernel.squared_scale
 
 
 def takes_differences(kernel: Kernel) -> bool:
     """Return whether distances are taken from differences of raw rows: those that a product does not give.
 
-    A kernel that somebody else has defined may be steep anywhere, so nobody knows what it makes of the
-    rounding of a product.
+    A kernel may be steep anywhere. Unless it says that it is not, nobody knows what it makes of the rounding
+    of a product.
     """
-    return kernel.geometry == "l1" or (kernel.geometry == "distance2" and not is_built_in(kernel))
+    return kernel.geometry == "l1" or (kernel.geometry == "distance2" and kernel.squared_scale is None)
 
 
 def by_product(kernel: Kernel) -> bool:
-    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked."""
-    return kernel.geometry in ("distance2", "inner", "cosine") and not takes_differences(kernel)
+    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked.
+
+    A product has other digits in another block. A kernel that does not say what it makes of that gets the
+    same number for a pair wherever it is computed.
+    """
+    if kernel.geometry == "distance2":
+        return not takes_differences(kernel)
+    return kernel.geometry in ("inner", "cosine") and kernel.sensitivity is not None
 
 
 def differences_pay(value_error: float, n_rows: int, n_columns: int, dtype: str) -> bool:
@@ -135,9 +135,8 @@ def kernel_rows(Z: Float64s, kernel: Kernel, at: Float64s | None = None) -> Floa
         return unit_rows(Z)
     if kernel.shift_invariant:
         return centred(Z, at)
-    if isinstance(kernel, Polynomial):
-        return np.asarray(Z * math.sqrt(1.0 / Z.shape[1] if kernel.gamma is None else kernel.gamma))
-    return Z
+    factor = kernel.row_factor(Z.shape[1])
+    return Z if factor == 1.0 else np.asarray(Z * factor)
 
 
 def unit_rows(Z: Float64s) -> Float64s:
@@ -187,30 +186,9 @@ def prepare_part(Z: Float64s, kernel: Kernel, dtype: str, centre: Float64s | Non
 
 def raw(rows: Float64s, kernel: Kernel) -> Points:
     """Return rows for kernels that are no formula of a product."""
-    if isinstance(kernel, PairKernel):
-        error = rounding.differences_error(rows.shape[1]) * sensitivity(kernel, rows)
-    else:  # a function: what it returns is what is meant
-        error = 0.0
+    # What a function returns is what is meant.
+    error = rounding.pair_error(rows.shape[1], kernel) if isinstance(kernel, PairKernel) else 0.0
     return Points(rows, None, error, is_product=False)
-
-
-def sensitivity(kernel: PairKernel, rows: Float64s) -> float:
-    """Return by what share of the largest value a kernel moves when its pair number moves by a share.
-
-    Less than 1 for all kernels of ours. Somebody else's is tried at a few thousand numbers.
-    """
-    if is_built_in(kernel):
-        return 1.0
-    with np.errstate(over="ignore"):
-        largest = 4.0 * float(np.square(rows).sum(axis=1).max(initial=0.0)) or 1.0
-    tried = np.geomspace(max(largest * 1e-18, 1e-300), min(largest, 1e300), TRIED)
-    if kernel.geometry in ("inner", "cosine"):
-        tried = np.concatenate([-tried[::-1], tried])
-    with np.errstate(all="ignore"):
-        values = kernel.value(tried)
-        moved = np.abs(kernel.value(tried * (1 + NUDGE)) - values) / NUDGE
-        share = moved / np.abs(values).max()
-    return max(1.0, float(np.nanmax(share, initial=0.0)))
 
 
 def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -234,8 +212,7 @@ def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
         if isinstance(kernel, PairKernel):
             check_finite(kernel.value(largest), dtype)
             check_not_vanishing(float(np.abs(rows).max(initial=0.0)), kernel.value(largest), dtype)
-    error = rounding.inner_error(rows.shape[1], kernel, dtype)
-    return Points(right, None, error * (sensitivity(kernel, rows) if isinstance(kernel, PairKernel) else 1.0))
+    return Points(right, None, rounding.inner_error(rows.shape[1], kernel, dtype))
 
 
 def tie_error(typical_spread: float, dtype: str) -> float:

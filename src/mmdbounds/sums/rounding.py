@@ -4,13 +4,15 @@ Rows are exact, as handed in. Let u be half the distance from 1 to the next numb
 float32), d the number of columns, and all errors relative to the largest kernel value. To first order in u:
 
 - *Differences* of raw rows, never centred: a squared or L1 distance is off by a share of (d + 3) u, whatever
-  the size of the rows. A kernel moves by at most 0.37 times the share by which its distance moves.
+  the size of the rows. A kernel moves by at most its `sensitivity` (0.37 for ours) times the share by which
+  its distance moves. One that states none is taken as computed: a pair has one value wherever it is needed.
 - *Products* of centred rows: with z = (a - centre) / bandwidth, the squared distance in squared bandwidths is
   off by up to :math:`(3d + 14)\,u\,(|z_a|^2 + |z_b|^2)`: d + 2 products, the norms that went into two of
   them, and the centring itself. A kernel moves by the steepest slope it has from there on. Since the distance
   is at least the difference of the norms, a row that lies far out *alone* costs nothing; rows that lie far
   out together cost what this says. Float32 has twice that, for the halves of `_triton`.
-- *Inner products* of degree k: k (2 d + 8) u, since no value exceeds the largest one of a row with itself.
+- *Inner products*: k (2 d + 8) u with k the `sensitivity` (the degree), since no value exceeds the largest
+  one of a row with itself.
 - *Formulas* (exponentials, roots, scaling): 16 u.
 - *Sums*: (terms added in one go + pieces put together) u.
 
@@ -25,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.kernels import Kernel, Polynomial
+from mmdbounds.kernels import Kernel
 
 ARITHMETIC = 1e-12
 """The least that is ever claimed. A fifth of it is for the arithmetic of proofs."""
@@ -48,16 +50,19 @@ def unit_roundoff(dtype: str) -> float:
     return float(np.finfo(dtype).eps) / 2
 
 
-def differences_error(n_columns: int) -> float:
-    """Return the error of a kernel value from differences of raw rows, in float64."""
-    return (n_columns + FORMULA) * unit_roundoff("float64")
+def pair_error(n_columns: int, kernel: Kernel) -> float:
+    """Return the error of a kernel value from differences of raw rows, or of pairs one by one, in float64."""
+    if kernel.sensitivity is None:  # the values as computed are what is meant
+        return FORMULA * unit_roundoff("float64")
+    return (n_columns + FORMULA) * unit_roundoff("float64") * max(1.0, kernel.sensitivity)
 
 
 def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:
     """Return the error of a kernel value from an inner product, cosine included."""
-    degree = kernel.degree if isinstance(kernel, Polynomial) else 1
+    if kernel.sensitivity is None:
+        return pair_error(n_columns, kernel)
     coarse = 1.0 if dtype == "float64" else HALVES
-    return float(degree * (2 * n_columns + 8) * coarse + FORMULA) * unit_roundoff(dtype)
+    return float(kernel.sensitivity * (2 * n_columns + 8) * coarse + FORMULA) * unit_roundoff(dtype)
 
 
 def product_error(norms: NDArray[Any], n_columns: int, kernel: Kernel, dtype: str) -> float:

@@ -27,18 +27,23 @@ def test_only_the_exponential_is_held_to_distances_of_at_least_0_and_only_where_
     for dtype in ("float64", "float32"):
         for far, clamped in ((0.0, False), (1e15, name == "rbf")):
             kind, offset, degree = fused.parameters(kernel, dtype, far)
-            assert kind == (fused.CLAMPED_RBF if clamped else fused.KINDS[name])
+            form = kernel.forms.far if clamped else kernel.forms.row
+            assert kind == (fused.PRODUCT_ITSELF if form is None else fused.FORMS.index(form))
             assert (offset, degree) == ((3.0, 2) if name == "polynomial" else (0.0, 1))
             assert offset.dtype == np.dtype(dtype)
 
 
 def test_a_kind_is_one_formula():
     # Linear and cosine are both the product itself; no other two kernels are the same.
-    kinds = [kind for name, kind in fused.KINDS.items() if name != "cosine"]
-    assert len({*kinds, fused.CLAMPED_RBF}) == len(kinds) + 1
-    of_distances = {name for name, kind in fused.KINDS.items() if kind <= fused.LAST_DISTANCE_KIND}
+    kinds = {
+        name: {fused.parameters(kernel, "float64", far)[0] for far in (0.0, 1e15)}
+        for name, kernel in BY_PRODUCT.items()
+    }
+    assert kinds["linear"] == kinds.pop("cosine") == {fused.PRODUCT_ITSELF}
+    assert len(set().union(*kinds.values())) == len(kinds) + 1  # the Gaussian has two
+    of_distances = {name for name, found in kinds.items() if max(found) <= fused.LAST_DISTANCE_KIND}
     assert of_distances == {name for name, kernel in BY_PRODUCT.items() if kernel.geometry == "distance2"}
-    assert fused.LAST_DISTANCE_KIND >= fused.CLAMPED_RBF
+    assert len(fused.FORMS) <= fused.N_PLACES
 
 
 def naive_rows(scores, known, columns, gain, count):

@@ -21,7 +21,7 @@ from problems import Problem, naive_matrix, naive_value
 from sums.test_verbs import SELECTIONS, N, weights
 from tolerances import of_a_sum, of_values
 
-DISTANCE = tuple(kernels.WITH_BANDWIDTH)
+DISTANCE = kernels.kernel_names("bandwidth")
 LANDMARKED = (*DISTANCE, "polynomial", "cosine")
 KINDS = {"random features": mb.RandomFeatures("rbf", 30), "landmarks": mb.Nystrom("matern32", 12)}
 
@@ -48,7 +48,7 @@ def test_random_features_are_cosines_of_differences(name):
 @pytest.mark.parametrize("name", DISTANCE)
 @pytest.mark.parametrize("d", [1, 4])
 def test_random_features_are_right_on_average(name, d):
-    kernel, count = kernels.WITH_BANDWIDTH[name](1.7), 400_000
+    kernel, count = kernels.kernel_class(name)(1.7), 400_000
     w = frequencies(kernel, d, count, np.random.default_rng(0))
     for length in (0.3, 1.0, 3.0):
         a = np.full(d, length / d)

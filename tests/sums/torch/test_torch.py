@@ -188,7 +188,7 @@ def test_what_torch_cannot_do_is_said():
     Z = np.eye(6)
     with pytest.raises(mb.MmdBoundsError, match="cannot take a matrix that is there"):
         make_sums(Z, kernels.Precomputed(), backend="torch")
-    with pytest.raises(mb.MmdBoundsError, match="cannot take a kernel of your own"):
+    with pytest.raises(mb.MmdBoundsError, match="cannot take a function of your own"):
         make_sums(Z, kernels.FunctionKernel(lambda A, B: A @ B.T), backend="torch")
 
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds import compiled
-from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, is_built_in
-from mmdbounds.sums.pairs import function_block, l1_distances, ready, squared_differences
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.kernels.registry import SHIPPED_FORMS
+from mmdbounds.sums.pairs import checked_values, function_block, pair_numbers, ready
 from mmdbounds.sums.plan import Columns
 from mmdbounds.sums.points import Points
 from mmdbounds.sums.protocol import Float64s, Rows
@@ -178,8 +179,7 @@ class PlainEngine:
             msg = f"a {kernel.name} kernel has no blocks to compute"
             raise TypeError(msg)
         if not self._points.is_product:
-            distances = l1_distances if kernel.geometry == "l1" else squared_differences
-            return kernel.value(distances(left, right))
+            return checked_values(kernel, pair_numbers(left, right, kernel))
         product = left @ right.T
         if self._points.unit is None:
             return kernel.value(product)
@@ -192,7 +192,7 @@ class PlainEngine:
 def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
     """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
     points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
-    if points.is_product and is_built_in(kernel) and compiled.numba_is_there():
+    if points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there():
         return FusedEngine(points, kernel, dtype), "numba"
     return PlainEngine(points, kernel, dtype), "numpy"
 

@@ -4,13 +4,15 @@ Everything here releases the interpreter lock for a whole strip. Threads that co
 Python between blocks spend more time waiting for the lock than computing.
 
 A strip is a few hundred rows (`left`) against many columns (`right`), cut into blocks. The
-matrix product of a block is x; `_formula` turns a row of it into kernel values in place.
+matrix product of a block is x; `_formula` turns a row of it into kernel values in place. The formulas are
+those of the kernels' files (`CompiledForms`), and become a part of the loops here.
 """
 # The compiler knows these functions by their types alone; nothing is gained by annotating them twice.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +20,11 @@ import scipy.linalg.cython_blas  # noqa: F401 -- numba's matrix product calls it
 from numba import types
 from numba.extending import overload
 
+from mmdbounds import kernels
 from mmdbounds.compiled import entry, part
-from mmdbounds.kernels import Kernel, Polynomial
-from mmdbounds.sums.points import LOG2_E
-
-KINDS = {"rbf": 0, "matern32": 1, "matern52": 2, "imq": 3, "polynomial": 5, "linear": 6, "cosine": 6}
-CLAMPED_RBF = 4
-LAST_DISTANCE_KIND = 4
-"""Kinds up to this one are formulas of a distance."""
+from mmdbounds.kernels import Kernel
+from mmdbounds.kernels.base import exp2
+from mmdbounds.kernels.registry import SHIPPED_FORMS
 
 NEEDS_CLAMP = 1e-3
 """Rounding of products from which on they are held to distances of at least 0."""
@@ -62,16 +61,13 @@ _B11, _B10, _B9, _B8, _B7, _B6, _B5, _B4, _B3, _B2, _B1 = (
 # "reassoc" lets sums use vector lanes, "contract" fused multiply-add. Which of them a loop uses follows
 # from the compiler and the processor, not from the data, the threads or what is in the cache.
 _FASTMATH = ("reassoc", "contract", "nsz")
-_entry, _part = entry(_FASTMATH), part(_FASTMATH)
+_part = part(_FASTMATH)
+_entry = entry(_FASTMATH, Path(str(kernels.__file__)).parent.glob("*.py"))
 
 
-def _exp2(x: Any) -> Any:
-    """2^x for x <= 0 (compiled code only); below the smallest normal number it stays there."""
-    return np.exp2(x)
-
-
-@overload(_exp2, inline="always")
+@overload(exp2, inline="always")
 def _exp2_for(x):
+    # 2^x for x <= 0; below the smallest normal number it stays there.
     # Truncation leaves f in (-1, 0]; the exponent is added to the bits of the polynomial.
     if x == types.float32:
 
@@ -95,37 +91,60 @@ def _exp2_for(x):
     return double
 
 
+# A kind is a place in this list, the formulas of distances first. numba keeps no code that was handed a
+# function, so each place has a name of its own here, and a few are free for kernels to come.
+_DISTANCE_FORMS, _INNER_FORMS = (
+    [
+        form
+        for cls, forms in SHIPPED_FORMS
+        if (cls.geometry == "distance2") is of_distances
+        for form in (forms.row, forms.far)
+        if form is not None
+    ]
+    for of_distances in (True, False)
+)
+FORMS = (*_DISTANCE_FORMS, *_INNER_FORMS)
+LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1
+"""Kinds up to this one are formulas of a distance."""
+
+N_PLACES = 9
+PRODUCT_ITSELF = N_PLACES
+"""The kind of kernels that are the product: no formula."""
+
+
+def _as_it_is(row, offset, degree):
+    """Fill a free place."""
+
+
+_f0, _f1, _f2, _f3, _f4, _f5, _f6, _f7, _f8 = (
+    _part(form) for form in (*FORMS, *[_as_it_is] * (N_PLACES - len(FORMS)))
+)
+_SUMMED_KIND, _sums = next(
+    (FORMS.index(forms.row), _part(forms.sums)) for _, forms in SHIPPED_FORMS if forms.sums is not None
+)
+
+
 @_part
 def _formula(row, kind, offset, degree):
     """Turn products into kernel values, in place."""
-    # Constants of the row's own type: a plain number would make everything float64.
-    zero, one, minus_two = row.dtype.type(0), row.dtype.type(1), row.dtype.type(-2)
-    third, minus_log2_e = row.dtype.type(1 / 3), row.dtype.type(-LOG2_E)
     if kind == 0:
-        for j in range(len(row)):
-            row[j] = _exp2(row[j])
+        _f0(row, offset, degree)
     elif kind == 1:
-        for j in range(len(row)):
-            s = np.sqrt(max(minus_two * row[j], zero))
-            row[j] = (one + s) * _exp2(minus_log2_e * s)
+        _f1(row, offset, degree)
     elif kind == 2:
-        for j in range(len(row)):
-            s2 = max(minus_two * row[j], zero)
-            s = np.sqrt(s2)
-            row[j] = (one + s + s2 * third) * _exp2(minus_log2_e * s)
+        _f2(row, offset, degree)
     elif kind == 3:
-        for j in range(len(row)):
-            row[j] = one / np.sqrt(one + max(minus_two * row[j], zero))
-    elif kind == CLAMPED_RBF:
-        for j in range(len(row)):
-            row[j] = _exp2(min(row[j], zero))
+        _f3(row, offset, degree)
+    elif kind == 4:
+        _f4(row, offset, degree)
     elif kind == 5:
-        for j in range(len(row)):
-            base = row[j] + offset
-            power = base
-            for _ in range(degree - 1):
-                power *= base
-            row[j] = power
+        _f5(row, offset, degree)
+    elif kind == 6:
+        _f6(row, offset, degree)
+    elif kind == 7:
+        _f7(row, offset, degree)
+    elif kind == 8:
+        _f8(row, offset, degree)
 
 
 @_part
@@ -150,11 +169,8 @@ def _add_up(slab, kind, offset, degree, row_sums, partial):
     for i in range(len(slab)):
         row = slab[i]
         total = row.dtype.type(0)
-        if kind == 0:  # the default kernel: formula and sums in one loop
-            for j in range(len(row)):
-                value = _exp2(row[j])
-                total += value
-                partial[j] += value
+        if kind == _SUMMED_KIND:  # the default kernel: formula and sums in one loop
+            total = _sums(row, partial)
         else:
             _formula(row, kind, offset, degree)
             for j in range(len(row)):
@@ -241,8 +257,7 @@ def parameters(kernel: Kernel, dtype: str, value_error: float) -> tuple[int, Any
 
     Where rows far from the centre make rounding large, a product can claim a distance well below 0.
     """
-    offset, degree = (kernel.coef0, kernel.degree) if isinstance(kernel, Polynomial) else (0.0, 1)
-    kind = KINDS[kernel.name]
-    if kind == 0 and value_error > NEEDS_CLAMP:
-        kind = CLAMPED_RBF
-    return kind, np.dtype(dtype).type(offset), degree
+    forms = dict(SHIPPED_FORMS)[type(kernel)]
+    form = forms.far if forms.far is not None and value_error > NEEDS_CLAMP else forms.row
+    offset, degree = kernel.constants
+    return PRODUCT_ITSELF if form is None else FORMS.index(form), np.dtype(dtype).type(offset), degree

@@ -17,6 +17,7 @@ from typing import Any, cast
 import numpy as np
 
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.kernels.registry import is_shipped
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.dask import (
@@ -117,8 +118,9 @@ class DaskSums(KernelSums):
         self.dtype = dtype if by_product(kernel) else "float64"
         self.device = cluster_size(rows.client)
         self._rows, self._client, self._meter = rows, rows.client, meter or Meter()
-        if isinstance(kernel, FunctionKernel):
+        if not is_shipped(kernel):
             check_workers(rows.client, kernel)
+        if isinstance(kernel, FunctionKernel):
             check_function(kernel, cast("Float64s", rows))  # which looks at a few of them
         self._recipe, typical = recipe_for(rows, kernel, self.dtype)
         in_one_go = max(plan.block_shape(self.dtype))

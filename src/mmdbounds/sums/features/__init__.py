@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import MOST_SEED, check_count, is_number
 from mmdbounds.errors import MmdBoundsError, came
-from mmdbounds.kernels import WITH_BANDWIDTH, Cosine, Geometry, Kernel, Polynomial, check_kernel_name
+from mmdbounds.kernels import (
+    Geometry,
+    Kernel,
+    Linear,
+    kernel_class,
+    kernel_names,
+    lists_kernels,
+    takes_bandwidth,
+)
 from mmdbounds.saved import from_fields
 
 POOL, POOL_PER_LANDMARK = 4096, 4
@@ -33,6 +41,7 @@ class ApproximateKernel(Kernel):
     """
 
     geometry: ClassVar[Geometry] = "features"
+    is_positive_definite: ClassVar[bool | None] = True
     kernel: str | Kernel = "rbf"
     bandwidth: float | Literal["median"] = field(default="median", kw_only=True)
     seed: int = field(default=0, kw_only=True)
@@ -40,10 +49,14 @@ class ApproximateKernel(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seed", check_count(self.seed, "seed", most=MOST_SEED))
-        name = check_kernel_name(self.kernel) if isinstance(self.kernel, str) else self._name_of_object()
-        if name not in self.possible():
-            known = ", ".join(map(repr, self.possible()))
-            msg = f"{type(self).__name__} takes the kernels {known}; got {name!r}.{self.reason(name)}"
+        exact = self._class_of_kernel()
+        if isinstance(self.kernel, str):
+            object.__setattr__(self, "kernel", exact.name)
+        if not self.can_approximate(exact):
+            known = ", ".join(
+                repr(name) for name in kernel_names() if self.can_approximate(kernel_class(name))
+            )
+            msg = f"{type(self).__name__} takes the kernels {known}; got {exact.name!r}.{self.reason(exact)}"
             raise MmdBoundsError(msg)
         by_rows = isinstance(self.bandwidth, str) and self.bandwidth == "median"
         if not by_rows and not isinstance(self.kernel, str):
@@ -55,21 +68,23 @@ class ApproximateKernel(Kernel):
             msg = f"`bandwidth` must be 'median' or a positive number; got {came(self.bandwidth)}."
             raise MmdBoundsError(msg)
 
-    def _name_of_object(self) -> str:
+    def _class_of_kernel(self) -> type[Kernel]:
+        if isinstance(self.kernel, str):
+            return kernel_class(self.kernel)
         if isinstance(self.kernel, Kernel):
-            return self.kernel.name
+            return type(self.kernel)
         msg = f"`kernel` must be a name or a kernel object; got {type(self.kernel).__name__}."
         raise MmdBoundsError(msg)
 
     @classmethod
-    def possible(cls) -> tuple[str, ...]:
-        """Return the names of the kernels that can be approximated."""
-        return tuple(WITH_BANDWIDTH)
+    def can_approximate(cls, exact: type[Kernel]) -> bool:
+        """Return whether a kernel can be approximated."""
+        raise NotImplementedError
 
     @classmethod
-    def reason(cls, name: str) -> str:
+    def reason(cls, exact: type[Kernel]) -> str:
         """Say why a kernel cannot be approximated."""
-        if name == "linear":
+        if issubclass(exact, Linear):
             return " The linear kernel compares the means of the columns, and needs no approximation."
         return ""
 
@@ -99,8 +114,7 @@ class ApproximateKernel(Kernel):
     @property
     def follows_rows(self) -> bool:
         """Whether the kernel depends on the rows it is used for: by its bandwidth or its landmarks."""
-        named = isinstance(self.kernel, str) and self.kernel in WITH_BANDWIDTH
-        return named and isinstance(self.bandwidth, str)
+        return takes_bandwidth(self.kernel) and isinstance(self.bandwidth, str)
 
     @property
     def is_ready(self) -> bool:
@@ -114,6 +128,7 @@ class ApproximateKernel(Kernel):
         return {"kernel": name, **base, "n_features": self.size, "seed": self.seed}
 
 
+@lists_kernels
 @dataclass(frozen=True)
 class RandomFeatures(ApproximateKernel):
     r"""A distance kernel by random Fourier features.
@@ -129,8 +144,8 @@ class RandomFeatures(ApproximateKernel):
     Parameters
     ----------
     kernel
-        Name or object of a kernel of distances: ``"rbf"``, ``"laplacian"``, ``"imq"``, ``"matern32"`` or
-        ``"matern52"``.
+        Name or object of a kernel of distances:
+        <kernels having frequencies>.
     n_features
         Features of a row: a cosine and a sine for each of the J = `n_features` / 2 frequencies.
     bandwidth
@@ -160,10 +175,15 @@ class RandomFeatures(ApproximateKernel):
         object.__setattr__(self, "n_features", size)
 
     @classmethod
-    def reason(cls, name: str) -> str:
+    def can_approximate(cls, exact: type[Kernel]) -> bool:
+        """Return whether frequencies can be drawn."""
+        return exact.frequencies is not Kernel.frequencies
+
+    @classmethod
+    def reason(cls, exact: type[Kernel]) -> str:
         """Say why a kernel cannot be approximated."""
-        has_landmarks = name in Nystrom.possible()
-        return f" Use Nystrom({name!r})." if has_landmarks else super().reason(name)
+        has_landmarks = Nystrom.can_approximate(exact)
+        return f" Use Nystrom({exact.name!r})." if has_landmarks else super().reason(exact)
 
     @property
     def size(self) -> int:
@@ -216,9 +236,10 @@ class Nystrom(ApproximateKernel):
         return from_fields(self)
 
     @classmethod
-    def possible(cls) -> tuple[str, ...]:
-        """Return the names of the kernels that can be approximated."""
-        return (*WITH_BANDWIDTH, Polynomial.name, Cosine.name)
+    def can_approximate(cls, exact: type[Kernel]) -> bool:
+        """Return whether a kernel is definite, and says what rounding does to it; both stand in proofs."""
+        stated = exact.sensitivity is not Kernel.sensitivity
+        return exact.is_positive_definite is True and stated and not issubclass(exact, Linear)
 
     @property
     def follows_rows(self) -> bool:

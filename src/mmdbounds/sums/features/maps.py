@@ -14,10 +14,10 @@ import numpy as np
 
 from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.pairs import l1_distances
-from mmdbounds.sums.points import check_finite, kernel_rows
+from mmdbounds.sums.pairs import own_value, pair_numbers
+from mmdbounds.sums.points import by_product, check_finite, kernel_rows
 from mmdbounds.sums.protocol import Float64s
-from mmdbounds.sums.rounding import FORMULA, differences_error, inner_error, product_error
+from mmdbounds.sums.rounding import FORMULA, inner_error, pair_error, product_error
 
 JITTER = 1e-10
 """Added to the diagonal of the landmarks' matrix, for each landmark and relative to the largest entry."""
@@ -121,22 +121,8 @@ def make_map(kernel: ApproximateKernel, n_columns: int) -> FeatureMap:
 
 
 def frequencies(kernel: Kernel, n_columns: int, count: int, rng: np.random.Generator) -> Float64s:
-    """Draw frequencies from the spectral distribution of a distance kernel, one column each.
-
-    All but the Laplacian's are normal vectors of a random length: with chi-square s of n degrees,
-    normal / sqrt(s / n) is Student's distribution with n degrees (Matern), and normal * sqrt(s) with n = 1
-    has the inverse multiquadric as its characteristic function.
-    """
-    if kernel.name == "laplacian":
-        drawn = rng.standard_cauchy(size=(n_columns, count))
-    else:
-        drawn = rng.standard_normal(size=(n_columns, count))
-    if kernel.name in ("matern32", "matern52"):
-        degrees = 3 if kernel.name == "matern32" else 5
-        drawn /= np.sqrt(rng.chisquare(degrees, size=count) / degrees)
-    elif kernel.name == "imq":
-        drawn *= np.sqrt(rng.chisquare(1, size=count))
-    return np.asarray(drawn / (kernel.length or 1.0))
+    """Draw frequencies from the spectral distribution of a distance kernel, one column each."""
+    return np.asarray(kernel.frequencies(n_columns, count, rng) / (kernel.length or 1.0))
 
 
 def waves(rows: Any, frequencies: Any, xp: Any) -> Any:
@@ -150,8 +136,8 @@ def cross_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
     if not isinstance(kernel, PairKernel):
         msg = f"a {kernel.name} kernel has no formula"
         raise TypeError(msg)
-    if kernel.geometry == "l1":
-        return np.asarray(kernel.value(l1_distances(A, B)))
+    if not by_product(kernel):
+        return np.asarray(kernel.value(pair_numbers(A, B, kernel)))
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.geometry == "distance2":
             values = kernel.value(_squared(A, B))
@@ -163,10 +149,10 @@ def cross_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
 
 def value_error(norms: Float64s, n_columns: int, kernel: Kernel) -> float:
     """Return how far a kernel value can be off between centred rows with these squared norms."""
+    if not by_product(kernel):
+        return pair_error(n_columns, kernel)
     if kernel.geometry == "distance2":
         return product_error(norms / (kernel.length or 1.0) ** 2, n_columns, kernel, "float64")
-    if kernel.geometry == "l1":
-        return differences_error(n_columns)
     return inner_error(n_columns, kernel, "float64")
 
 
@@ -190,7 +176,7 @@ def paired_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
 def own_values(rows: Float64s, kernel: Kernel) -> Float64s:
     """Return k(z, z) of every row."""
     if kernel.geometry in ("distance2", "l1") or not isinstance(kernel, PairKernel):
-        return np.ones(len(rows))
+        return own_value(kernel, len(rows))
     z = kernel_rows(rows, kernel)
     return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import Kernel, Precomputed, is_built_in
+from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel, RandomFeatures
 from mmdbounds.sums.protocol import KernelSums, PooledRows
 from mmdbounds.sums.registry import (
     AUTO,
@@ -42,8 +42,18 @@ class TorchBackend(Backend):
         return None
 
     def wants(self, rows: PooledRows, kernel: Kernel, backend: str, working_memory: float) -> bool:
-        """Return whether PyTorch is asked for, or has a GPU that pays."""
-        return backend == self.name or (backend == AUTO and torch_pays(len(rows), kernel))
+        """Return whether PyTorch has the formula, and is asked for or has a GPU that pays.
+
+        A formula without a form for PyTorch is computed in NumPy; a matrix and a function are refused.
+        """
+        if backend == self.name and isinstance(kernel, Precomputed | FunctionKernel):
+            what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a function of your own"
+            msg = (
+                f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
+            )
+            raise MmdBoundsError(msg)
+        is_taken = backend == self.name or (backend == AUTO and torch_pays(len(rows), kernel))
+        return is_taken and has_tensors(kernel)
 
     def make(
         self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
@@ -51,12 +61,6 @@ class TorchBackend(Backend):
         """Return sums over blocks, or over features, on the device."""
         from mmdbounds.sums.torch.sums import TorchSums, torch_feature_sums
 
-        if not has_tensors(kernel):
-            what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a kernel of your own"
-            msg = (
-                f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
-            )
-            raise MmdBoundsError(msg)
         if isinstance(kernel, ApproximateKernel):
             Z = np.asarray(rows)
             return torch_feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
@@ -124,10 +128,11 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
 
 
 def has_tensors(kernel: Kernel) -> bool:
-    """Return whether PyTorch has the kernel's formula."""
-    return isinstance(kernel, ApproximateKernel) or (
-        is_built_in(kernel) and not isinstance(kernel, Precomputed)
-    )
+    """Return whether PyTorch has the kernel's formula, and it is known what rounding does to it."""
+    if isinstance(kernel, RandomFeatures):
+        return True
+    exact = kernel.exact if isinstance(kernel, ApproximateKernel) else kernel
+    return exact.has_tensor and exact.sensitivity is not None
 
 
 def missing_parts(torch: Any, device: Any, fused: bool) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.kernels import Kernel, PairKernel, Polynomial
+from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.sums import plan
 from mmdbounds.sums.points import (
     check_finite,
@@ -99,7 +99,7 @@ def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
 
     The norms are in squared bandwidths; there are none where nothing is a distance.
     """
-    if kernel.geometry == "distance2":
+    if kernel.geometry == "distance2" and not takes_differences(kernel):
         rows, norms = _with_norms(Z - Z.mean(0), kernel)
         check_finite(norms, "float64")
         error = product_error(norms, Z.shape[1], kernel, "float64")
@@ -140,6 +140,4 @@ def _rows_of_formula(Z: Tensor, kernel: Kernel) -> Tensor:
         return safe / norms.where(norms > 0, 1.0)
     if kernel.shift_invariant:
         return Z - Z.mean(0)
-    if isinstance(kernel, Polynomial):
-        return Z * math.sqrt(1.0 / Z.shape[1] if kernel.gamma is None else kernel.gamma)
-    return Z
+    return Z * kernel.row_factor(Z.shape[1])

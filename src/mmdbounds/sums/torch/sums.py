@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.kernels import NOTHING_BEYOND, Kernel, Laplacian, PairKernel, Polynomial
+from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features.sums import Array, Features, FeatureSums
+from mmdbounds.sums.pairs import own_value
 from mmdbounds.sums.points import (
     FLOAT32_LOSS,
     by_product,
@@ -43,7 +44,7 @@ from mmdbounds.sums.protocol import (
     places_in,
     plain_rows,
 )
-from mmdbounds.sums.rounding import claimed, differences_error, inner_error, product_error, sum_error
+from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
 from mmdbounds.sums.torch.rows import TorchRows, check_inner, prepared
 
 Tensor = Any
@@ -117,7 +118,7 @@ class TorchSums(KernelSums):
             self._blocks = Blocks(
                 rows.float(), self._kernel, self.working_memory, self._meter, by_product=True
             )
-            if triton_works(rows.device):
+            if self._kernel.forms is not None and triton_works(rows.device):
                 self._near = NearRows(self._precise, self._kernel)
         self.rounding = claimed(self._value_error(dtype), sum_error(self.n_rows, self._blocks.width, dtype))
         self.tie_width = tie_error(float(np.median(self._norms)) if self._norms.size else 0.0, dtype)
@@ -136,7 +137,7 @@ class TorchSums(KernelSums):
             return product_error(self._norms, self._n_columns, self._kernel, dtype)
         if self._by_product:
             return inner_error(self._n_columns, self._kernel, dtype)
-        return differences_error(self._n_columns)
+        return pair_error(self._n_columns, self._kernel)
 
     @cached_property
     def rough(self) -> KernelSums:
@@ -177,7 +178,7 @@ class TorchSums(KernelSums):
         """See `KernelSums`."""
         A = plain_rows(A, self.n_rows)
         if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
-            return np.ones(n_selected(A))
+            return own_value(self._kernel, n_selected(A))
         z = self._precise.rows[self._precise.places(A)]
         return np.asarray(self._kernel.value((z * z).sum(1).cpu().numpy()))
 
@@ -332,14 +333,14 @@ class Blocks:
     def _values(self, left: Tensor, right: Tensor, own: Any) -> Tensor:
         """Return the kernel values of some rows to some columns; `own` is each row's own column."""
         if not self._by_product:
-            return _formula(self._kernel, _distances(self._kernel, left, right))
+            return self._kernel.tensor(_distances(self._kernel, left, right))
         product = left @ right.T
         if self.is_distance:
             product.clamp_(max=0.0)
             (here,) = np.nonzero((own >= 0) & (own < len(right)))
             if len(here):
                 product[self.tensor(here), self.tensor(own[here])] = 0.0
-        return _formula(self._kernel, product)
+        return self._kernel.tensor(product)
 
 
 class NearRows:
@@ -391,39 +392,13 @@ class NearRows:
 
 
 def _distances(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
-    """Return L1 distances, or -s^2 / 2 of the scaled distances s, from differences."""
+    """Return from differences what the kernel's tensor form takes: distances, or x of scaled ones."""
     if kernel.geometry == "l1":
         return import_torch().cdist(left, right, p=1.0)
     s = import_torch().cdist(left, right, p=2.0, compute_mode="donot_use_mm_for_euclid_dist")
-    return s.div_(kernel.length or 1.0).square_().mul_(-0.5 * squared_scale(kernel))
-
-
-def _formula(kernel: Kernel, t: Tensor) -> Tensor:
-    """Turn L1 distances, inner products or -s^2 / 2 of a scaled distance s into kernel values, in place."""
-    if isinstance(kernel, Laplacian):
-        return t.div_(-kernel.bandwidth).exp_()
-    if isinstance(kernel, Polynomial):
-        return t.add_(kernel.coef0).pow_(kernel.degree)
-    return OF_DISTANCE[kernel.name](t) if kernel.name in OF_DISTANCE else t
-
-
-def _matern32(t: Tensor) -> Tensor:
-    s = t.mul_(-2.0).sqrt_().clamp_(max=NOTHING_BEYOND)
-    return (1.0 + s).mul_(s.neg().exp_())
-
-
-def _matern52(t: Tensor) -> Tensor:
-    squared = t.mul_(-2.0).clamp_(max=NOTHING_BEYOND**2)
-    s = squared.sqrt()
-    return (1.0 + s).add_(squared, alpha=1 / 3).mul_(s.neg_().exp_())
-
-
-OF_DISTANCE: dict[str, Callable[[Tensor], Tensor]] = {
-    "rbf": lambda t: t.exp2_(),
-    "matern32": _matern32,
-    "matern52": _matern52,
-    "imq": lambda t: t.mul_(-2.0).add_(1.0).rsqrt_(),
-}
+    if kernel.squared_scale is None:
+        return s.square_()
+    return s.div_(kernel.length or 1.0).square_().mul_(-0.5 * kernel.squared_scale)
 
 
 def torch_is_there() -> bool:

@@ -9,6 +9,8 @@ products are in registers, and the sums of a tile are added up in float64.
 
 from __future__ import annotations
 
+import functools
+from types import FunctionType
 from typing import Any
 
 import torch
@@ -35,31 +37,15 @@ FULL_GRID = 8192
 LEAST_COLUMNS = 4096
 """Columns a program takes at the least."""
 
-KINDS = {"rbf": 0, "matern32": 1, "matern52": 2, "imq": 3, "linear": 4, "cosine": 4, "polynomial": 5}
+
+@functools.cache
+def _compiled(form):
+    """Compile a kernel's formula; its file does not import Triton, so it finds the language here."""
+    return triton.jit(FunctionType(form.__code__, {**form.__globals__, "tl": tl}, form.__name__))
 
 
-@triton.jit
-def _formula(t, kind: tl.constexpr, offset, degree: tl.constexpr):
-    """Turn products into kernel values."""
-    if kind == 0:
-        value = tl.exp2(tl.minimum(t, 0.0))
-    elif kind == 1:
-        s = tl.sqrt(tl.maximum(-2.0 * t, 0.0))
-        value = (1.0 + s) * tl.exp2(-1.4426950408889634 * s)
-    elif kind == 2:
-        s2 = tl.maximum(-2.0 * t, 0.0)
-        s = tl.sqrt(s2)
-        value = (1.0 + s + s2 / 3.0) * tl.exp2(-1.4426950408889634 * s)
-    elif kind == 3:
-        value = tl.rsqrt(1.0 + tl.maximum(-2.0 * t, 0.0))
-    elif kind == 4:
-        value = t
-    else:
-        value = t + offset
-        base = value
-        for _ in tl.static_range(degree - 1):
-            value *= base
-    return value
+def _as_it_is(t, offset, degree):
+    return t
 
 
 @triton.jit
@@ -86,7 +72,7 @@ def _row_sums(
     share,
     unit,
     offset,
-    kind: tl.constexpr,
+    formula: tl.constexpr,
     degree: tl.constexpr,
     distances: tl.constexpr,
     weighted: tl.constexpr,
@@ -129,7 +115,7 @@ def _row_sums(
                 t = tl.where(here[:, None] == there[None, :], 0.0, t)
         else:
             t = t * unit
-        value = _formula(t, kind, offset, degree)
+        value = formula(t, offset, degree)
         if weighted:
             value = value * tl.load(weights + columns, mask=columns < n_columns, other=0.0)[None, :]
         else:
@@ -174,6 +160,7 @@ class FusedRows:
         shares = max(1, min(triton.cdiv(n_columns, LEAST_COLUMNS), triton.cdiv(FULL_GRID, tiles)))
         share = triton.cdiv(triton.cdiv(n_columns, shares), COLUMNS) * COLUMNS
         shares = triton.cdiv(n_columns, share)
+        offset, degree = self._kernel.constants
         out = self._half_norms.new_empty((shares, n_rows), dtype=torch.float64)
         _row_sums[(tiles, shares)](
             *mine,
@@ -184,9 +171,9 @@ class FusedRows:
             n_columns,
             share,
             self._unit**2,
-            float(getattr(self._kernel, "coef0", 0.0)),
-            kind=KINDS[self._kernel.name],
-            degree=int(getattr(self._kernel, "degree", 1)),
+            float(offset),
+            formula=_compiled(self._kernel.forms.triton or _as_it_is),
+            degree=int(degree),
             distances=self._distances,
             weighted=weights is not None,
             depth=min(width, DEPTH),

@@ -1,0 +1,223 @@
+"""What a kernel says of itself: the base classes."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.checks import is_number
+from mmdbounds.errors import MmdBoundsError
+
+Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix", "features"]
+Floats = NDArray[np.floating[Any]]
+
+LOG2_E = math.log2(math.e)
+
+SMALLEST_BANDWIDTH = 1e-100
+"""Squares of bandwidths from here to its inverse are ordinary numbers."""
+
+NOTHING_BEYOND = 1e4
+"""Exponentials of minus this are 0; an infinite distance, times an exponential, would be no number."""
+
+_OF_THE_FORMULA = (
+    *("forms", "frequencies", "is_nonnegative", "is_positive_definite", "sensitivity"),
+    *("slope", "squared_scale", "tensor", "upper_bound"),
+)
+"""What is true of one formula, and may be wrong for that of a subclass."""
+
+
+@dataclass(frozen=True)
+class CompiledForms:
+    """A kernel's formula for the compilers, as plain functions of this file: no compiler is imported there.
+
+    With x the number that a product of prepared rows gives (see `Kernel.squared_scale`), and two constants
+    of the kernel (`Kernel.constants`). Without a `row` (`triton`) the kernel value is x itself.
+
+    Attributes
+    ----------
+    row
+        ``row(x, offset, degree)`` turns a row of x into kernel values, in place; for numba, which writes
+        `exp2` its own way. Used for the kernels of the package only.
+    far
+        The same where rounding is so large that x may claim a squared distance well below 0.
+    sums
+        ``sums(x, partial)`` adds the kernel values to `partial` and returns their sum. At most one kernel
+        has it: the default one.
+    triton
+        ``triton(x, offset, degree)`` returns kernel values; `tl` in it is Triton's language.
+    """
+
+    row: Callable[..., None] | None = None
+    far: Callable[..., None] | None = None
+    sums: Callable[..., Any] | None = None
+    triton: Callable[..., Any] | None = None
+
+
+def exp2(x: Any) -> Any:
+    """2^x for x <= 0, as `CompiledForms` write it."""
+    return np.exp2(x)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """Base of all kernels.
+
+    What a class declares of its formula does not pass to a subclass with another `value`.
+
+    Attributes
+    ----------
+    name
+        The name under which `mmd_bounds(kernel=...)` knows it.
+    spellings
+        Other names that are understood. Case, dashes and underscores never matter.
+    geometry
+        The number per pair that `value` takes: ``"distance2"``, ``"l1"``, ``"inner"`` or
+        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"``, ``"matrix"`` and
+        ``"features"`` kernels have no such number.
+    shift_invariant
+        Whether subtracting the same vector from all rows leaves every MMD unchanged, so that
+        rows may be centred before a matrix product (which loses digits far from the origin).
+        A kernel that does not say so is never centred.
+    is_positive_definite
+        Whether every kernel matrix is positive semidefinite; `None` if nobody knows.
+    is_nonnegative
+        Whether no value is below 0, as far as is known.
+    upper_bound
+        The supremum of k(x, x), kappa in the paper; infinite if there is none or nobody knows.
+    sensitivity
+        If the number of a pair moves by a share s (of itself; an inner product by a share of the largest one
+        of a row with itself), the value moves by at most `sensitivity` times s times the largest value. With
+        it a certificate covers the rounding of that number. Without it (`None`) every pair is computed by
+        itself, and a certificate is about the values as computed, as for functions.
+    squared_scale
+        For squared distances: rows may be scaled so that this is the squared norm of a row one bandwidth
+        from the centre, and x = -|a - b|^2 / 2 taken from a matrix product. Only for a kernel with values
+        from 0 to 1 and a `slope` that falls, in size, as the distance grows, or rounding is understated.
+        Without it (`None`) distances are taken from differences.
+    forms
+        Compiled forms, if any.
+    """
+
+    name: ClassVar[str]
+    spellings: ClassVar[tuple[str, ...]] = ()
+    geometry: ClassVar[Geometry]
+    shift_invariant: ClassVar[bool] = False
+    is_positive_definite: ClassVar[bool | None] = None
+    is_nonnegative: ClassVar[bool] = False
+    squared_scale: ClassVar[float | None] = None
+    forms: ClassVar[CompiledForms | None] = None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "value" in vars(cls):
+            for name in _OF_THE_FORMULA:
+                if name not in vars(cls):
+                    setattr(cls, name, vars(Kernel)[name])
+
+    @property
+    def upper_bound(self) -> float:
+        """The supremum of k(x, x); infinite if there is none or nobody knows."""
+        return math.inf
+
+    @property
+    def sensitivity(self) -> float | None:
+        """How the value follows the number of a pair; `None` if nobody knows."""
+        return None
+
+    @property
+    def length(self) -> float | None:
+        """The bandwidth, `None` for a kernel that has none."""
+        return None
+
+    @property
+    def constants(self) -> tuple[float, int]:
+        """Offset and degree, which the compiled forms are given."""
+        return 0.0, 1
+
+    def options(self) -> dict[str, float | str]:
+        """Return what else there is to know to make the kernel again, as plain data."""
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "bandwidth"}
+        return {name: value for name, value in given.items() if isinstance(value, float | int | str)}
+
+    def for_columns(self, n_columns: int) -> Self:
+        """Return the kernel for rows with so many columns."""
+        return self
+
+    def row_factor(self, n_columns: int) -> float:
+        """Return by what rows are multiplied before their inner products are taken."""
+        return 1.0
+
+    @property
+    def has_slope(self) -> bool:
+        """Whether there is a `slope`, which searches over free points need."""
+        return type(self).slope is not Kernel.slope
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the pair number at `t`; a kernel without one says so."""
+        from mmdbounds.kernels.registry import kernel_names
+
+        names = ", ".join(map(repr, kernel_names("slope")))
+        msg = f"the {self.name} kernel has no slope. Use one of {names}."
+        raise MmdBoundsError(msg)
+
+    @property
+    def has_tensor(self) -> bool:
+        """Whether there is a form for PyTorch."""
+        return type(self).tensor is not Kernel.tensor
+
+    def tensor(self, t: Any) -> Any:
+        """Return k for a tensor of pair numbers, which may be overwritten.
+
+        For a kernel with a `squared_scale` these are x = -|a - b|^2 / 2 of scaled rows.
+        """
+        raise NotImplementedError
+
+    @property
+    def has_frequencies(self) -> bool:
+        """Whether frequencies can be drawn, which `RandomFeatures` needs."""
+        return type(self).frequencies is not Kernel.frequencies
+
+    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw frequencies at bandwidth 1, one column each, shape (n_columns, count).
+
+        They have the kernel as their characteristic function, so that k(z, z) = 1.
+        """
+        raise NotImplementedError
+
+
+class PairKernel(Kernel, ABC):
+    """A kernel that is a formula on one number per pair; the base for kernels of your own."""
+
+    @abstractmethod
+    def value(self, t: Floats) -> Floats:
+        """Return k for the pair numbers `t` (see `geometry`), an array of any shape, one by one."""
+
+
+@dataclass(frozen=True)
+class BandwidthKernel(PairKernel):
+    """A kernel of the distance divided by `bandwidth`, which the median distance can set."""
+
+    bandwidth: float
+    shift_invariant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not is_number(self.bandwidth) or not 0 < self.bandwidth < math.inf:
+            msg = f"`bandwidth` must be a positive finite number; got {self.bandwidth!r}."
+            raise MmdBoundsError(msg)
+        if not SMALLEST_BANDWIDTH <= self.bandwidth <= 1 / SMALLEST_BANDWIDTH:
+            msg = (
+                f"`bandwidth` must be between 1e-100 and 1e+100; got {self.bandwidth:g}. Rescale the columns."
+            )
+            raise MmdBoundsError(msg)
+        object.__setattr__(self, "bandwidth", float(self.bandwidth))
+
+    @property
+    def length(self) -> float:
+        """The bandwidth."""
+        return self.bandwidth

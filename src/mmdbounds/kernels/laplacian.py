@@ -1,0 +1,35 @@
+"""The Laplacian kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from mmdbounds.kernels.base import BandwidthKernel, Floats, Geometry
+
+
+@dataclass(frozen=True)
+class Laplacian(BandwidthKernel):
+    r"""Laplacian kernel, :math:`\exp(-\|a - b\|_1 / \mathrm{bandwidth})`."""
+
+    name: ClassVar[str] = "laplacian"
+    spellings: ClassVar[tuple[str, ...]] = ("laplace", "l1")
+    geometry: ClassVar[Geometry] = "l1"
+    is_positive_definite: ClassVar[bool | None] = True
+    is_nonnegative: ClassVar[bool] = True
+    upper_bound = 1.0
+    sensitivity = 1.0
+
+    def value(self, t: Floats) -> Floats:
+        """Return k for L1 distances `t`."""
+        return np.asarray(np.exp(t * (-1.0 / self.bandwidth)))
+
+    def tensor(self, t: Any) -> Any:
+        """Return k for a tensor of L1 distances."""
+        return t.div_(-self.bandwidth).exp_()
+
+    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw Cauchy variables."""
+        return rng.standard_cauchy(size=(n_columns, count))

@@ -1,0 +1,137 @@
+"""The Matern kernels with smoothness 3/2 and 5/2."""
+# mypy: disable-error-code="no-untyped-def"
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from mmdbounds.kernels.base import (
+    LOG2_E,
+    NOTHING_BEYOND,
+    BandwidthKernel,
+    CompiledForms,
+    Floats,
+    Geometry,
+    exp2,
+)
+
+if TYPE_CHECKING:
+    import triton.language as tl
+
+
+# In the compiled forms s = sqrt(-2 x), with rows scaled to s = sqrt(3) r or sqrt(5) r.
+
+
+def _row32(row, offset, degree):
+    # Constants of the row's own type: a plain number would make everything float64.
+    zero, one, minus_two = row.dtype.type(0), row.dtype.type(1), row.dtype.type(-2)
+    minus_log2_e = row.dtype.type(-LOG2_E)
+    for j in range(len(row)):
+        s = np.sqrt(max(minus_two * row[j], zero))
+        row[j] = (one + s) * exp2(minus_log2_e * s)
+
+
+def _row52(row, offset, degree):
+    zero, one, minus_two = row.dtype.type(0), row.dtype.type(1), row.dtype.type(-2)
+    third, minus_log2_e = row.dtype.type(1 / 3), row.dtype.type(-LOG2_E)
+    for j in range(len(row)):
+        s2 = max(minus_two * row[j], zero)
+        s = np.sqrt(s2)
+        row[j] = (one + s + s2 * third) * exp2(minus_log2_e * s)
+
+
+def _triton32(t, offset, degree):
+    s = tl.sqrt(tl.maximum(-2.0 * t, 0.0))
+    return (1.0 + s) * tl.exp2(-1.4426950408889634 * s)
+
+
+def _triton52(t, offset, degree):
+    s2 = tl.maximum(-2.0 * t, 0.0)
+    s = tl.sqrt(s2)
+    return (1.0 + s + s2 / 3.0) * tl.exp2(-1.4426950408889634 * s)
+
+
+def _student(degrees: int, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
+    """Draw vectors from Student's distribution: normal ones with a common random length."""
+    drawn = rng.standard_normal(size=(n_columns, count))
+    drawn /= np.sqrt(rng.chisquare(degrees, size=count) / degrees)
+    return drawn
+
+
+@dataclass(frozen=True)
+class Matern32(BandwidthKernel):
+    r"""Matern kernel with smoothness 3/2, :math:`(1 + s)\,e^{-s}`.
+
+    Here :math:`s = \sqrt3\,\|a - b\| / \mathrm{bandwidth}`.
+    """
+
+    name: ClassVar[str] = "matern32"
+    spellings: ClassVar[tuple[str, ...]] = ("matern_3/2", "matern_1.5")
+    geometry: ClassVar[Geometry] = "distance2"
+    is_positive_definite: ClassVar[bool | None] = True
+    is_nonnegative: ClassVar[bool] = True
+    upper_bound = 1.0
+    sensitivity = 1.0
+    squared_scale: ClassVar[float | None] = 3.0
+    forms: ClassVar[CompiledForms | None] = CompiledForms(_row32, triton=_triton32)
+
+    def value(self, t: Floats) -> Floats:
+        """Return k for squared distances `t`."""
+        s = np.minimum(np.sqrt(t * (3.0 * self.bandwidth**-2)), NOTHING_BEYOND)
+        return np.asarray((1.0 + s) * np.exp(-s))
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance; there is one at 0 too."""
+        rate = 3.0 * self.bandwidth**-2
+        return np.asarray(-0.5 * rate * np.exp(-np.sqrt(t * rate)))
+
+    def tensor(self, t: Any) -> Any:
+        """Return k for a tensor of scaled numbers."""
+        s = t.mul_(-2.0).sqrt_().clamp_(max=NOTHING_BEYOND)
+        return (1.0 + s).mul_(s.neg().exp_())
+
+    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw from Student's distribution with 3 degrees of freedom."""
+        return _student(3, n_columns, count, rng)
+
+
+@dataclass(frozen=True)
+class Matern52(BandwidthKernel):
+    r"""Matern kernel with smoothness 5/2, :math:`(1 + s + s^2/3)\,e^{-s}`.
+
+    Here :math:`s = \sqrt5\,\|a - b\| / \mathrm{bandwidth}`.
+    """
+
+    name: ClassVar[str] = "matern52"
+    spellings: ClassVar[tuple[str, ...]] = ("matern_5/2", "matern_2.5")
+    geometry: ClassVar[Geometry] = "distance2"
+    is_positive_definite: ClassVar[bool | None] = True
+    is_nonnegative: ClassVar[bool] = True
+    upper_bound = 1.0
+    sensitivity = 1.0
+    squared_scale: ClassVar[float | None] = 5.0
+    forms: ClassVar[CompiledForms | None] = CompiledForms(_row52, triton=_triton52)
+
+    def value(self, t: Floats) -> Floats:
+        """Return k for squared distances `t`."""
+        s = np.minimum(np.sqrt(t * (5.0 * self.bandwidth**-2)), NOTHING_BEYOND)
+        return np.asarray((1.0 + s + s * s / 3.0) * np.exp(-s))
+
+    def slope(self, t: Floats) -> Floats:
+        """Return the derivative of k by the squared distance."""
+        rate = 5.0 * self.bandwidth**-2
+        s = np.minimum(np.sqrt(t * rate), NOTHING_BEYOND)
+        return np.asarray((-rate / 6.0) * (1.0 + s) * np.exp(-s))
+
+    def tensor(self, t: Any) -> Any:
+        """Return k for a tensor of scaled numbers."""
+        squared = t.mul_(-2.0).clamp_(max=NOTHING_BEYOND**2)
+        s = squared.sqrt()
+        return (1.0 + s).add_(squared, alpha=1 / 3).mul_(s.neg_().exp_())
+
+    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
+        """Draw from Student's distribution with 5 degrees of freedom."""
+        return _student(5, n_columns, count, rng)
