@@ -17,7 +17,7 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint, PartialSum, fingerprint
-from mmdbounds.sums.cpu.engines import Engine, Factors, Strip, make_engine
+from mmdbounds.sums.cpu.engines import Factors, PlainEngine, Strip, make_engine
 from mmdbounds.sums.pairs import kernel_diagonal
 from mmdbounds.sums.points import tie_error
 from mmdbounds.sums.protocol import (
@@ -231,7 +231,7 @@ class _Strips:
     """
 
     def __init__(
-        self, engine: Engine, A: Rows, B: Rows, n_pooled: int, width: int, *, symmetric: bool = False
+        self, engine: PlainEngine, A: Rows, B: Rows, n_pooled: int, width: int, *, symmetric: bool = False
     ) -> None:
         self._engine = engine
         self._width = width

@@ -8,7 +8,7 @@ their sums are added, is decided in `mmdbounds.sums.cpu.blocked`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,80 +49,6 @@ class Strip:
     symmetric: bool = False
 
 
-class Engine(Protocol):
-    """What `BlockedSums` asks of a strip."""
-
-    dtype: str
-    value_error: float
-    typical_spread: float
-    is_compiled: bool
-
-    def left(self, rows: Rows) -> Factors:
-        """Return the factors of a strip's rows."""
-        ...
-
-    def right(self, rows: Rows) -> Factors:
-        """Return the factors of a strip's columns."""
-        ...
-
-    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
-        """Return the row sums for each segment, and the column sums beyond the diagonal."""
-        ...
-
-    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
-        """Return strip @ theirs, and strip.T @ mine beyond the diagonal."""
-        ...
-
-    def block(self, strip: Strip, out: Float64s) -> None:
-        """Write the kernel values to `out`."""
-        ...
-
-
-class FusedEngine:
-    """Strips in compiled code, for every kernel that a matrix product serves."""
-
-    is_compiled = True
-
-    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
-        from mmdbounds.sums.cpu import fused
-
-        self._code, self._points = fused, points
-        self._parameters = fused.parameters(kernel, dtype, points.value_error)
-        self.dtype = dtype
-        self.value_error, self.typical_spread = points.value_error, points.typical_spread
-
-    def left(self, rows: Rows) -> Factors:
-        """Return left-hand factors."""
-        return self._points.left(rows)
-
-    def right(self, rows: Rows) -> Factors:
-        """Return right-hand factors (a view where `rows` is a slice)."""
-        return np.ascontiguousarray(self._points.right[rows])
-
-    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
-        """See `Engine`."""
-        row_sums = np.zeros((n_segments, len(strip.left)))
-        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
-        self._code.strip_sums(*self._arguments(strip), strip.columns.segment, row_sums, column_sums)
-        return row_sums.T, column_sums
-
-    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
-        """See `Engine`."""
-        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
-        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
-        self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
-        return row_sums, column_sums
-
-    def block(self, strip: Strip, out: Float64s) -> None:
-        """See `Engine`."""
-        self._code.strip_block(*self._arguments(strip), out)
-
-    def _arguments(self, strip: Strip) -> tuple[Any, ...]:
-        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
-        where = (strip.same, strip.columns.edges, strip.symmetric)
-        return (strip.left, strip.right, *where, *self._parameters, buffer)
-
-
 class PlainEngine:
     """Strips in NumPy: for kernels without a product or a compiled formula, and where numba is missing."""
 
@@ -134,15 +60,15 @@ class PlainEngine:
         self.value_error, self.typical_spread = points.value_error, points.typical_spread
 
     def left(self, rows: Rows) -> Factors:
-        """Return left-hand factors."""
+        """Return the factors of a strip's rows."""
         return self._points.left(rows)
 
     def right(self, rows: Rows) -> Factors:
-        """Return right-hand factors."""
+        """Return the factors of a strip's columns."""
         return np.asarray(self._points.right[rows])
 
     def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
-        """See `Engine`."""
+        """Return the row sums for each segment, and the column sums beyond the diagonal."""
         row_sums = np.zeros((len(strip.left), n_segments))
         column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
         for k, segment in enumerate(strip.columns.segment):
@@ -154,7 +80,7 @@ class PlainEngine:
         return row_sums, column_sums
 
     def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
-        """See `Engine`."""
+        """Return strip @ theirs, and strip.T @ mine beyond the diagonal."""
         row_sums = np.zeros((len(strip.left), theirs.shape[1]))
         column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
         for k in range(len(strip.columns.segment)):
@@ -166,7 +92,7 @@ class PlainEngine:
         return row_sums, column_sums
 
     def block(self, strip: Strip, out: Float64s) -> None:
-        """See `Engine`."""
+        """Write the kernel values to `out`."""
         for k in range(len(strip.columns.segment)):
             here = strip.columns.block(k)
             out[:, here] = self._values(strip, here)
@@ -189,7 +115,47 @@ class PlainEngine:
         return kernel.value(squared)
 
 
-def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[Engine, str]:
+class FusedEngine(PlainEngine):
+    """Strips in compiled code, for every kernel that a matrix product serves."""
+
+    is_compiled = True
+
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        from mmdbounds.sums.cpu import fused
+
+        super().__init__(points, kernel, dtype)
+        self._code = fused
+        self._parameters = fused.parameters(kernel, dtype, points.value_error)
+
+    def right(self, rows: Rows) -> Factors:
+        """See `PlainEngine`; a view where `rows` is a slice."""
+        return np.ascontiguousarray(self._points.right[rows])
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """See `PlainEngine`."""
+        row_sums = np.zeros((n_segments, len(strip.left)))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        self._code.strip_sums(*self._arguments(strip), strip.columns.segment, row_sums, column_sums)
+        return row_sums.T, column_sums
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """See `PlainEngine`."""
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
+        return row_sums, column_sums
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """See `PlainEngine`."""
+        self._code.strip_block(*self._arguments(strip), out)
+
+    def _arguments(self, strip: Strip) -> tuple[Any, ...]:
+        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
+        where = (strip.same, strip.columns.edges, strip.symmetric)
+        return (strip.left, strip.right, *where, *self._parameters, buffer)
+
+
+def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[PlainEngine, str]:
     """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
     points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
     if points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there():
