@@ -241,7 +241,7 @@ def result_of(future: Future) -> Any:
         return future.client.gather(future) if not isinstance(future, list) else _gathered(future)
     except KilledWorker as error:
         msg = (
-            f"{error.allowed_failures + 1} workers died at the same piece of work, probably for want of "
+            f"{error.allowed_failures + 1} workers died at the same piece of work, probably out of "
             "memory. Give each worker more, or lower `working_memory`, which makes the pieces smaller."
         )
         raise MmdBoundsError(msg) from error

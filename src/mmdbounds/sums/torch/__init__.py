@@ -47,7 +47,7 @@ class TorchBackend(Backend):
         A formula without a form for PyTorch is computed in NumPy; a matrix and a function are refused.
         """
         if backend == self.name and isinstance(kernel, Precomputed | FunctionKernel):
-            what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a function of your own"
+            what = "a precomputed matrix" if isinstance(kernel, Precomputed) else "a function of your own"
             msg = (
                 f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
             )
