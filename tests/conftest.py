@@ -22,6 +22,16 @@ if BLOCK := os.environ.get("MMDBOUNDS_TEST_BLOCK"):
     SHAPE = tuple(int(size) for size in BLOCK.split("x"))
     plan.block_shape = lambda dtype: SHAPE
 
+
+@pytest.fixture(autouse=True)
+def _same_kernels(monkeypatch):
+    """Forget the kernels that a test, or a page of the documentation, has registered."""
+    from mmdbounds.kernels import registry
+
+    for name in ("_CLASSES", "_NAMES"):
+        monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+
+
 FULL = os.environ.get("MMDBOUNDS_FULL") == "1"
 
 

@@ -1,5 +1,6 @@
 """One way to compile: the same bits fresh and from disk, and no harm where nothing can be kept."""
 
+import importlib
 import json
 import os
 import subprocess
@@ -121,3 +122,39 @@ def test_without_numba_functions_stay_python(monkeypatch):
     assert not compiled.numba_is_there()
     assert compiled.entry()(double) is double
     assert compiled.part(("reassoc",))(double) is double
+
+
+LOOP = """
+from pathlib import Path
+import formula
+from mmdbounds.compiled import entry, part
+
+value = part()(formula.value)
+
+
+@entry(sources=[Path(formula.__file__)])
+def loop(x):
+    return value(x)
+"""
+
+
+def test_code_on_disk_is_old_when_the_file_of_a_part_changes(tmp_path, monkeypatch):
+    """numba looks only at the file of the loop itself, and would go on with yesterday's formula."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "loop_of_parts.py").write_text(LOOP)
+    seen = []
+    for formula in ("x + 1", "x + 1", "x + 20"):
+        (tmp_path / "formula.py").write_text(f"def value(x):\n    return {formula}\n")
+        os.utime(tmp_path / "formula.py", (0, 1_000_000 + len(formula)))
+        for name in ("formula", "loop_of_parts"):
+            sys.modules.pop(name, None)
+        loop = importlib.import_module("loop_of_parts").loop
+        seen.append((loop(1), sum(loop.stats.cache_hits.values())))
+    assert seen == [(2, 0), (2, 1), (21, 0)]
+
+
+def test_the_sums_depend_on_every_file_of_the_kernels():
+    from mmdbounds.sums import _fused
+
+    _, files = _fused.strip_sums._cache._cache_file._source_stamp
+    assert {"base.py", "rbf.py", "matern.py", "registry.py"} <= {name for name, *_ in files}

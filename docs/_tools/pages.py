@@ -11,8 +11,8 @@ Fenced blocks of a page run in order, in one namespace and one empty folder:
 ``sh``
     for the reader's own shell (set-up, make); not executed.
 
-The command line reference is generated from the help texts. ``python docs/_tools/pages.py --write``
-(``make refresh``) rewrites both where they have changed.
+The command line reference is generated from the help texts, the table of kernels from their classes.
+``python docs/_tools/pages.py --write`` (``make refresh``) rewrites all of them where they have changed.
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds.cli.app import app, run
+from mmdbounds.kernels import SHIPPED, PairKernel, kernel_class
 
 ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "command_line.md"
 MARK = "<!-- generated from the help texts by docs/_tools/pages.py; the text above is written by hand -->\n"
+KERNELS = ROOT / "docs" / "kernels.md"
+TABLE = "<!-- generated from the kernels by docs/_tools/pages.py -->\n"
 
 # Timings and the version differ from run to run and from machine to machine.
 _VARIES = (
@@ -229,6 +232,26 @@ def with_reference(text: str) -> str:
     return text.split(MARK, maxsplit=1)[0] + command_reference()
 
 
+def kernel_table() -> str:
+    """Return the table of kernels: names, class, and the formula as its docstring has it."""
+    rows = ["| name | also understood | object | $k(a, b)$ |", "|---|---|---|---|"]
+    for name in SHIPPED:
+        cls = kernel_class(name)
+        if not issubclass(cls, PairKernel):
+            continue
+        formulas = re.findall(r":math:`(.+?)`", cls.__doc__ or "")
+        shown = ", ".join(f"${formula}$" for formula in formulas).replace(r"\mathrm{bandwidth}", r"\sigma")
+        others = ", ".join(f'`"{spelling}"`' for spelling in cls.spellings)
+        rows.append(f'| `"{name}"` | {others} | `{cls.__name__}` | {shown.replace("|", "Vert ")} |')
+    return "\n".join(rows) + "\n"
+
+
+def with_kernels(text: str) -> str:
+    """Return the page on kernels with its table written anew."""
+    before, _, after = text.split(TABLE)
+    return f"{before}{TABLE}{kernel_table()}{TABLE}{after}"
+
+
 def main() -> int:
     """Say what has changed, or write it."""
     parser = argparse.ArgumentParser(description="Check or rewrite outputs and the command line reference.")
@@ -237,7 +260,8 @@ def main() -> int:
     stale = 0
     for page in pages():
         old = page.read_text(encoding="utf-8")
-        new = with_outputs(with_reference(old) if page == REFERENCE else old)
+        generated = {REFERENCE: with_reference, KERNELS: with_kernels}.get(page, str)
+        new = with_outputs(generated(old))
         if new != old:
             stale += 1
             print(f"{'rewritten' if write else 'stale'}: {page.relative_to(ROOT)}")

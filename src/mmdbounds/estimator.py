@@ -16,6 +16,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
+from mmdbounds.kernels import is_precomputed
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
@@ -46,7 +47,7 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = is_precomputed(self.kernel)
         # No classifier, but `y` is two labels as for one: this is how scikit-learn's own checks learn that.
         tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

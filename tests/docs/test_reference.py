@@ -62,6 +62,11 @@ def test_the_command_line_reference_is_up_to_date() -> None:
     assert page == tools.with_reference(page), "`make refresh` writes it anew"
 
 
+def test_the_table_of_kernels_is_up_to_date() -> None:
+    page = read("docs", "kernels.md")
+    assert page == tools.with_kernels(page), "`make refresh` writes it anew"
+
+
 def test_the_same_help_on_any_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = tools.help_texts()
     monkeypatch.setenv("COLUMNS", "40")

@@ -102,7 +102,7 @@ def test_equal_rows_are_an_error():
         (
             "gausian",
             "median",
-            r"`kernel` must be one of 'rbf', .* got 'gausian'\. Did you mean 'gaussian'\?$",
+            r"`kernel` must be one of 'rbf', .* got .gausian.\. Did you mean 'gaussian'\?$",
         ),
         ("laplacan", "median", r"Did you mean 'laplacian'\?"),
         (3, "median", r"`kernel` must be a name, a kernel object or a function k\(A, B\); got int\."),

@@ -343,6 +343,22 @@ def test_a_function_goes_by_what_it_returns(path):
         bounds(path, kernel=kernel_of(2.0))
 
 
+def test_so_does_a_kernel_of_ones_own(path):
+    class Own(kernels.PairKernel):
+        name, geometry, factor = "own", "l1", 1.0
+
+        def value(self, t):
+            return np.exp(-self.factor * t)
+
+    class Other(Own):
+        factor = 2.0
+
+    whole = bounds(path, kernel=Own())
+    assert told(bounds(path, kernel=Own())) == told(whole)
+    with pytest.raises(mb.MmdBoundsError, match=r"it differs in kernel\. Name another"):
+        bounds(path, kernel=Other())
+
+
 def other_contents():
     """Contents of files that are no checkpoints, by name."""
     table, array = io.BytesIO(), io.BytesIO()

@@ -179,7 +179,9 @@ def comparison(
 
 
 def _kernel(name: str) -> str:
-    if name == "precomputed":
+    from mmdbounds.kernels import is_precomputed
+
+    if is_precomputed(name):
         msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
         raise MmdBoundsError(msg)
     return name

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import check_seed
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.kernels import Precomputed
+from mmdbounds.kernels import is_precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.phrases import rows, shown
 from mmdbounds.saved import from_fields, read_only
@@ -156,7 +156,7 @@ def by_units(
         came = f"{type(unit).__name__}{size}"
         msg = f"`unit` must be a pair: the units of the rows of `X`, and those of `Y`; got {came}."
         raise MmdBoundsError(msg)
-    if isinstance(kernel, Precomputed) or (isinstance(kernel, str) and kernel == "precomputed"):
+    if is_precomputed(kernel):
         msg = (
             "`unit` must go with rows to draw from; got kernel='precomputed'. "
             "Keep one row and one column a unit of the matrix instead."

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mmdbounds.kernels.polynomial import Polynomial
     from mmdbounds.kernels.rbf import RBF
     from mmdbounds.kernels.registry import (
+        is_precomputed,
         kernel_class,
         kernel_names,
         lists_kernels,
@@ -48,6 +49,7 @@ __all__ = [
     "PairKernel",
     "Polynomial",
     "Precomputed",
+    "is_precomputed",
     "kernel_class",
     "kernel_names",
     "lists_kernels",
@@ -76,7 +78,11 @@ _HOME = {
         ("BandwidthKernel", "CompiledForms", "Floats", "Geometry", "Kernel", "PairKernel"), "base"
     ),
     **dict.fromkeys(
-        ("kernel_class", "kernel_names", "lists_kernels", "register", "takes_bandwidth"), "registry"
+        (
+            *("is_precomputed", "kernel_class", "kernel_names"),
+            *("lists_kernels", "register", "takes_bandwidth"),
+        ),
+        "registry",
     ),
     "FunctionKernel": "given",
     **{made: home for home, made in SHIPPED.values()},

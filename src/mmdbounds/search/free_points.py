@@ -25,7 +25,7 @@ from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
-from mmdbounds.sums.points import check_finite, kernel_rows
+from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import product_error
 
@@ -104,7 +104,9 @@ class FreePoints:
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
-        self._by_product = problem.kernel.geometry == "inner" or self._product_is_exact()
+        self._by_product = problem.kernel.geometry == "inner" or (
+            not takes_differences(problem.kernel) and self._product_is_exact()
+        )
         if not self._by_product:
             self.rows = np.asarray(problem.pooled)  # differences are exact where rows are as handed in
         self.low, self.high = self.rows.min(axis=0), self.rows.max(axis=0)
