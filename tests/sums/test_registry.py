@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from mmdbounds import kernels
 from mmdbounds.sums import (
     Backend,
     KernelSums,
@@ -101,7 +102,7 @@ def test_sweep_with_a_backend_from_outside(n):
 
 @pytest.mark.usefixtures("_plain")
 def test_what_has_a_default_is_what_the_matrix_gives():
-    (X, Y), kernel = problem(50), mb.RBF(1.5)
+    (X, Y), kernel = problem(50), kernels.RBF(1.5)
     Z = np.concatenate([X, Y])
     K = np.exp(-((Z[:, None] - Z[None, :]) ** 2).sum(2) / (2 * 1.5**2))
     sums = make_sums(Z, kernel, backend="plain")
@@ -155,7 +156,7 @@ def test_a_backend_can_take_groups_and_problems_by_itself():
     register_backend(Greedy())
     try:
         found = mb.mmd2("1 2 3", "2 3 5 7", bandwidth=1.0)
-        assert isinstance(make_sums(np.eye(3), mb.RBF(1.0)), BlockedSums)
+        assert isinstance(make_sums(np.eye(3), kernels.RBF(1.0)), BlockedSums)
     finally:
         unregister_backend("greedy")
     X, Y = np.array([[1.0], [2], [3]]), np.array([[2.0], [3], [5], [7]])

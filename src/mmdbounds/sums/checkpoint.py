@@ -159,7 +159,7 @@ class Checkpoint:
         except MmdBoundsError as error:
             if not self._has_failed:  # the sums are worth more than the file
                 self._has_failed = True
-                warn(f"{error} The work continues, but cannot resume if it is stopped.", MmdBoundsWarning)
+                warn(f"{error} The work continues, but cannot be resumed if it is stopped.", MmdBoundsWarning)
         now = time.monotonic()
         self._next = now + max(INTERVAL, PAUSE * (now - started))
 
