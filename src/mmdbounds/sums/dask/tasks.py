@@ -136,7 +136,7 @@ class Chosen:
 
 
 class Pair:
-    """Two blocks of rows, or one with itself, cut into strips as in `blocked`."""
+    """Two blocks of rows, or one with itself, cut into strips as in `cpu.blocked`."""
 
     def __init__(
         self, recipe: Recipe, mine: Float64s, a: Chosen, theirs: Float64s | None, b: Chosen | None

@@ -1,7 +1,7 @@
 """The backend on PyTorch tensors: a GPU if there is one, else the CPU.
 
 Blocks of the kernel matrix are tensors on the device, of which only sums come back. Where only a few sums of
-each row are wanted in float32, and Triton is there, not even blocks are written (`_triton`).
+each row are wanted in float32, and Triton is there, not even blocks are written (`triton`).
 """
 
 from __future__ import annotations
