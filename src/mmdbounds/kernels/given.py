@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
-from mmdbounds.kernels.base import Floats, Geometry, Kernel
+from mmdbounds.kernels.base import Floats, Kernel
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,8 @@ class FunctionKernel(Kernel):
     """A user's function ``k(A, B)`` that returns the block of kernel values, shape (len(A), len(B))."""
 
     function: Callable[[Floats, Floats], Any]
-    name: ClassVar[str] = "function"
-    geometry: ClassVar[Geometry] = "function"
+    name = "function"
+    geometry = "function"
 
     def options(self) -> dict[str, float | str]:
         """Return the name of the function."""
@@ -26,5 +26,5 @@ class FunctionKernel(Kernel):
 class Precomputed(Kernel):
     """The pooled kernel matrix is given instead of rows, X first."""
 
-    name: ClassVar[str] = "precomputed"
-    geometry: ClassVar[Geometry] = "matrix"
+    name = "precomputed"
+    geometry = "matrix"

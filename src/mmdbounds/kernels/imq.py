@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Floats, Geometry
+from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Floats
 
 if TYPE_CHECKING:
     import triton.language as tl
@@ -28,15 +28,13 @@ def _triton(t, offset, degree):
 class InverseMultiquadric(BandwidthKernel):
     r"""Inverse multiquadric kernel, :math:`(1 + \|a - b\|^2 / \mathrm{bandwidth}^2)^{-1/2}`."""
 
-    name: ClassVar[str] = "imq"
-    spellings: ClassVar[tuple[str, ...]] = ("inverse_multiquadric", "inverse_multiquadratic")
-    geometry: ClassVar[Geometry] = "distance2"
-    is_positive_definite: ClassVar[bool | None] = True
-    is_nonnegative: ClassVar[bool] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
-    squared_scale: ClassVar[float | None] = 1.0
-    forms: ClassVar[CompiledForms | None] = CompiledForms(_row, triton=_triton)
+    name = "imq"
+    spellings = ("inverse_multiquadric", "inverse_multiquadratic")
+    geometry = "distance2"
+    is_positive_definite = is_nonnegative = True
+    upper_bound = sensitivity = 1.0
+    squared_scale = 1.0
+    forms = CompiledForms(_row, triton=_triton)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""

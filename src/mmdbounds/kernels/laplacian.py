@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mmdbounds.kernels.base import BandwidthKernel, Floats, Geometry
+from mmdbounds.kernels.base import BandwidthKernel, Floats
 
 
 @dataclass(frozen=True)
 class Laplacian(BandwidthKernel):
     r"""Laplacian kernel, :math:`\exp(-\|a - b\|_1 / \mathrm{bandwidth})`."""
 
-    name: ClassVar[str] = "laplacian"
-    spellings: ClassVar[tuple[str, ...]] = ("laplace", "l1")
-    geometry: ClassVar[Geometry] = "l1"
-    is_positive_definite: ClassVar[bool | None] = True
-    is_nonnegative: ClassVar[bool] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
+    name = "laplacian"
+    spellings = ("laplace", "l1")
+    geometry = "l1"
+    is_positive_definite = is_nonnegative = True
+    upper_bound = sensitivity = 1.0
 
     def value(self, t: Floats) -> Floats:
         """Return k for L1 distances `t`."""

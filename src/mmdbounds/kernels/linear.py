@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from mmdbounds.kernels.base import CompiledForms, Floats, Geometry, PairKernel
+from mmdbounds.kernels.base import CompiledForms, Floats, PairKernel
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Linear(PairKernel):
     moves, because the gradient before the last step depends on the origin.
     """
 
-    name: ClassVar[str] = "linear"
-    spellings: ClassVar[tuple[str, ...]] = ("dot", "dot_product")
-    geometry: ClassVar[Geometry] = "inner"
-    shift_invariant: ClassVar[bool] = True
-    is_positive_definite: ClassVar[bool | None] = True
+    name = "linear"
+    spellings = ("dot", "dot_product")
+    geometry = "inner"
+    shift_invariant = True
+    is_positive_definite = True
     sensitivity = 1.0
-    forms: ClassVar[CompiledForms | None] = CompiledForms()
+    forms = CompiledForms()
 
     def value(self, t: Floats) -> Floats:
         """Return k for inner products `t`."""
@@ -43,13 +43,12 @@ class Linear(PairKernel):
 class Cosine(PairKernel):
     r"""Cosine kernel, :math:`a \cdot b / (\|a\| \|b\|)`; a row of zeros has similarity 0 to all others."""
 
-    name: ClassVar[str] = "cosine"
-    spellings: ClassVar[tuple[str, ...]] = ("cosine_similarity",)
-    geometry: ClassVar[Geometry] = "cosine"
-    is_positive_definite: ClassVar[bool | None] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
-    forms: ClassVar[CompiledForms | None] = CompiledForms()
+    name = "cosine"
+    spellings = ("cosine_similarity",)
+    geometry = "cosine"
+    is_positive_definite = True
+    upper_bound = sensitivity = 1.0
+    forms = CompiledForms()
 
     def value(self, t: Floats) -> Floats:
         """Return k for inner products `t` of rows of length 1."""

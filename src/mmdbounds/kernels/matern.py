@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from mmdbounds.kernels.base import (
     BandwidthKernel,
     CompiledForms,
     Floats,
-    Geometry,
     exp2,
 )
 
@@ -68,15 +67,13 @@ class Matern32(BandwidthKernel):
     Here :math:`s = \sqrt3\,\|a - b\| / \mathrm{bandwidth}`.
     """
 
-    name: ClassVar[str] = "matern32"
-    spellings: ClassVar[tuple[str, ...]] = ("matern_3/2", "matern_1.5")
-    geometry: ClassVar[Geometry] = "distance2"
-    is_positive_definite: ClassVar[bool | None] = True
-    is_nonnegative: ClassVar[bool] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
-    squared_scale: ClassVar[float | None] = 3.0
-    forms: ClassVar[CompiledForms | None] = CompiledForms(_row32, triton=_triton32)
+    name = "matern32"
+    spellings = ("matern_3/2", "matern_1.5")
+    geometry = "distance2"
+    is_positive_definite = is_nonnegative = True
+    upper_bound = sensitivity = 1.0
+    squared_scale = 3.0
+    forms = CompiledForms(_row32, triton=_triton32)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""
@@ -105,15 +102,13 @@ class Matern52(BandwidthKernel):
     Here :math:`s = \sqrt5\,\|a - b\| / \mathrm{bandwidth}`.
     """
 
-    name: ClassVar[str] = "matern52"
-    spellings: ClassVar[tuple[str, ...]] = ("matern_5/2", "matern_2.5")
-    geometry: ClassVar[Geometry] = "distance2"
-    is_positive_definite: ClassVar[bool | None] = True
-    is_nonnegative: ClassVar[bool] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
-    squared_scale: ClassVar[float | None] = 5.0
-    forms: ClassVar[CompiledForms | None] = CompiledForms(_row52, triton=_triton52)
+    name = "matern52"
+    spellings = ("matern_5/2", "matern_2.5")
+    geometry = "distance2"
+    is_positive_definite = is_nonnegative = True
+    upper_bound = sensitivity = 1.0
+    squared_scale = 5.0
+    forms = CompiledForms(_row52, triton=_triton52)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from mmdbounds.checks import is_number
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels.base import CompiledForms, Floats, Geometry, PairKernel
+from mmdbounds.kernels.base import CompiledForms, Floats, PairKernel
 
 if TYPE_CHECKING:
     import triton.language as tl
@@ -44,11 +44,11 @@ class Polynomial(PairKernel):
     degree: int = 3
     gamma: float | None = None
     coef0: float = 1.0
-    name: ClassVar[str] = "polynomial"
-    spellings: ClassVar[tuple[str, ...]] = ("poly",)
-    geometry: ClassVar[Geometry] = "inner"
-    is_positive_definite: ClassVar[bool | None] = True
-    forms: ClassVar[CompiledForms | None] = CompiledForms(_row, triton=_triton)
+    name = "polynomial"
+    spellings = ("poly",)
+    geometry = "inner"
+    is_positive_definite = True
+    forms = CompiledForms(_row, triton=_triton)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmdbounds.kernels.base import LOG2_E, BandwidthKernel, CompiledForms, Floats, Geometry, exp2
+from mmdbounds.kernels.base import LOG2_E, BandwidthKernel, CompiledForms, Floats, exp2
 
 if TYPE_CHECKING:
     import triton.language as tl
@@ -42,17 +42,13 @@ def _triton(t, offset, degree):
 class RBF(BandwidthKernel):
     r"""Gaussian kernel, :math:`\exp(-\|a - b\|^2 / (2\,\mathrm{bandwidth}^2))`."""
 
-    name: ClassVar[str] = "rbf"
-    spellings: ClassVar[tuple[str, ...]] = (
-        *("gaussian", "gauss", "squared_exponential", "radial_basis_function"),
-    )
-    geometry: ClassVar[Geometry] = "distance2"
-    is_positive_definite: ClassVar[bool | None] = True
-    is_nonnegative: ClassVar[bool] = True
-    upper_bound = 1.0
-    sensitivity = 1.0
-    squared_scale: ClassVar[float | None] = LOG2_E  # exp2(x) is the kernel
-    forms: ClassVar[CompiledForms | None] = CompiledForms(_row, _far_row, _sums, _triton)
+    name = "rbf"
+    spellings = ("gaussian", "gauss", "squared_exponential", "radial_basis_function")
+    geometry = "distance2"
+    is_positive_definite = is_nonnegative = True
+    upper_bound = sensitivity = 1.0
+    squared_scale = LOG2_E  # exp2(x) is the kernel
+    forms = CompiledForms(_row, _far_row, _sums, _triton)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""

@@ -202,7 +202,7 @@ class Nystrom(ApproximateKernel):
     Parameters
     ----------
     kernel
-        Name or object of a kernel of distances, ``"polynomial"`` or ``"cosine"``.
+        Name or object of a positive definite kernel, apart from the linear one.
     n_landmarks
         Rows to be chosen as landmarks: one after the other with a chance in proportion to what those before
         leave of it (randomly pivoted Cholesky), among 4,096 rows or more drawn at random from the pooled
