@@ -57,7 +57,7 @@ def rows_on(client, n_rows, height):
 
 
 def kernel_of(kind, rows):
-    exact = mb.RBF(float(np.sqrt(2 * N_COLUMNS)))  # about the median distance
+    exact = mb.kernels.RBF(float(np.sqrt(2 * N_COLUMNS)))  # about the median distance
     if kind == "exact":
         return exact
     return resolve_kernel(mb.RandomFeatures(exact, n_features=N_FEATURES), "median", rows)

@@ -29,7 +29,7 @@ EPSILON, GAP = 0.2, 0.01
 
 def filed_groups(folder, n_rows):
     """Return FOREST as filed and standardised, and how many rows are hidden."""
-    forest = mb.load_forest(folder)
+    forest = mb.datasets.load_forest(folder)
     X, Y = forest.X, forest.Y
     if n_rows is not None:
         rng = np.random.default_rng(1)

@@ -21,7 +21,7 @@ import numpy as np
 
 import mmdbounds as mb
 from mmdbounds.objective import group_sums
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.found import Task
 from mmdbounds.sums import make_sums
@@ -60,12 +60,14 @@ def whole_forest(X, Y):
         problem = pose(
             filed.X,
             filed.Y,
-            kernel="rbf",
-            bandwidth="median",
-            estimator="unbiased",
-            backend="torch",
-            dtype=dtype,
-            working_memory=BUDGET,
+            Comparison(
+                kernel="rbf",
+                bandwidth="median",
+                estimator="unbiased",
+                backend="torch",
+                dtype=dtype,
+                working_memory=BUDGET,
+            ),
         )
         sums[dtype] = make_sums(
             problem.pooled, problem.kernel, backend="torch", dtype=dtype, working_memory=BUDGET, meter=Meter()
@@ -185,14 +187,14 @@ def main():
 
     if not torch.cuda.is_available():
         sys.exit("error: no GPU that PyTorch can use.")
-    forest = mb.load_forest(options.data)
+    forest = mb.datasets.load_forest(options.data)
     raw = forest.X.astype(np.float64), forest.Y.astype(np.float64)
     even = standardised(*raw)
     first = [[name, *whole_forest(*groups)] for name, groups in (("raw", raw), ("standardised", even))]
     proved = [[name, *proved_forest(*groups)] for name, groups in (("raw", raw), ("standardised", even))]
     rng = np.random.default_rng(1)
     few = [group[rng.choice(len(group), SMALLER, replace=False)] for group in even]
-    compas = mb.load_standin("compas", options.data)
+    compas = mb.datasets.load_standin("compas", options.data)
     second = beside_the_cpu("FOREST standardised", *few)
     second += beside_the_cpu("COMPAS logits (ties)", compas.X.astype(np.float64), compas.Y.astype(np.float64))
     heads = ["FOREST", "rows"]

@@ -83,19 +83,19 @@ def _half_each(groups, n_rows, rng):
 # Read once in every process.
 @functools.cache
 def _forest(folder):
-    data = mb.load_forest(folder)
+    data = mb.datasets.load_forest(folder)
     return data.X, data.Y
 
 
 @functools.cache
 def _chest(folder):
-    data = mb.load_standin("nih_cxr14", folder, one_row_a_patient=False)
+    data = mb.datasets.load_standin("nih_cxr14", folder, one_row_a_patient=False)
     return data.X, data.Y
 
 
 @functools.cache
 def _bio(folder):
-    data = mb.load_bio(folder)
+    data = mb.datasets.load_bio(folder)
     return standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
 
 

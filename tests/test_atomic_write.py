@@ -158,7 +158,7 @@ def test_what_cannot_be_written(tmp_path: Path):
     (tmp_path / "file").touch()
     with pytest.raises(MmdBoundsError, match=r"cannot write .*a\.csv: Not a directory\.$"):
         check_writable(tmp_path / "file" / "a.csv")
-    with pytest.raises(MmdBoundsError, match=r"cannot write .*: not a possible name\.$"):
+    with pytest.raises(MmdBoundsError, match=r"cannot write .*: this is not a valid file name\.$"):
         check_writable("a\0b")
 
 
@@ -202,7 +202,7 @@ def test_a_disk_without_room_is_found_before(tmp_path: Path):
 @pytest.mark.parametrize(
     ("folder_mode", "file_mode", "owner", "message"),
     [
-        (0o555, 0o666, 65534, "a new file is to replace it, and its folder {0} is not writable"),
+        (0o555, 0o666, 65534, "its folder {0} is not writable, so no new file can replace it"),
         (0o555, None, 65534, "Permission denied"),
         (0o777, 0o444, 0, "permission denied"),
         (0o1777, 0o666, 0, "it belongs to another user, and only its owner may replace it in {0}"),

@@ -226,7 +226,7 @@ def test_warnings_point_at_the_caller():
 def test_the_kernel_can_be_made_again_from_the_record():
     made = mb.mmd_bounds(X, Y, 0.1, kernel="polynomial").provenance
     assert (made.kernel, made.kernel_options) == ("polynomial", {"degree": 3, "gamma": 0.5, "coef0": 1.0})
-    same = mb.mmd_bounds(X, Y, 0.1, kernel=mb.Polynomial(**made.kernel_options), rng=0)
+    same = mb.mmd_bounds(X, Y, 0.1, kernel=mb.kernels.Polynomial(**made.kernel_options), rng=0)
     assert same.interval == mb.mmd_bounds(X, Y, 0.1, kernel="polynomial", rng=0).interval
 
 

@@ -34,7 +34,7 @@ from mmdbounds.sums.cpu.fused import strip_sums
 from mmdbounds.sums.cpu.blocked import BlockedSums
 
 rows, weights = np.arange(300), np.repeat([1.0, -1.0], 150)
-for kernel in (mb.RBF(1.3), mb.Matern52(1.1)):
+for kernel in (mb.kernels.RBF(1.3), mb.kernels.Matern52(1.1)):
     found.append(BlockedSums(Z, kernel, block=(128, 100)).apply(rows, rows, weights))
 used.append(strip_sums)
 """

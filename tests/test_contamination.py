@@ -161,7 +161,7 @@ def test_the_specificity_is_1_unless_it_is_said():
     ("rates", "message"),
     [
         ((90, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got 90\. Did you mean 0\.9\?"),
-        ((0.0, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got 0\.0\.$"),
+        ((0.0, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got 0\.$"),
         ((True, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got True\.$"),
         ((float("nan"), 1.0), r"`sensitivity` must be a number in \(0, 1\]; got nan\.$"),
         ((0.9, 1.01), r"`specificity` must be a number in \(0, 1\]; got 1\.01\.$"),

@@ -11,7 +11,6 @@ DEFAULTS = {
     "n_permutations": 999,
     "dtype": "float64",
     "backend": "auto",
-    "sample_weight": None,
     "progress": None,
     "rng": None,
 }

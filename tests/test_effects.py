@@ -86,7 +86,9 @@ LIMITS = [{"CANDIDATES": 2}, {"EXCHANGES": 0, "FEWEST_PARTNERS": 2}, {"EXCHANGES
 
 
 @pytest.mark.parametrize("limits", LIMITS, ids=str)
-@pytest.mark.parametrize("kernel", [mb.RBF(0.5), mb.Polynomial(2, 0.5, 1.0)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize(
+    "kernel", [mb.kernels.RBF(0.5), mb.kernels.Polynomial(2, 0.5, 1.0)], ids=lambda kernel: kernel.name
+)
 def test_few_partners_are_the_most_promising(kernel, limits, monkeypatch):
     rng = np.random.default_rng(6)
     X, Y = rng.normal(size=(9, 2)), rng.normal(1, 1, size=(20, 2))
@@ -161,7 +163,7 @@ def test_at_the_extreme_an_effect_limits_what_knowledge_is_worth(seed):
 def test_groups_without_a_choice_have_no_effects():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(6, 2)), rng.normal(size=(5, 2))
-    sums = make_sums(np.concatenate([X, Y]), mb.RBF(1.0))
+    sums = make_sums(np.concatenate([X, Y]), mb.kernels.RBF(1.0))
     everything = Labelling(Quadratic(group_sums(sums, 6, 5), Counts(5, 2, 9, 2), "unbiased"))
     everything.move(np.array([0, 3, 6, 7, 8, 9, 10]))
     found = row_effects(everything, "upper")
@@ -181,7 +183,7 @@ ONE_WAY, TWO_WAY = mb.Contamination(n_moved=3), mb.Contamination(n_moved=3, n_mo
 @pytest.mark.parametrize("method", ["sharp", "s-sd", "sd", "exhaustive"])
 def test_every_method_that_labels_says_what_rows_do(method):
     result = mb.mmd_bounds(A, B, ONE_WAY, method=method, bandwidth=1.5, rng=0)
-    sums = make_sums(np.concatenate([A, B]), mb.RBF(1.5))
+    sums = make_sums(np.concatenate([A, B]), mb.kernels.RBF(1.5))
     for bound in (result.lower, result.upper):
         labelling = Labelling(Quadratic(group_sums(sums, 20, 15), Counts(3, 0, 23, 12), "unbiased"))
         labelling.move(bound.rows)

@@ -14,8 +14,11 @@ import pytest
 from scipy import stats
 
 import mmdbounds as mb
+from mmdbounds import contamination, mechanisms
 from mmdbounds.datasets import CARDS
+from mmdbounds.inference import units
 from mmdbounds.results import Result
+from mmdbounds.words import SUMMARIES
 
 RNG = np.random.default_rng(5)
 X, Y = RNG.normal(size=(12, 2)), RNG.normal(1.5, 1, size=(14, 2))
@@ -24,19 +27,19 @@ NYSTROM = mb.Nystrom("rbf", bandwidth=2.0, landmarks=X[:6])
 
 MADE: dict[str, Callable[[], Any]] = {
     "BoundsResult": lambda: mb.mmd_bounds(X, Y, mb.Contamination(n_moved=2, n_moved_of_x=1), rng=0),
-    "TestResult": lambda: mb.robust_test(X, Y, 0.1, best_case=True, **FEW),
+    "RobustTestResult": lambda: mb.robust_test(X, Y, 0.1, best_case=True, **FEW),
     "AggregatedResult": lambda: mb.aggregated_test(X, Y, 0.1, **FEW),
     "SweepResult": lambda: mb.sweep(X, Y, epsilons=[0.0, 0.1], **FEW),
     "Evaluation": lambda: mb.evaluate(X, Y, 0.2, n_trials=2, rng=0),
     "ConfidenceInterval": lambda: mb.confidence_interval(X, Y, 0.1, rng=0),
     "MixtureCeiling": lambda: mb.mixture_ceiling(X, Y, rng=0),
-    "Concentration": lambda: mb.proposition_3(20, epsilon=0.1),
+    "Concentration": lambda: mb.theory.proposition_3(20, epsilon=0.1),
     "Simulated": lambda: mb.simulate(X, Y, 0.2, rng=0),
     "OneRowEach": lambda: mb.one_row_each(X, Y, list("aabbccddeeff"), list("ghijklmnopqrst"), rng=0),
     "Group": lambda: mb.groups(
         {"id": list("abcd"), "g": list("uuvv"), "x": [1.0, 2, 4, 5]}, "g", hidden="u", among="v", id="id"
     )[0],
-    "CleanGroups": lambda: mb.CleanGroups(
+    "CleanGroups": lambda: mb.datasets.CleanGroups(
         X=X,
         Y=Y,
         names=("a", "b"),
@@ -56,14 +59,14 @@ MADE: dict[str, Callable[[], Any]] = {
     "Submodular": mb.Submodular,
     "Bootstrap": mb.Bootstrap,
     "Exhaustive": mb.Exhaustive,
-    "RBF": lambda: mb.RBF(2.0),
-    "Laplacian": lambda: mb.Laplacian(2.0),
-    "InverseMultiquadric": lambda: mb.InverseMultiquadric(2.0),
-    "Matern32": lambda: mb.Matern32(2.0),
-    "Matern52": lambda: mb.Matern52(2.0),
-    "Polynomial": lambda: mb.Polynomial(2),
-    "Linear": mb.Linear,
-    "Cosine": mb.Cosine,
+    "RBF": lambda: mb.kernels.RBF(2.0),
+    "Laplacian": lambda: mb.kernels.Laplacian(2.0),
+    "InverseMultiquadric": lambda: mb.kernels.InverseMultiquadric(2.0),
+    "Matern32": lambda: mb.kernels.Matern32(2.0),
+    "Matern52": lambda: mb.kernels.Matern52(2.0),
+    "Polynomial": lambda: mb.kernels.Polynomial(2),
+    "Linear": mb.kernels.Linear,
+    "Cosine": mb.kernels.Cosine,
 }
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "KernelPart", "CountedBounds"),
@@ -118,11 +121,15 @@ def test_comes_back_as_it_was(name: str, way: str):
 
 
 def test_none_is_forgotten():
-    classes = {name for name in mb.__all__ if dataclasses.is_dataclass(getattr(mb, name))}
-    assert classes == set(MADE) | PARTS
+    modules = (mb, mb.results, mb.kernels, mb.datasets, mb.theory, contamination, mechanisms, units)
+    public = [getattr(module, name) for module in modules for name in vars(module) if name[0] != "_"]
+    public += [getattr(mb, name) for name in mb.__all__]
+    classes = {each.__name__ for each in public if isinstance(each, type) and dataclasses.is_dataclass(each)}
+    assert set(MADE) | PARTS <= classes
+    named = {name for module in (mb, mb.results, mb.datasets) for name in module.__all__} & classes
+    assert named <= set(MADE) | PARTS | {"FiledTumours"}  # the example of the demo
     assert all(type(made(name)).__name__ == name for name in MADE)
-    results = {each.__name__ for each in Result.__subclasses__()}
-    assert {name for name in MADE if isinstance(made(name), Result)} == results & classes
+    assert {type(made(name)) for name in MADE if isinstance(made(name), Result)} == set(SUMMARIES)
 
 
 @pytest.mark.parametrize("name", MADE)
@@ -133,7 +140,7 @@ def test_fields_cannot_be_changed(name: str):
             setattr(original, field.name, None)
 
 
-@pytest.mark.parametrize("name", ["TestResult", "AggregatedResult"])
+@pytest.mark.parametrize("name", ["RobustTestResult", "AggregatedResult"])
 def test_a_test_unpacks_like_scipys(name: str):
     result = made(name)
     statistic, pvalue = result
@@ -153,6 +160,6 @@ def test_others_do_not_pretend_to_be_a_pair(name: str):
 
 
 def test_options_travel_to_other_processes_and_give_the_same():
-    asked = {"method": mb.Sharp(n_starts=3), "kernel": mb.Laplacian(2.0), "rng": 1}
+    asked = {"method": mb.Sharp(n_starts=3), "kernel": mb.kernels.Laplacian(2.0), "rng": 1}
     sent = pickle.loads(pickle.dumps(asked))
     assert mb.mmd_bounds(X, Y, 0.2, **sent).interval == mb.mmd_bounds(X, Y, 0.2, **asked).interval

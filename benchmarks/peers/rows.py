@@ -79,7 +79,7 @@ def made_up():
 
 def forest(folder):
     """Return all of FOREST, standardised and shuffled."""
-    data = mb.load_forest(folder)
+    data = mb.datasets.load_forest(folder)
     groups = standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
     rng = np.random.default_rng(0)
     return tuple(group[rng.permutation(len(group))] for group in groups)

@@ -55,7 +55,7 @@ plt.show()
 
 misfiled = mb.Contamination(n_moved=8)
 result = mb.mmd_bounds(X, Y, misfiled, rng=0)
-mb.plot_witness(result, X, Y)
+mb.plotting.plot_witness(result, X, Y)
 plt.show()
 
 # %%

@@ -21,9 +21,9 @@ Y = mb.Group(rng.normal(0.8, 1.0, size=(80, 2)), name="healthy", columns=("marke
 # %%
 # Bounds against the share of misfiled rows
 # -----------------------------------------
-# The smallest and the largest possible value, the value as filed, what chance alone makes, and the
-# breakdown: the first share with which the difference could be an artefact of the filing. Hollow markers,
-# if there are any, are values that a labelling reaches and nothing proves.
+# The lower and the upper bound, the value as filed, what chance alone would give, and the breakdown: the
+# first share with which the difference could be an artefact of the filing. Hollow markers, if there are
+# any, are values that a labelling reaches but nothing proves.
 
 curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.05), n_permutations=199, rng=0)
 curve.plot()
@@ -32,20 +32,20 @@ plt.show()
 # %%
 # p-values against the share
 # --------------------------
-# Only the worst case is a p-value. There is no line from share to share, because a p-value can leap.
+# Only the worst case is a p-value. No line joins the shares, because a p-value can jump between them.
 
-mb.plot_pvalues(curve)
+mb.plotting.plot_pvalues(curve)
 plt.show()
 
 # %%
 # A test and its null distribution
 # --------------------------------
-# The smallest possible squared MMD beside the values of random labellings; ``bounds`` shades where the
+# The lower bound of the squared MMD beside the values of random labellings; ``bounds`` shades where the
 # value of the true groups can be.
 
 test = mb.robust_test(X, Y, epsilon=0.1, at_most=False, n_permutations=199, rng=0)
 bounds = mb.mmd_bounds(X, Y, epsilon=0.1, rng=0)
-mb.plot_null(test, bounds=bounds)
+mb.plotting.plot_null(test, bounds=bounds)
 plt.show()
 
 # %%
@@ -59,24 +59,24 @@ plt.show()
 # The witness, and the rows that move
 # -----------------------------------
 # Where the witness is above 0 a row looks like X, below 0 like Y. With two columns its contours are drawn;
-# with more, choose one or two by ``features``, or see the first two principal components. Triangles are the
-# rows that the bounds move.
+# with more, choose one or two with ``features``; the default is the first two principal components.
+# Triangles mark the rows that the bounds move.
 
-mb.plot_witness(bounds, X, Y)
+mb.plotting.plot_witness(bounds, X, Y)
 plt.show()
 
 # %%
-# Of one column the witness is drawn against it.
+# A single column is drawn against the witness.
 
-mb.plot_witness(bounds, X, Y, features="marker A", side="lower")
+mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
 plt.show()
 
 # %%
 # The rows that matter most
 # -------------------------
-# How far a bound moves once it is known that a row is not where the labelling of that bound puts it.
+# How much, at most, a bound changes once a row's true group is known.
 
-mb.plot_rows(bounds, n_rows=10)
+mb.plotting.plot_rows(bounds, n_rows=10)
 plt.show()
 
 # %%
@@ -85,6 +85,6 @@ plt.show()
 # Axes in, axes out.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-mb.plot_bounds(curve, axes[0]).set_title("bounds")
-mb.plot_pvalues(curve, axes[1]).set_title("p-values")
+mb.plotting.plot_bounds(curve, axes[0]).set_title("bounds")
+mb.plotting.plot_pvalues(curve, axes[1]).set_title("p-values")
 plt.show()

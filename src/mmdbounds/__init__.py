@@ -1,7 +1,8 @@
 """Bounds on the kernel two-sample statistic (MMD) when some rows are filed under the wrong group.
 
-The names below are loaded on first use, so that importing the package costs no more than
-importing NumPy.
+The names below are loaded on first use, so that importing the package costs no more than importing NumPy.
+Beside them stand the modules `results` (what the functions return), `kernels`, `plotting`, `datasets` and
+`theory`.
 """
 
 from __future__ import annotations
@@ -12,208 +13,106 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__
 
 if TYPE_CHECKING:
-    from mmdbounds.approximation import Approximation, Compared
+    from mmdbounds import datasets, kernels, plotting, results, theory
+    from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
-    from mmdbounds.breakdown import sweep
-    from mmdbounds.contamination import Contamination, Counts
-    from mmdbounds.datasets import (
-        Card,
-        CleanGroups,
-        load_bio,
-        load_forest,
-        load_logits,
-        load_standin,
-        write_logits,
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.errors import (
+        BandwidthWarning,
+        DataError,
+        GroupColumnWarning,
+        IdentifierWarning,
+        MmdBoundsError,
+        MmdBoundsWarning,
     )
-    from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning
     from mmdbounds.estimator import MMDBounds, RobustTest
-    from mmdbounds.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds, evaluate
+    from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
-    from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
-    from mmdbounds.inference.concentration import (
-        Concentration,
-        deviation_radius,
-        gretton_radius,
-        proposition_1,
-        proposition_3,
-        rows_for_radius,
-    )
+    from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
-    from mmdbounds.inference.curve import SweepPoint, SweepResult
-    from mmdbounds.inference.intervals import ConfidenceInterval, CountedBounds
-    from mmdbounds.inference.mixture import MixtureCeiling, mixture_ceiling
-    from mmdbounds.inference.outcome import CountTest, TestResult
+    from mmdbounds.inference.mixture import mixture_ceiling
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
-    from mmdbounds.inference.units import OneRowEach, one_row_each
-    from mmdbounds.kernels import (
-        RBF,
-        Cosine,
-        InverseMultiquadric,
-        Laplacian,
-        Linear,
-        Matern32,
-        Matern52,
-        Polynomial,
-    )
-    from mmdbounds.mechanisms import Simulated, simulate
-    from mmdbounds.plotting import (
-        plot_bounds,
-        plot_coverage,
-        plot_null,
-        plot_pvalues,
-        plot_rows,
-        plot_witness,
-    )
+    from mmdbounds.inference.units import one_row_each
+    from mmdbounds.mechanisms import simulate
     from mmdbounds.report import write_report
-    from mmdbounds.results import Bound, BoundsResult, Provenance
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
     from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
 __all__ = [
-    "RBF",
-    "AggregatedResult",
-    "Approximation",
+    "BandwidthWarning",
     "Bootstrap",
-    "Bound",
-    "BoundsResult",
-    "Card",
-    "CleanGroups",
-    "Compared",
-    "Concentration",
-    "ConfidenceInterval",
     "Contamination",
-    "Cosine",
-    "CountTest",
-    "CountedBounds",
-    "Counts",
-    "Evaluation",
+    "DataError",
     "Exhaustive",
     "Group",
-    "InverseMultiquadric",
-    "KernelPart",
-    "Laplacian",
-    "Linear",
+    "GroupColumnWarning",
+    "IdentifierWarning",
     "MMDBounds",
-    "Matern32",
-    "Matern52",
-    "MethodCoverage",
-    "MixtureCeiling",
     "MmdBoundsError",
     "MmdBoundsWarning",
     "Nystrom",
-    "OneRowEach",
-    "Polynomial",
-    "Provenance",
     "QuasiNewton",
     "RandomFeatures",
     "RobustTest",
     "Sharp",
-    "Simulated",
     "StepwiseDominance",
     "Submodular",
-    "SweepPoint",
-    "SweepResult",
-    "TestResult",
-    "Trial",
-    "TrialBounds",
     "__version__",
     "aggregated_test",
     "confidence_interval",
-    "deviation_radius",
+    "datasets",
     "evaluate",
-    "gretton_radius",
     "groups",
-    "load_bio",
-    "load_forest",
-    "load_logits",
-    "load_standin",
+    "kernels",
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
     "one_row_each",
-    "plot_bounds",
-    "plot_coverage",
-    "plot_null",
-    "plot_pvalues",
-    "plot_rows",
-    "plot_witness",
-    "proposition_1",
-    "proposition_3",
+    "plotting",
     "resampling_interval",
+    "results",
     "robust_test",
-    "rows_for_radius",
     "simulate",
     "sweep",
-    "write_logits",
+    "theory",
     "write_report",
 ]
 
 _HOME = {
-    "approximation": ("Approximation", "Compared"),
     "bounds": ("mmd2", "mmd_bounds"),
-    "breakdown": ("sweep",),
-    "contamination": ("Contamination", "Counts"),
-    "datasets": (
-        "Card",
-        "CleanGroups",
-        "load_bio",
-        "load_forest",
-        "load_logits",
-        "load_standin",
-        "write_logits",
+    "contamination": ("Contamination",),
+    "errors": (
+        "BandwidthWarning",
+        "DataError",
+        "GroupColumnWarning",
+        "IdentifierWarning",
+        "MmdBoundsError",
+        "MmdBoundsWarning",
     ),
-    "errors": ("MmdBoundsError", "MmdBoundsWarning"),
     "estimator": ("MMDBounds", "RobustTest"),
-    "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds", "evaluate"),
+    "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),
-    "inference.aggregated": ("AggregatedResult", "KernelPart"),
-    "inference.concentration": (
-        "Concentration",
-        "deviation_radius",
-        "gretton_radius",
-        "proposition_1",
-        "proposition_3",
-        "rows_for_radius",
-    ),
+    "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
-    "inference.curve": ("SweepPoint", "SweepResult"),
-    "inference.intervals": ("ConfidenceInterval", "CountedBounds"),
-    "inference.mixture": ("MixtureCeiling", "mixture_ceiling"),
-    "inference.outcome": ("CountTest", "TestResult"),
+    "inference.mixture": ("mixture_ceiling",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
-    "inference.units": ("OneRowEach", "one_row_each"),
-    "kernels": (
-        "RBF",
-        "Cosine",
-        "InverseMultiquadric",
-        "Laplacian",
-        "Linear",
-        "Matern32",
-        "Matern52",
-        "Polynomial",
-    ),
-    "mechanisms": ("Simulated", "simulate"),
-    "plotting": (
-        "plot_bounds",
-        "plot_coverage",
-        "plot_null",
-        "plot_pvalues",
-        "plot_rows",
-        "plot_witness",
-    ),
+    "inference.units": ("one_row_each",),
+    "mechanisms": ("simulate",),
     "report": ("write_report",),
-    "results": ("Bound", "BoundsResult", "Provenance"),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
     "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
+_ROOMS = ("datasets", "kernels", "plotting", "results", "theory", "words")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"mmdbounds.{name}")
     if name not in _MODULE:
         msg = f"module 'mmdbounds' has no attribute {name!r}"
         raise AttributeError(msg)

@@ -1,9 +1,9 @@
-"""The one way to write a file: whole or not at all, tried before the work, and nothing replaced but files.
+"""The one way to write a file: whole or not at all, tried before the work; only regular files are replaced.
 
 A regular file is written beside its place and then moved there, so that an old one stays until the new one is
 complete; links are followed, and the mode of an old file is kept. Pipes, terminals and ``/dev/null`` are
-written to and never replaced, and neither is a file that this process has open as its output
-(``--rows all.txt > all.txt``, ``/dev/stdout``).
+written to and never replaced. Nor is a file that this process has open as its output: ``/dev/stdout``, or
+``all.txt`` in ``command > all.txt``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mmdbounds.errors import MmdBoundsError, shown_path
+from mmdbounds.errors import MmdBoundsError, file_trouble, shown_path
 
 Parts = Iterable[bytes | memoryview]
 
@@ -28,20 +28,15 @@ ROOM = 1 << 16
 
 STDOUT, STDERR = 1, 2
 NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""What a file system answers that cannot be asked to write to the disk at once."""
+"""Answers of file systems that cannot write to the disk at once."""
 
 
 def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> None:
-    """Say now, not after the work, that a file cannot be written.
+    """Refuse now, not after the work, a file that cannot be written.
 
-    Parameters
-    ----------
-    path
-        The file.
-    is_read
-        Whether it is read again, as a checkpoint is, so that nothing but a regular file will do.
+    A file that `is_read` again, as a checkpoint is, must be a regular one.
     """
-    with _explained(path):
+    with write_errors(path):
         if (stream := _stream(path)) is not None:
             if is_read:
                 raise OSError(errno.EINVAL, "it must be a regular file, because it is read again")
@@ -55,17 +50,9 @@ def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> No
 
 
 def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
-    """Write a file so that it is there completely or not at all, and an old one stays until then.
-
-    Parameters
-    ----------
-    path
-        The file.
-    content
-        What is in it, or parts of that in their order, which need not be copied together.
-    """
+    """Write a file, given whole or in parts, completely or not at all; an old one stays until then."""
     parts = [content] if isinstance(content, bytes) else content
-    with _explained(path):
+    with write_errors(path):
         if (stream := _stream(path)) is not None:
             _write_through(stream, parts)
             return
@@ -81,18 +68,17 @@ def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
 
 def is_regular(path: str | os.PathLike[str]) -> bool:
     """Return whether a file is, or would be, a regular one that is replaced."""
-    with _explained(path):
+    with write_errors(path):
         return _stream(path) is None
 
 
 @contextmanager
-def _explained(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Say in one line which file cannot be written, and why."""
+def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn errors of the system into one line: which file cannot be written, and why."""
     try:
         yield
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a possible name"
-        msg = f"cannot write {shown_path(path)}: {reason}."
+        msg = f"cannot write {shown_path(path)}: {file_trouble(error)}."
         raise MmdBoundsError(msg) from error
 
 
@@ -100,7 +86,7 @@ def _stream(path: str | os.PathLike[str]) -> int | str | None:
     """Return the descriptor or the name of what is written to and not replaced, `None` for regular files."""
     descriptor = _descriptor(path)
     if descriptor is not None:
-        os.fstat(descriptor)  # not open: said now
+        os.fstat(descriptor)  # fails if it is not open
         return descriptor
     try:
         found = os.stat(path)
@@ -154,7 +140,7 @@ def _check_replaceable(target: Path) -> None:
     if not os.access(target, os.W_OK):
         raise OSError(errno.EINVAL, "permission denied")
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        reason = f"a new file is to replace it, and its folder {target.parent} is not writable"
+        reason = f"its folder {target.parent} is not writable, so no new file can replace it"
         raise OSError(errno.EACCES, reason)
     folder = target.parent.stat()
     user = os.geteuid() if hasattr(os, "geteuid") else 0
@@ -165,7 +151,7 @@ def _check_replaceable(target: Path) -> None:
 
 @contextmanager
 def _beside(target: Path) -> Iterator[tuple[int, Path]]:
-    """Open a new file in the folder of another one, with a name as long, and remove it in the end."""
+    """Open a new file in the folder of another one, with a name of the same length; remove it at the end."""
     length = len(os.fsencode(target.name))
     temporary = target.with_name(f".{secrets.token_hex(8)}".ljust(length, "_"))
     mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
@@ -187,14 +173,14 @@ def _write_all(file: int, part: bytes | memoryview) -> None:
 
 def _to_the_disk(file: int) -> None:
     try:
-        os.fsync(file)  # some disks say only here that they are full
+        os.fsync(file)  # some disks report only here that they are full
     except OSError as error:
         if error.errno not in NOT_ON_THIS_DISK:
             raise
 
 
 def _keep_mode(target: Path, file: int) -> None:
-    """Give a new file the owner and the mode of the one that it replaces."""
+    """Give a new file the owner and the mode of the one it replaces."""
     if not target.exists() or not hasattr(os, "fchmod"):
         return
     old, new = target.stat(), os.fstat(file)
@@ -205,7 +191,7 @@ def _keep_mode(target: Path, file: int) -> None:
 
 
 def _write_through(stream: int | str, parts: Parts) -> None:
-    """Write to what is open already, behind what was printed, or to a pipe or device."""
+    """Write to an output that is already open, after what was printed, or to a pipe or device."""
     for printed in (sys.stdout, sys.stderr):
         if printed is not None:
             printed.flush()

@@ -5,18 +5,17 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds._version import __version__
-from mmdbounds.checks import check_flag, check_no_weights, check_progress, check_seed
-from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.checks import check_flag, check_progress, check_seed
+from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.kernels import lists_kernels
-from mmdbounds.objective import GroupSums, observed_mmd2
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.objective import observed_mmd2
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Bound, BoundsResult, Estimator, Provenance, Side
+from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.effects import row_effects
 from mmdbounds.search.exactness import compared_with_exact
@@ -31,18 +30,13 @@ SIDES: tuple[Side, Side] = ("lower", "upper")
 
 
 @lists_kernels
+@compares()
 def mmd2(
     X: Any,
     Y: Any,
     *,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
-    sample_weight: None = None,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> float:
     r"""Squared MMD between two groups as filed.
 
@@ -67,8 +61,6 @@ def mmd2(
         Length of a distance kernel given by name; the median distance over pairs of pooled rows.
     estimator : {"unbiased", "biased"}, default="unbiased"
         U-statistic or V-statistic.
-    sample_weight : None
-        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend : {"auto", "numpy", "torch", "dask"}, default="auto"
         Where the pairs are computed: ``"numpy"`` on all cores (compiled where numba is there), ``"torch"`` on
         a GPU if there is one, ``"dask"`` on a cluster, ``"auto"`` on a GPU where it pays, or on the cluster
@@ -91,40 +83,25 @@ def mmd2(
     >>> round(mb.mmd2([[0.0], [1.0]], [[2.0], [4.0]], bandwidth=1.0), 6)
     0.365211
     """
-    check_no_weights(sample_weight)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=estimator,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
+    problem = pose(X, Y, comparison(mmd2, options))
     check_progress(progress)
-    check_sizes(Counts(0, 0, problem.p, problem.q), problem.p, problem.q, unbiased=estimator == "unbiased")
+    problem.checked_counts([])
     with Meter(problem.n_pairs, show=progress) as meter:
-        return observed_mmd2(problem.one_pass(meter), estimator)
+        return observed_mmd2(problem.one_pass(meter), problem.estimator)
 
 
+@compares()
 def mmd_bounds(
     X: Any,
     Y: Any,
     epsilon: float | tuple[float, float] | Contamination,
     *,
     method: str | Method = "sharp",
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
     at_most: bool = False,
-    sample_weight: None = None,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> BoundsResult:
     """Bound the squared MMD between the true groups when rows of X were filed under Y.
 
@@ -156,7 +133,7 @@ def mmd_bounds(
         stop the same call (with the same `rng`) goes on from there, and ends with the same result. Another
         `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
         kernel are refused, and so is a backend other than ``"numpy"``.
-    kernel, bandwidth, estimator, sample_weight, backend, dtype, working_memory, progress
+    kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
     Returns
@@ -190,24 +167,12 @@ def mmd_bounds(
     search = as_method(method)
     at_most = check_flag(at_most, "at_most")
     check_progress(progress)
-    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=estimator,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
-    p, q = problem.p, problem.q
-    admissible = contamination.admissible(p, q, at_most=at_most)
-    for counts in (Counts(0, 0, p, q), *admissible):
-        check_sizes(counts, p, q, unbiased=estimator == "unbiased")
-        search.check(counts, p, q)
+    problem = pose(X, Y, comparison(mmd_bounds, options))
+    estimator = problem.estimator
+    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     with Meter(expected_pairs(problem, admissible), show=progress) as meter, kept or nullcontext():
         totals = problem.one_pass(meter, kept)
@@ -219,12 +184,18 @@ def mmd_bounds(
         lower=lower,
         upper=upper,
         observed=observed_mmd2(totals, estimator),
-        **_what_was_asked(contamination, admissible, at_most),
-        **_who_was_asked(problem, two_way=most[1] > 0),
-        share_of_y=most[0] / q,
+        **_count_fields(contamination, admissible, at_most),
+        **_row_fields(problem, two_way=most[1] > 0),
+        share_of_y=most[0] / problem.q,
         approximation=approximation,
-        provenance=_provenance(
-            search, problem, totals, meter, seed, contamination, time.perf_counter() - started
+        provenance=problem.provenance(
+            totals,
+            method=search.name,
+            options=search.options(),
+            seed=seed if search.is_random else None,
+            n_pairs=meter.n_pairs,
+            seconds=time.perf_counter() - started,
+            misfiling=contamination.stated(),
         ),
     )
 
@@ -238,7 +209,7 @@ def expected_pairs(problem: Problem, admissible: list[Counts]) -> int:
     return problem.n_pairs + sum(columns)
 
 
-def _what_was_asked(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:
+def _count_fields(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:
     """Return the fields of the result that say how much was assumed to be misfiled."""
     fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
     return {
@@ -250,14 +221,11 @@ def _what_was_asked(contamination: Contamination, admissible: list[Counts], at_m
     }
 
 
-def _who_was_asked(problem: Problem, *, two_way: bool) -> dict[str, Any]:
+def _row_fields(problem: Problem, *, two_way: bool) -> dict[str, Any]:
     """Return the fields of the result that name the groups and the rows that may be misfiled."""
     X, Y = problem.X, problem.Y
     return {
-        "n_samples_X": problem.p,
-        "n_samples_Y": problem.q,
-        "name_x": X.name,
-        "name_y": Y.name,
+        **problem.group_fields(),
         "ids_of_y": Y.ids,
         "file_rows_of_y": Y.file_rows,
         "ids_of_x": X.ids if two_way else None,
@@ -298,31 +266,3 @@ def _effects(
         return effects, None
     # With `at_most` the extreme may move rows of Y alone.
     return effects[n_x:], effects[:n_x] if n_x else np.full(p, np.nan)
-
-
-def _provenance(
-    search: Method,
-    problem: Problem,
-    totals: GroupSums,
-    meter: Meter,
-    seed: int,
-    contamination: Contamination,
-    seconds: float,
-) -> Provenance:
-    return Provenance(
-        method=search.name,
-        options=search.options(),
-        kernel=problem.kernel.name,
-        kernel_options=problem.kernel.options(),
-        bandwidth=problem.kernel.length,
-        estimator=problem.estimator,
-        backend=totals.sums.backend,
-        device=totals.sums.device,
-        dtype=totals.sums.dtype,
-        seed=seed if search.is_random else None,
-        n_pairs=meter.n_pairs,
-        seconds=seconds,
-        version=__version__,
-        misfiling=contamination.stated(),
-        data=problem.X.record,
-    )

@@ -1,26 +1,29 @@
-"""Checks of arguments, and their messages: what, which value came, what to do."""
+"""The checks of arguments that every room shares; a message says what, which value came, what to do."""
 
 from __future__ import annotations
 
+import math
 import numbers
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mmdbounds.errors import MmdBoundsError, came, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 
 MOST = 1_000_000_000
-"""The largest count that is taken where nothing smaller is said: more rows than any table has."""
+"""The largest count unless a smaller limit is given: more rows than any table has."""
 
 MOST_PERMUTATIONS = 10_000_000
-"""The largest number of random labellings: it takes p-values down to 1e-7."""
+"""The largest number of random labellings, for p-values down to 1e-7."""
 
 MOST_TRIALS, MOST_PROCESSES = 1_000_000, 1_000
 """The most trials of a simulation, and the most processes that run them."""
 
 MOST_SEED = 2**128 - 1
-"""The largest seed: NumPy advises to draw 128 bits."""
+"""The largest seed: NumPy advises drawing 128 bits."""
 
 MOST_MIB = 1e9
 """The largest budget: a thousand times the memory of any machine."""
@@ -45,50 +48,59 @@ def is_whole(value: Any) -> bool:
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
     """Return `value` if it is one of `options`."""
     if not isinstance(value, str) or value not in options:
-        hint = did_you_mean(value, options) if isinstance(value, str) else ""
-        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {value!r}.{hint}"
+        hint = did_you_mean(str(value), options) if value is None or isinstance(value, str) else ""
+        msg = f"`{name}` must be one of {', '.join(map(repr, options))}; got {shown_value(value)}.{hint}"
         raise MmdBoundsError(msg)
     return value
 
 
+def check_number(
+    value: Any, name: str, where: str, is_inside: Callable[[float], bool], *, percent_above: float = math.inf
+) -> float:
+    """Return `value` as a float for which `is_inside` holds; `where` says so in words: ``"a number from 1"``.
+
+    Numbers above `percent_above` may be percentages: a hundredth of them is suggested if it is inside.
+    """
+    if not is_number(value):
+        msg = f"`{name}` must be {where}; got {shown_value(value)}."
+        raise MmdBoundsError(msg)
+    number = float(value)
+    if not is_inside(number):
+        is_percent = number > percent_above and is_inside(number / 100)
+        hint = f" Did you mean {number / 100:g}?" if is_percent else ""
+        msg = f"`{name}` must be {where}; got {number:.12g}.{hint}"
+        raise MmdBoundsError(msg)
+    return number
+
+
 def check_share(value: Any, name: str) -> float:
     """Return `value` as a share in [0, 1)."""
-    if not is_number(value):
-        msg = f"`{name}` must be a number in [0, 1); got {came(value)}."
-        raise MmdBoundsError(msg)
-    share = float(value)
-    if not 0 <= share < 1:
-        hint = f" Did you mean {share / 100:g}?" if 1 < share < 100 else ""
-        msg = f"`{name}` must be in [0, 1); got {share:g}.{hint}"
-        raise MmdBoundsError(msg)
-    return share
+    where = "in [0, 1)" if is_number(value) else "a number in [0, 1)"
+    return check_number(value, name, where, lambda share: 0 <= share < 1, percent_above=1)
 
 
 def check_chance(value: Any, name: str) -> float:
     """Return `value` as a probability strictly between 0 and 1."""
-    if not is_number(value) or not 0 < value < 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 1 < value < 100 else ""
-        msg = f"`{name}` must be a number between 0 and 1; got {came(value)}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
+    return check_number(value, name, "a number between 0 and 1", lambda p: 0 < p < 1, percent_above=1)
 
 
 def check_rate(value: Any, name: str) -> float:
     """Return `value` as a rate in (0, 1]."""
-    if not is_number(value) or not 0 < value <= 1:
-        hint = f" Did you mean {value / 100:g}?" if is_number(value) and 2 <= value <= 100 else ""
-        msg = f"`{name}` must be a number in (0, 1]; got {came(value)}.{hint}"
-        raise MmdBoundsError(msg)
-    return float(value)
+    return check_number(value, name, "a number in (0, 1]", lambda rate: 0 < rate <= 1, percent_above=1.5)
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return `value` as a positive finite number."""
+    return check_number(value, name, "a positive finite number", lambda size: 0 < size < math.inf)
 
 
 def check_count(value: Any, name: str, *, least: int = 0, most: int = MOST) -> int:
     """Return `value` as a whole number from `least` to `most`."""
     if not is_whole(value) or int(value) < least:
-        msg = f"`{name}` must be a whole number from {least}; got {came(value)}."
+        msg = f"`{name}` must be a whole number from {least}; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     if int(value) > most:
-        msg = f"`{name}` must be at most {most:,}; got {came(int(value))}."
+        msg = f"`{name}` must be at most {most:,}; got {shown_value(int(value))}."
         raise MmdBoundsError(msg)
     return int(value)
 
@@ -105,7 +117,7 @@ def check_rng(value: Any) -> tuple[np.random.Generator, int | None]:
     if value is None:
         seed = int(np.random.default_rng().integers(2**32))
     elif not is_whole(value) or int(value) < 0:
-        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {came(value)}."
+        msg = f"`rng` must be a whole number from 0, a NumPy Generator or None; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     else:
         seed = check_count(value, "rng", most=MOST_SEED)
@@ -118,10 +130,18 @@ def check_seed(value: Any) -> int:
     return int(generator.integers(2**32)) if seed is None else seed
 
 
+def check_path(value: Any, name: str) -> Path:
+    """Return the name of a file as a path."""
+    if not isinstance(value, str | os.PathLike) or not os.fspath(value):
+        msg = f"`{name}` must be the name of a file; got {shown_value(value)}."
+        raise MmdBoundsError(msg)
+    return Path(os.fsdecode(value))
+
+
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` if it is True or False."""
     if not isinstance(value, bool | np.bool_):
-        msg = f"`{name}` must be True or False; got {value!r}."
+        msg = f"`{name}` must be True or False; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     return bool(value)
 
@@ -132,27 +152,7 @@ def check_progress(value: Any) -> None:
         check_flag(value, "progress")
 
 
-def check_no_weights(value: Any) -> None:
-    """Refuse weights of rows, which other packages take under this name.
-
-    They travel with the rows: the sizes of the groups, constants of every bound here, would hang on which
-    rows are misfiled, and labellings would no longer be alike, as a permutation test needs them to be.
-    """
-    if value is not None:
-        msg = (
-            f"`sample_weight` must be None; got {type(value).__name__}. With weights, the sizes of the "
-            "groups hang on which rows are misfiled, so neither bounds nor permutations hold. Instead keep "
-            "each row with probability weight / largest weight."
-        )
-        raise MmdBoundsError(msg)
-
-
 def check_memory(value: Any) -> float:
     """Return a budget in MiB."""
-    if not is_number(value) or not float(value) >= 1:
-        msg = f"`working_memory` must be a number of MiB from 1; got {came(value)}."
-        raise MmdBoundsError(msg)
-    if float(value) > MOST_MIB:
-        msg = f"`working_memory` must be at most {MOST_MIB:,.0f} MiB; got {came(value)}."
-        raise MmdBoundsError(msg)
-    return float(value)
+    size = check_number(value, "working_memory", "a number of MiB from 1", lambda mib: mib >= 1)
+    return check_number(size, "working_memory", f"at most {MOST_MIB:,.0f} MiB", lambda mib: mib <= MOST_MIB)

@@ -1,14 +1,14 @@
-"""One way to compile a loop, for every room that has one.
+"""The one way to compile a loop.
 
-numba keeps what it has compiled in a folder: beside the sources, or in the user's cache, or where
-``NUMBA_CACHE_DIR`` says. Where none of them can be written to (a read-only installation without a home,
-a full disk) the loops are compiled again in each process, a few seconds, and nothing else is different.
+numba caches what it has compiled in a folder: beside the sources, in the user's cache, or where
+``NUMBA_CACHE_DIR`` says. If none of them can be written to (a read-only installation without a home,
+a full disk), each process compiles the loops again, which takes a few seconds and changes nothing else.
 Without numba they stay Python.
 
-Only `entry` functions, which Python calls, are kept. A `part` is a function that compiled code calls, and it
-becomes a piece of every entry that calls it. Were parts compiled by themselves, there would be two
-versions of each, one in its own library and one, optimised once more, inside that of the entry; the
-loader takes whichever it meets first, which is the one in a process that compiles and the other in a process
+Only `entry` functions, which Python calls, are cached. A `part` is a function that compiled code calls; it
+is inlined into every entry that calls it. If parts were compiled by themselves, there would be two
+versions of each, one in its own library and one, optimised once more, inside that of the entry. The
+loader takes whichever it meets first: one of them in a process that compiles, the other in a process
 that finds the entry on disk. Where the compiler may choose the order of a sum, the two differ in the
 last bit.
 """
@@ -30,28 +30,18 @@ def numba_is_there() -> bool:
 
 
 def entry(fastmath: Collection[str] = (), sources: Iterable[Path] = ()) -> Decorator:
-    """Compile functions that Python calls, to run without the interpreter lock.
+    """Return a decorator that compiles functions which Python calls, to run without the interpreter lock.
 
-    Parameters
-    ----------
-    fastmath
-        What the compiler may do to the arithmetic: LLVM's flags. They stand in the file that compiles,
-        because numba looks only there for changes.
-    sources
-        Other files whose functions become a part of the code. When one of them changes, what is on disk is
-        old.
-
-    Returns
-    -------
-    callable
-        A decorator.
+    `fastmath` are LLVM's flags: what the compiler may do to the arithmetic. They are stated in the file of
+    the function, because numba looks only there for changes. `sources` are other files whose functions become
+    a part of the code: when one of them changes, the code on disk is stale.
     """
     stamp = tuple((path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(sources))
-    return lambda function: _kept(function, fastmath, stamp)
+    return lambda function: _cached(function, fastmath, stamp)
 
 
 def part(fastmath: Collection[str] = ()) -> Decorator:
-    """Compile functions that compiled functions call, as a piece of each of them; see `entry`."""
+    """Return a decorator that compiles functions which compiled functions call, inlined into each of them."""
     return lambda function: _compiled(function, fastmath, forceinline=True)
 
 
@@ -63,11 +53,11 @@ def _compiled(function: Callable[..., Any], fastmath: Collection[str], **options
     return njit(nogil=True, error_model="numpy", fastmath=set(fastmath), **options)(function)
 
 
-def _kept(function: Callable[..., Any], fastmath: Collection[str], stamp: tuple[Any, ...]) -> Any:
-    """Compile, and keep the code on disk if that can be done."""
+def _cached(function: Callable[..., Any], fastmath: Collection[str], stamp: tuple[Any, ...]) -> Any:
+    """Compile, and cache the code on disk if possible."""
     try:
         dispatcher = _compiled(function, fastmath, cache=True)
-    except (RuntimeError, OSError):  # there is no folder that can be written to
+    except (RuntimeError, OSError):  # no folder can be written to
         return _compiled(function, fastmath)
     if hasattr(dispatcher, "_cache"):
         if stamp:
@@ -78,7 +68,7 @@ def _kept(function: Callable[..., Any], fastmath: Collection[str], stamp: tuple[
 
 
 class _Forgiving:
-    """numba's cache of one function; what it cannot read or write is compiled, and nobody hears of it."""
+    """numba's cache of one function; what it cannot read or write is compiled again, silently."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -87,7 +77,7 @@ class _Forgiving:
         return getattr(self._cache, name)
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """Return the code for a signature, `None` if it is not there or damaged."""
+        """Return the code for a signature, `None` if it is missing or damaged."""
         try:
             found = self._cache.load_overload(signature, context)
         except Exception:  # unpickling what is left of a file can raise anything
@@ -95,10 +85,10 @@ class _Forgiving:
                 self._cache.flush()
             return None
         # Two processes that write at the same moment can leave one's index and the other's code.
-        is_asked_for = found is not None and tuple(found.signature.args) == tuple(signature)
-        return found if is_asked_for else None
+        is_right = found is not None and tuple(found.signature.args) == tuple(signature)
+        return found if is_right else None
 
     def save_overload(self, signature: Any, found: Any) -> None:
-        """Keep the code for a signature, unless the disk is full or the folder has gone."""
+        """Cache the code for a signature, unless the disk is full or the folder is gone."""
         with suppress(OSError):
             self._cache.save_overload(signature, found)

@@ -1,19 +1,23 @@
-"""Errors and warnings: one clear line each, saying what came, what was expected and what to do."""
+"""Errors and warnings, and the pieces of their messages: what is wrong, which value came, what to do.
+
+Every message is one line. It shows names and counts, never the cells of a table.
+"""
 
 from __future__ import annotations
 
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-LONGEST_SHOWN = 80
-"""Letters of a value in a message."""
+LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 300
+"""Characters of a value, of a name and of a path that a message shows."""
 
-LONGEST_PATH = 300
-"""Letters of the name of a file in a message."""
+MAX_NAMED = 5
+"""Names listed in one message; the others are counted."""
 
 _PACKAGE = str(Path(__file__).parent)
 
@@ -39,28 +43,68 @@ class IdentifierWarning(MmdBoundsWarning):
 
 
 class GroupColumnWarning(MmdBoundsWarning):
-    """A column that tells nearly every row's group by itself is about to be used as a feature."""
+    """A column that determines the group of nearly every row is about to be used as a feature."""
 
 
-def came(value: Any) -> str:
-    """Return a value as a message shows it: whatever it is, and not for ever."""
+def shown_value(value: Any) -> str:
+    """Return a value of any type as a message shows it, cut to a bounded length."""
     try:
         text = repr(value)
-    except ValueError:  # Python writes no whole number of so many digits
+    except ValueError:  # Python does not print whole numbers of thousands of digits
         return "a number with thousands of digits"
-    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
+
+
+def quoted(name: object) -> str:
+    """Return a name in quotes, on one line and cut to a bounded length."""
+    text = str(name)
+    return repr(text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 3]}...")
 
 
 def shown_path(path: Any) -> str:
-    """Return the name of a file or folder as a message shows it; of a very long one, its end."""
+    """Return the path of a file or folder as a message shows it; only the end of a very long one."""
     text = str(path)
     return text if len(text) <= LONGEST_PATH else f"...{text[-LONGEST_PATH:]}"
 
 
+def file_trouble(error: Exception) -> str:
+    """Return why the system cannot open, read or write a file."""
+    return getattr(error, "strerror", None) or "this is not a valid file name"
+
+
+def counted(number: int, word: str) -> str:
+    """Return ``"1 row"``, ``"2 rows"``."""
+    return f"{number:,} {word}" if number == 1 else f"{number:,} {word}s"
+
+
+def listed(parts: Sequence[str], most: int = MAX_NAMED) -> str:
+    """Join the first few parts with commas and count the others."""
+    more = f" and {len(parts) - most:,} more" if len(parts) > most else ""
+    return ", ".join(parts[:most]) + more
+
+
+def quoted_list(names: Iterable[object], most: int = MAX_NAMED) -> str:
+    """Join the first few names, in quotes, with commas and count the others."""
+    return listed([quoted(name) for name in names], most)
+
+
+def repeated(names: Iterable[str]) -> str:
+    """Return the names that occur more than once as a list in words; an empty string if none does."""
+    return quoted_list(name for name, n in Counter(names).items() if n > 1)
+
+
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string."""
-    near = difflib.get_close_matches(given, list(known), n=1, cutoff=0.6)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string.
+
+    A name that differs only in upper and lower case is the first guess.
+    """
+    names = list(known)
+    near = [name for name in names if name.strip().casefold() == given.strip().casefold()]
+    if not near:
+        # Guessing among long names would put whole sentences into the message.
+        short = [name for name in names if len(name) <= LONGEST_NAME]
+        near = difflib.get_close_matches(given, short, n=1, cutoff=0.6)
+    return f" Did you mean {quoted(near[0])}?" if near else ""
 
 
 def warn(message: str, category: type[MmdBoundsWarning]) -> None:

@@ -21,7 +21,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
-from mmdbounds.tables.phrases import EXACT_UP_TO
+from mmdbounds.tables.group import EXACT_UP_TO
 
 LABELS_NAMED = 5
 """Labels named in a message."""
@@ -240,7 +240,7 @@ rng, progress
         The proved lower bound of the squared MMD at the worst count, and the largest p-value over all
         labellings considered.
     result_
-        The `TestResult`.
+        The `RobustTestResult`.
     classes_
         The two labels, sorted.
     n_features_in_, feature_names_in_

@@ -1,8 +1,8 @@
-"""Files of records that survive a kill and notice damage: what every checkpoint is kept in.
+"""A log that survives a kill and notices damage: every checkpoint is kept in one.
 
-A line that says what the file is, then the records: a line with the length and the SHA-256 of the record,
-and a checksum of that line itself; the record; a line end. Any change is found before anything is read from a
-record. Records can be added: one that was not written to its end, as after a kill, counts for nothing.
+The first line says what the file is. Each record follows a line with its length, its SHA-256 and a checksum
+of that line itself. Any change is found before a record is used. Records can be added; one that was
+not written to its end, as after a kill, is ignored.
 """
 
 from __future__ import annotations
@@ -13,16 +13,15 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from mmdbounds.atomic_write import check_writable
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.atomic_write import write_errors
+from mmdbounds.errors import MmdBoundsError, file_trouble, shown_path
 
 MAGIC = b"mmdbounds journal 1\n"
 _HEAD = re.compile(rb"(\d{1,18} [0-9a-f]{64}) ([0-9a-f]{16})")
+_HALF_HEAD = re.compile(rb"\d{0,18}( [0-9a-f]{0,64}( [0-9a-f]{0,16})?)?")
 _LONGEST_HEAD = 18 + 1 + 64 + 1 + 16
 
 Record = bytes | memoryview
@@ -30,45 +29,22 @@ Record = bytes | memoryview
 
 @dataclass(frozen=True)
 class Contents:
-    """What is in a file.
-
-    Attributes
-    ----------
-    records
-        The records in their order.
-    n_bytes
-        Where the last whole record ends: there the next one belongs.
-    is_torn
-        Whether something follows that was not written to its end.
-    """
+    """The whole records in a file, where the last one ends, and whether a half-written one follows."""
 
     records: list[memoryview]
     n_bytes: int
     is_torn: bool
 
 
-def checked_path(path: Any) -> Path:
-    """Return the path of a checkpoint, which must be the name of a file."""
-    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
-        msg = f"`checkpoint` must be the name of a file; got {path!r}."
-        raise MmdBoundsError(msg)
-    return Path(os.fsdecode(path))
-
-
-def check_usable(path: Path) -> None:
-    """Say now, not after the work, that a checkpoint cannot be kept in a file."""
-    check_writable(path, is_read=True)
-
-
 def framed(records: Iterable[Record]) -> Iterator[Record]:
-    """Yield the content of a file with these records, in parts that are not copies of them."""
+    """Yield the content of a file with these records, in parts that are not copied."""
     yield MAGIC
     for record in records:
         yield from _frame(record)
 
 
 def read_journal(path: Path) -> Contents | None:
-    """Return what is in a file, `None` if it is not there or empty; a damaged one is refused."""
+    """Return the contents of a file, `None` if it is empty or does not exist; refuse a damaged one."""
     content = _content(path)
     if MAGIC.startswith(content):  # nothing yet, or killed while the first line was written
         return Contents([], 0, True) if content else None
@@ -88,15 +64,15 @@ def read_journal(path: Path) -> Contents | None:
 
 
 def drop_torn(path: Path, n_bytes: int) -> None:
-    """Cut off what was not written to its end, behind the first `n_bytes`."""
-    with _said(path):
+    """Cut off a half-written record after the first `n_bytes`."""
+    with write_errors(path):
         os.truncate(path, n_bytes)
 
 
 def append(path: Path, record: Record) -> None:
-    """Add a record to a file, which is made if need be; whole or not at all."""
+    """Add a record to a file, whole or not at all; the file is made if it does not exist."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-    with _said(path):
+    with write_errors(path):
         file = os.open(path, flags, 0o666)
         try:
             before = os.fstat(file).st_size
@@ -109,20 +85,19 @@ def append(path: Path, record: Record) -> None:
 
 
 def damaged(path: Path) -> MmdBoundsError:
-    """Return the refusal of a file that cannot be used, with what to do."""
+    """Return the error for a file that cannot be used."""
     return MmdBoundsError(
-        f"{path} is damaged, or no checkpoint of this version. "
-        "Name another file for `checkpoint`, or remove this one; the work then starts afresh."
+        f"{shown_path(path)} is damaged, or is not a checkpoint of this version. "
+        "Name another file for `checkpoint`, or remove this one to start again."
     )
 
 
-@contextmanager
-def _said(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        msg = f"cannot write {path}: {error.strerror or error}."
-        raise MmdBoundsError(msg) from error
+def other_problem(path: Path, what: str, differs: Iterable[str]) -> MmdBoundsError:
+    """Return the error for a file that keeps something of another problem, and in what that differs."""
+    return MmdBoundsError(
+        f"{shown_path(path)} has {what} of another problem: it differs in {', '.join(differs)}. "
+        "Name another file for `checkpoint`, or remove this one."
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -132,29 +107,30 @@ def _content(path: Path) -> bytes:
     except FileNotFoundError:
         return b""
     except (OSError, ValueError) as error:
-        msg = f"cannot read {path}: {getattr(error, 'strerror', None) or 'not a possible name'}."
+        msg = f"cannot read {shown_path(path)}: {file_trouble(error)}."
         raise MmdBoundsError(msg) from error
 
 
 def _frame(record: Record) -> Iterator[Record]:
     view = memoryview(record).cast("B")
-    said = f"{len(view)} {hashlib.sha256(view).hexdigest()}".encode()
-    yield said + b" " + _checksum(said) + b"\n"
+    head = f"{len(view)} {hashlib.sha256(view).hexdigest()}".encode()
+    yield head + b" " + _checksum(head) + b"\n"
     yield view
     yield b"\n"
 
 
 def _record_at(content: bytes, start: int) -> tuple[memoryview, int] | bool | None:
-    """Return the record that begins at a place and where it ends, False if it is torn, None if damaged."""
+    """Return the record that starts at a place and its end; False if it is half-written, None if damaged."""
     end_of_head = content.find(b"\n", start, start + _LONGEST_HEAD + 1)
     if end_of_head < 0:
-        # The line was not written to its end, if what is there can be the beginning of one.
-        return False if len(content) - start <= _LONGEST_HEAD and _is_begun(content[start:]) else None
+        # The line is half-written if what is there can be the beginning of one.
+        rest = content[start:]
+        return False if len(rest) <= _LONGEST_HEAD and _HALF_HEAD.fullmatch(rest) else None
     head = _HEAD.fullmatch(content[start:end_of_head])
     if head is None or _checksum(head[1]) != head[2]:
         return None
-    said, digest = head[1].split(b" ")
-    first, end = end_of_head + 1, end_of_head + 1 + int(said)
+    length, digest = head[1].split(b" ")
+    first, end = end_of_head + 1, end_of_head + 1 + int(length)
     if len(content) < end + 1:
         return False
     record = memoryview(content)[first:end]
@@ -163,12 +139,8 @@ def _record_at(content: bytes, start: int) -> tuple[memoryview, int] | bool | No
     return record, end + 1
 
 
-def _is_begun(head: bytes) -> bool:
-    return re.fullmatch(rb"\d{0,18}( [0-9a-f]{0,64}( [0-9a-f]{0,16})?)?", head) is not None
-
-
-def _checksum(said: bytes) -> bytes:
-    return hashlib.sha256(said).hexdigest()[:16].encode()
+def _checksum(head: bytes) -> bytes:
+    return hashlib.sha256(head).hexdigest()[:16].encode()
 
 
 def _open_regular(path: str, flags: int) -> int:

@@ -19,9 +19,9 @@ from mmdbounds.contamination import SLACK, Contamination
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Indices
-from mmdbounds.problem import Bandwidth, KernelLike, Problem, pose
+from mmdbounds.problem import Bandwidth, Comparison, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
-from mmdbounds.saved import from_fields, read_only
+from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.search.ranking import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_groups
@@ -147,12 +147,12 @@ def simulate(
     check_progress(progress)
     problem = pose(
         *as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")),
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator="biased",  # the witness is a difference of plain means
-        backend="auto",
-        dtype="float64",
-        working_memory=working_memory,
+        Comparison(
+            kernel=kernel,
+            bandwidth=bandwidth,
+            estimator="biased",  # the witness is a difference of plain means
+            working_memory=working_memory,
+        ),
     )
     check_from_rows(problem.kernel)
     n = problem.p

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypedDict, TypeVar
 
+from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.contamination import Counts, check_sizes
+from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
-from mmdbounds.results import Estimator
+from mmdbounds.results import Estimator, Provenance
 from mmdbounds.sums import backend_names, make_sums, pooled_groups
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.checkpoint import Checkpoint
@@ -22,6 +25,7 @@ from mmdbounds.tables import Group
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
 DType = Literal["float64", "float32"]
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,23 +86,116 @@ class Problem:
             raise MmdBoundsError(msg)
         return group_sums(sums, self.p, self.q)
 
+    def group_fields(self) -> dict[str, Any]:
+        """Return the fields of a result that say how many rows the groups have, and their names."""
+        sizes = {"n_samples_X": self.p, "n_samples_Y": self.q}
+        return {**sizes, "name_x": self.X.name, "name_y": self.Y.name}
 
-def pose(
-    X: Any,
-    Y: Any,
-    *,
-    kernel: KernelLike,
-    bandwidth: Bandwidth,
-    estimator: Estimator,
-    backend: str,
-    dtype: DType,
-    working_memory: float,
-) -> Problem:
-    """Check the arguments that every function shares and pose the problem."""
-    check_option(estimator, "estimator", ("unbiased", "biased"))
-    check_option(backend, "backend", backend_names())
-    check_option(dtype, "dtype", ("float64", "float32"))
-    memory = check_memory(working_memory)
-    groups = pooled_groups(X, Y, backend, memory)
-    resolved = resolve_kernel(kernel, bandwidth, groups.rows, memory)
-    return Problem(groups.X, groups.Y, groups.rows, resolved, estimator, groups.backend, dtype, memory)
+    def provenance(
+        self,
+        totals: GroupSums,
+        *,
+        method: str,
+        options: Mapping[str, Any],
+        seed: int | None,
+        n_pairs: int,
+        seconds: float,
+        misfiling: Mapping[str, Any] | None = None,
+    ) -> Provenance:
+        """Return how a result of this problem was made."""
+        return Provenance(
+            method=method,
+            options=options,
+            kernel=self.kernel.name,
+            kernel_options=self.kernel.options(),
+            bandwidth=self.kernel.length,
+            estimator=self.estimator,
+            backend=totals.sums.backend,
+            device=totals.sums.device,
+            dtype=totals.sums.dtype,
+            seed=seed,
+            n_pairs=n_pairs,
+            seconds=seconds,
+            version=__version__,
+            misfiling=misfiling or {},
+            data=self.X.record,
+        )
+
+    def checked_counts(
+        self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None
+    ) -> list[Counts]:
+        """Return the counts, if all of them leave enough rows and pass the search's own `check`."""
+        for counts in (Counts(0, 0, self.p, self.q), *admissible):
+            check_sizes(counts, self.p, self.q, unbiased=self.estimator == "unbiased")
+            if check is not None:
+                check(counts, self.p, self.q)
+        return list(admissible)
+
+
+class ComparisonOptions(TypedDict, total=False):
+    """The same options as keywords, for the signatures of the functions that take them (`compares`)."""
+
+    kernel: KernelLike
+    bandwidth: Bandwidth
+    estimator: Estimator
+    backend: str
+    dtype: DType
+    working_memory: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How two groups are compared: the options that every function shares."""
+
+    kernel: KernelLike = "rbf"
+    bandwidth: Bandwidth = "median"
+    estimator: Estimator = "unbiased"
+    backend: str = "auto"
+    dtype: DType = "float64"
+    working_memory: float = 1024
+
+    def __post_init__(self) -> None:
+        check_option(self.estimator, "estimator", ("unbiased", "biased"))
+        check_option(self.backend, "backend", backend_names())
+        check_option(self.dtype, "dtype", ("float64", "float32"))
+        object.__setattr__(self, "working_memory", check_memory(self.working_memory))
+
+
+def compares(*fixed: str) -> Callable[[F], F]:
+    """Return a decorator for functions that take `ComparisonOptions` as ``**options``, except those `fixed`.
+
+    The function's signature names the options one by one, for `help`, editors and the documentation.
+    """
+
+    def named(function: F) -> F:
+        own = inspect.signature(function)
+        before = [p for p in own.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        shared = [
+            inspect.Parameter(f.name, inspect.Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type)
+            for f in fields(Comparison)
+            if f.name not in fixed
+        ]
+        function.__signature__ = own.replace(parameters=[*before, *shared])  # type: ignore[attr-defined]
+        return function
+
+    return named
+
+
+def comparison(function: Callable[..., Any], options: ComparisonOptions, **fixed: Any) -> Comparison:
+    """Return the options of a call of `function`; one that it does not take is refused as Python would."""
+    known = inspect.signature(function).parameters
+    for name in options:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            msg = f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}"
+            raise TypeError(msg)
+    return Comparison(**options, **fixed)
+
+
+def pose(X: Any, Y: Any, how: Comparison) -> Problem:
+    """Return the problem of comparing two groups."""
+    groups = pooled_groups(X, Y, how.backend, how.working_memory)
+    kernel = resolve_kernel(how.kernel, how.bandwidth, groups.rows, how.working_memory)
+    return Problem(
+        groups.X, groups.Y, groups.rows, kernel, how.estimator, groups.backend, how.dtype, how.working_memory
+    )

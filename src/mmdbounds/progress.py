@@ -1,6 +1,6 @@
-"""Counting kernel values, and a line that says how far the work is.
+"""Counting kernel values, and a line that shows how far the work is.
 
-The line is a carriage return on standard error: it shows in a terminal and in a notebook,
+The line is rewritten with carriage returns on standard error: it shows in a terminal and in a notebook,
 needs no package, appears only after a few seconds and leaves nothing behind.
 """
 
@@ -10,14 +10,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Self, TextIO
 
 PATIENCE = 2.0
 """Seconds before the line appears: short work needs none."""
 
 SETTLED = 1.0
-"""Seconds after the first kernel values before a speed is told: several threads may bring theirs at once."""
+"""Seconds after the first kernel values before a speed is shown: several threads may report at once."""
 
 INTERVAL = 0.2
 """Seconds between two refreshes of the line."""
@@ -43,16 +42,8 @@ class Stopped(Exception):  # noqa: N818 -- not an error
 class Meter:
     """Counts kernel values (`n_pairs`); shows the share done and the time left.
 
-    Parameters
-    ----------
-    total
-        Kernel values expected in all; an estimate is enough, 0 stands for no idea.
-    show
-        `None` shows the line if somebody is watching.
-    stream
-        Where the line goes, by default standard error.
-    clock
-        Returns the seconds on a clock that never goes back.
+    `total` estimates the kernel values in all, 0 if unknown. The line goes to `stream`, by default standard
+    error; with ``show=None`` only if somebody is watching. `clock` returns seconds and never goes back.
     """
 
     def __init__(
@@ -86,12 +77,12 @@ class Meter:
             self._refresh()
 
     def skip(self, pairs: int) -> None:
-        """Say that so many of the expected kernel values need not be computed: their sums are at hand."""
+        """Note that this number of the expected kernel values need not be computed: their sums are known."""
         with self._lock:
             self._at_hand += pairs
 
     def prove(self, share: float) -> None:
-        """Say that so much of the effort for a proof is spent; end the thread's work after `stop`."""
+        """Show the share of the effort for a proof that is spent; end the thread's work after `stop`."""
         if self._stopped:
             raise Stopped
         with self._lock:
@@ -107,11 +98,11 @@ class Meter:
                 self._width = len(text)
 
     def stop(self) -> None:
-        """Let every thread that counts here end with its next kernel values, because one has failed."""
+        """Make every thread that counts here stop at its next kernel values, because one has failed."""
         self._stopped = True
 
     def line(self, seconds: float) -> str:
-        """Return the line shown after so many seconds; none while no speed can be told."""
+        """Return the line shown after this number of seconds; nothing while the speed is unknown."""
         then, first = self._began or (0.0, 0)
         if self._began is not None and (self.n_pairs == first or seconds - then < SETTLED):
             return ""
@@ -120,10 +111,7 @@ class Meter:
         if not self.total:
             return f"{self.n_pairs / 1e6:,.0f} M pairs  {speed}"
         done = self.n_pairs + self._at_hand
-        share = min(done / self.total, 1.0)
-        left = (self.total - done) / max(rate, 1.0)
-        when = f"{duration(left)} left" if left > 0 else "almost done"
-        return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {speed}  {when}"
+        return _bar(min(done / self.total, 1.0), speed, (self.total - done) / max(rate, 1.0))
 
     def close(self) -> None:
         """Wipe the line."""
@@ -137,14 +125,12 @@ class Meter:
             stream.write(text)
             stream.flush()
         except (AttributeError, ValueError, OSError):
-            self._show = False  # there is no stream or it is closed; the work goes on
+            self._show = False  # there is no stream or it is closed; the work continues
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:  # Ctrl-C may have come while this thread was waiting for another one
             self.stop()
         self.close()
@@ -154,12 +140,15 @@ class TrialMeter(Meter):
     """The same for trials, which are few and of any length: `add` counts them one by one."""
 
     def line(self, seconds: float) -> str:
-        """Return the line shown after so many seconds."""
+        """Return the line shown after this number of seconds."""
         done, total = self.n_pairs, self.total
-        share = done / max(total, 1)
         left = seconds * (total - done) / max(done, 1)
-        when = f"{duration(left)} left" if done < total else "almost done"
-        return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {done:,} of {total:,} trials  {when}"
+        return _bar(done / max(total, 1), f"{done:,} of {total:,} trials", left)
+
+
+def _bar(share: float, done: str, seconds_left: float) -> str:
+    when = f"{duration(seconds_left)} left" if seconds_left > 0 else "almost done"
+    return f"[{'#' * int(BAR * share):<{BAR}}] {share:4.0%}  {done}  {when}"
 
 
 def duration(seconds: float) -> str:

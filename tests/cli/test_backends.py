@@ -47,17 +47,17 @@ def test_words(machine, capsys: pytest.CaptureFixture[str]):
     assert out.splitlines() == [
         "numpy   available NumPy 2.4.6, compiled by numba 0.68, 1 thread",
         "        on        Made-up Processor",
-        "        float64   300 million kernel values a second, 17 s a pass",
-        "        float32   1,234 million kernel values a second, 4 s a pass",
+        "        float64   300 million kernel values per second, 17 s per pass",
+        "        float32   1,234 million kernel values per second, 4 s per pass",
         "torch   available PyTorch 2.13, float32 by Triton 3.7, float64 in blocks",
         "        on        Made-up GPU",
-        "        float64   6,600 million kernel values a second, 1.5 s a pass",
-        "        float32   716 billion kernel values a second, 0.014 s a pass",
+        "        float64   6,600 million kernel values per second, 1.5 s per pass",
+        "        float32   716 billion kernel values per second, 0.014 s per pass",
         "dask    missing   pip install 'mmdbounds[dask]'",
         "",
-        "Rates: rbf, 54 columns; a pass is all pairs of 100,000 rows, and grows with the square.",
-        "`auto` takes torch: there is a GPU. Below 31,623 pooled rows it takes numpy (below 4,097 where",
-        "PyTorch is imported already). Dask collections go to dask.",
+        "Rates: rbf kernel, 54 columns. A pass is all pairs of 100,000 rows; its time grows quadratically.",
+        "`auto` chooses torch: there is a GPU. Below 31,623 pooled rows it takes numpy (below 4,097 where",
+        "PyTorch is imported already). Dask collections are computed by dask.",
     ]
 
 
@@ -68,7 +68,7 @@ def test_what_is_broken_is_said_and_the_rest_still_listed(machine, capsys: pytes
     out = capsys.readouterr().out
     assert "\ntorch   broken    PyTorch 2.13\n        OSError: libcudart.so.12: cannot open" in out
     assert "\ndask    missing" in out
-    assert "`auto` takes numpy: PyTorch cannot be used." in out
+    assert "`auto` chooses numpy: PyTorch cannot be used." in out
     assert max(len(line) for line in out.splitlines()) <= 100
 
 

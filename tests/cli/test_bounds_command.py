@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.bounds
+from mmdbounds.cli.compare import bounds_command
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.results import BoundsResult
@@ -25,7 +27,10 @@ def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
-    assert lines[0] == "Assumed: exactly 25 % of the true A rows, 1 of the 5 filed under B, are misfiled."
+    assert (
+        lines[0]
+        == "Assumed: exactly 25 % of the true A rows are misfiled, that is 1 of the 5 rows filed under B."
+    )
     assert lines[1].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
     assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step; nothing proved", lines[5])
     # Of B, h lies among the rows of A: without it the groups are furthest apart.
@@ -154,10 +159,20 @@ def test_options_of_the_methods_arrive(flags: str, method: Any, table: str, monk
 def test_help_states_the_defaults_of_sharp(capsys: pytest.CaptureFixture[str]):
     assert run(["bounds", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert f"Starts of sharp on each side; by default {Sharp().n_starts}." in text
-    assert f"may be off; by default {Sharp().gap}." in text
-    known = "'sharp', 's-sd', 'sd', 's-qno', 'qno', 'sm', 'bootstrap' or 'exhaustive'"
-    assert f"{known}. [default: sharp]" in text
+    assert f"Starting points of sharp, per side. [default: {Sharp().n_starts}]" in text
+    assert f"as a share of the width. [default: {Sharp().gap}]" in text
+
+
+@pytest.mark.parametrize("function", [mb.mmd_bounds, mb.groups])
+def test_every_keyword_is_a_flag_with_the_same_default(function: Any):
+    command = inspect.signature(bounds_command).parameters
+    parameters = inspect.signature(function).parameters.values()
+    keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
+    keywords.pop("sample_weight", None)  # there to be refused
+    assert set(keywords) <= set(command)
+    others = {"rng": 0}  # the command line repeats itself; the function draws a seed
+    for name, default in keywords.items():
+        assert command[name].default == others.get(name, default), name
 
 
 def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):

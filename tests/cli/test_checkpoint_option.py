@@ -40,7 +40,7 @@ main()
 # A search whose upper side is done at once, while the lower one would go on for an hour.
 WAITING = """
 import os, time
-from mmdbounds.cli import bounds
+from mmdbounds.cli.arguments import Search
 from mmdbounds.cli.main import main
 from mmdbounds.search import StepwiseDominance
 from mmdbounds.search.sides import at_once
@@ -52,7 +52,7 @@ class Unequal(StepwiseDominance):
                 time.sleep(0.01)
                 task.meter.add(1)
         return at_once(find, task)
-bounds._method = lambda *_: Unequal()
+Search.chosen = lambda _: Unequal()
 main()
 """
 

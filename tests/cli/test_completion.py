@@ -35,12 +35,15 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("mmdbounds ", list(COMMANDS)),
+        ("mmdbounds ", [name for section in COMMANDS.values() for name in section]),
         ("mmdbounds s", ["sweep"]),
         ("mmdbounds sweep t.csv --le", ["--level"]),
         ("mmdbounds bounds t.csv --kernel ", KERNELS),
         ("mmdbounds bounds t.csv --kernel matern", ["matern32", "matern52"]),
         ("mmdbounds bounds t.csv --method s-", ["s-sd", "s-qno"]),
+        ("mmdbounds evaluate t.csv --methods s-", ["s-sd", "s-qno"]),
+        ("mmdbounds test t.csv --backend ", ["auto", "numpy", "torch", "dask"]),
+        ("mmdbounds bounds t.csv --certify ", ["auto", "yes", "no"]),
         ("mmdbounds test t.csv --group ", []),  # names of columns are in the file
         ("mmdbounds bounds ", []),  # bash offers the files
         ("mmdbounds reproduce main --preset ", ["paper", "ours", "both"]),

@@ -1,4 +1,4 @@
-"""`mmdbounds demo`: a story that is true, and commands in it that work."""
+"""`mmdbounds demo`: an example that is true, and commands in it that work."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mmdbounds.cli import demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.datasets import overlooked_tumours
-from mmdbounds.phrases import number
-from mmdbounds.words import ends
+from mmdbounds.words.bounds import ends
+from mmdbounds.words.phrases import number
 
 
 def test_story(capsys: pytest.CaptureFixture[str]):
@@ -39,7 +39,8 @@ def test_story(capsys: pytest.CaptureFixture[str]):
     assert f"the squared MMD is {number(truth)}, inside the range from {low} to {high}." in text
     assert f"is between {low} and {high} (proved); as filed it is {number(found.observed)}." in text
     assert (
-        "exactly 9.91 % of the true malignant rows, 21 of the 378 filed under benign, are misfiled." in text
+        "exactly 9.91 % of the true malignant rows are misfiled, that is 21 of "
+        "the 378 rows filed under benign." in text
     )
     first = ", ".join(found.lower.ids[:3])
     assert re.fullmatch(r"P\d{3}, P\d{3}, P\d{3}", first)
@@ -113,3 +114,19 @@ def test_save_is_refused_before_the_work(
     assert refused("demo", "--save", "no\nfolder/t.csv") == (
         "cannot write no folder/t.csv: there is no folder no folder."
     )
+
+
+def test_commands_are_called_as_the_demo_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """`make demo` calls a program that the shell would not find by its name."""
+    folder = tmp_path / "my venv"
+    folder.mkdir()
+    program = folder / "mmdbounds"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("sys.argv", [str(program), "demo"])
+    monkeypatch.setenv("PATH", "")
+    assert f"\n  '{program}' sweep tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setenv("PATH", str(folder))
+    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setattr("sys.argv", ["-c"])
+    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)

@@ -32,7 +32,7 @@ AMOUNTS = {
     "bounds": ["--n-moved", "1"],
     "test": ["--n-moved", "1"],
     "sweep": [],
-    "evaluate": ["--epsilon", "0.4", "--trials", "3"],
+    "evaluate": ["--epsilon", "0.4", "--n-trials", "3"],
 }
 Refused = Callable[..., str]
 
@@ -66,15 +66,15 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
         "Columns: 5 columns as 8 features, standard (mean 0 and deviation 1 over these rows).\n"
         "  age     whole numbers\n"
         "  bmi     numbers\n"
-        "  sex     2 categories, a 0-1 column each\n"
-        "  site    3 categories, a 0-1 column each\n"
+        "  sex     2 categories, one 0-1 column each\n"
+        "  site    3 categories, one 0-1 column each\n"
         "  smoker  true or false\n"
-        "Left out as asked: note.\n"
+        "Left out by --exclude: note.\n"
         "Rows are identified by patient.\n"
         "\n"
-        "Time: under a second for 27 kernel values, at 1 million a second as measured just now (rbf, 8\n"
-        "features, float64). Searching and proving come on top; `--method s-sd` with `bounds` needs little\n"
-        "more than this.\n"
+        "Time: under a second for 27 kernel values, at 1 million per second as measured just now (rbf, 8\n"
+        "features, float64). Search and proofs take additional time; `bounds --method s-sd` needs little "
+        "more\nthan this.\n"
     )
 
 
@@ -119,19 +119,19 @@ def test_a_rate_is_measured_on_the_rows_at_hand(patients: str):
     X, Y = mb.groups(
         patients, "dx", hidden="MI", among="healthy", columns=["age", "bmi"], na="unknown", missing="drop"
     )
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
     how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, **how, dtype="float64", working_memory=1024)
+    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
     assert dry_run.pair_rate(problem) > 1e4
 
 
 def test_times_in_words(patients: str):
     X, Y = mb.groups(patients, "dx", hidden="MI", among="healthy", columns=["age"])
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
     how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, **how, dtype="float64", working_memory=1024)
+    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
     assert dry_run.time_in_words(problem, 2 * 10**8, 1e6, "").startswith(
         "Time: about 3 min 20 s for 200,000,000 "
     )

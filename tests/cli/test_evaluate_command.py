@@ -19,7 +19,7 @@ from mmdbounds.evaluation import run as evaluation_run
 from mmdbounds.journal import read_journal
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--epsilon", "0.34"]
-HERE = ["--processes", "1", "--trials", "4"]
+HERE = ["--n-processes", "1", "--n-trials", "4"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 Refused = Callable[..., str]
 
@@ -41,7 +41,7 @@ def constant(text: str) -> str:
 def test_summary_is_that_of_the_function(
     flags: list[str], options: dict[str, Any], table: str, capsys: pytest.CaptureFixture[str]
 ):
-    methods = ["--method", "exhaustive", "--method", "s-sd"]
+    methods = ["--methods", "exhaustive", "--methods", "s-sd"]
     assert run(["evaluate", table, *GROUPS, *methods, *HERE, *flags]) == 0
     out, err = capsys.readouterr()
     X, Y = mb.groups(table, "g", hidden="A", among="B", id="name", scale="none")
@@ -61,7 +61,7 @@ def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeyp
         return made[0]
 
     monkeypatch.setattr(evaluation_run, "evaluate", remember)
-    assert run(["evaluate", table, *GROUPS, *HERE, "--method", "s-sd", "--json"]) == 0
+    assert run(["evaluate", table, *GROUPS, *HERE, "--methods", "s-sd", "--json"]) == 0
     out, err = capsys.readouterr()
     assert out == made[0].to_json() + "\n"
     assert err == ""
@@ -153,7 +153,7 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         assert run(["evaluate", table, *GROUPS]) == 130
         assert capsys.readouterr().err.strip() == "mmdbounds: interrupted; nothing was written."
     Path(path).unlink()
-    command = ["evaluate", table, *GROUPS, *HERE, "--method", "s-sd", "--checkpoint", path]
+    command = ["evaluate", table, *GROUPS, *HERE, "--methods", "s-sd", "--checkpoint", path]
     assert [run(command), run(command)] == [0, 0]
     found = read_journal(Path(path))
     assert found is not None
@@ -171,10 +171,10 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         ),
         (["--sizes", "3,-4"], r"^`--sizes` must be two numbers"),
         (["--sizes", "3,9"], r"^`sizes` must not exceed the 5 rows of `Y_clean`"),
-        (["--method", "ssd"], r"got 'ssd'\. Did you mean 's-sd'\?$"),
-        (["--method", "sd", "--method", "sd"], r"different labels; got 'sd' twice"),
-        (["--trials", "0"], r"^`n_trials` must be a whole number from 1; got 0\.$"),
-        (["--processes", "0"], r"^`n_processes` must be a whole number from 1; got 0\.$"),
+        (["--methods", "ssd"], r"got 'ssd'\. Did you mean 's-sd'\?$"),
+        (["--methods", "sd", "--methods", "sd"], r"different labels; got 'sd' twice"),
+        (["--n-trials", "0"], r"^`n_trials` must be a whole number from 1; got 0\.$"),
+        (["--n-processes", "0"], r"^`n_processes` must be a whole number from 1; got 0\.$"),
         (["--mechanism", "biased"], r"^`mechanism` must be one of 'nonrandom', 'random'"),
         (["--scale", "max"], r"must be 'standard' or 'none'; got 'max'"),
         (["--kernel", "precomputed"], r"^`--kernel precomputed` needs a matrix"),

@@ -21,7 +21,7 @@ FLAGS: dict[str, list[str]] = {
     "bounds": ["--n-moved", "1"],
     "test": ["--n-moved", "1", "--n-permutations", "19"],
     "sweep": ["--n-permutations", "19"],
-    "evaluate": ["--epsilon", "0.4", "--trials", "2", "--processes", "1"],
+    "evaluate": ["--epsilon", "0.4", "--n-trials", "2", "--n-processes", "1"],
 }
 
 

@@ -13,8 +13,8 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.inference.robust
+from mmdbounds.cli.compare import robust_test_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.robust import robust_command
 from mmdbounds.contamination import Contamination
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
@@ -54,7 +54,7 @@ def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeyp
     made = []
     function = mmdbounds.inference.robust.robust_test
 
-    def remember(*arguments: Any, **options: Any) -> mb.TestResult:
+    def remember(*arguments: Any, **options: Any) -> mb.results.RobustTestResult:
         made.append(function(*arguments, **options))
         return made[0]
 
@@ -63,7 +63,7 @@ def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeyp
     out, err = capsys.readouterr()
     assert out == made[0].to_json() + "\n"
     assert err == ""
-    back = mb.TestResult.from_dict(json.loads(out))
+    back = mb.results.RobustTestResult.from_dict(json.loads(out))
     assert back.n_moved_range == (0, 2)
     assert back.provenance.data["source"] == Path(table).name
 
@@ -111,11 +111,11 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.robust_test).parameters
-    command = inspect.signature(robust_command).parameters
-    keywords = [name for name, p in function.items() if p.kind is p.KEYWORD_ONLY]
-    keywords.remove("sample_weight")  # there to be refused
-    assert set(keywords) <= set(command)
-    for name in set(keywords) - {"rng"}:
+    command = inspect.signature(robust_test_command).parameters
+    keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
+    keywords -= {"sample_weight"}  # there to be refused
+    assert keywords <= set(command)
+    for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
     assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
 

@@ -30,7 +30,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work has begun")
 
-    for name in ("mmdbounds.tables.split.split_table", "mmdbounds.datasets.overlooked_tumours"):
+    for name in ("mmdbounds.tables.grouped_table.split_table", "mmdbounds.datasets.overlooked_tumours"):
         monkeypatch.setattr(name, work)
 
 
@@ -102,14 +102,14 @@ def test_what_was_written_is_told_after_an_interrupt(
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     assert capsys.readouterr() == ("", "mmdbounds: interrupted; nothing was written.\n")
     with monkeypatch.context() as patch:
-        patch.setattr("mmdbounds.cli.rows.rows_csv", stop)
+        patch.setattr("mmdbounds.cli.formats.rows_csv", stop)
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     out, err = capsys.readouterr()
     assert out
     assert err == "mmdbounds: interrupted; written so far: the answer.\n"
     assert path.read_text() == "old"
     with monkeypatch.context() as patch:
-        patch.setattr("mmdbounds.cli.page.Page.write", stop)
+        patch.setattr("mmdbounds.cli.arguments.Page.write", stop)
         assert run(["bounds", table, *GROUPS, "--rows", str(path)]) == 130
     assert capsys.readouterr().err == f"mmdbounds: interrupted; written so far: the answer, {path}.\n"
     assert path.read_text() != "old"
@@ -117,7 +117,7 @@ def test_what_was_written_is_told_after_an_interrupt(
 
 def test_each_run_begins_anew():
     side_files.begin()
-    side_files.note_printed("something")
+    side_files.say("", "something")
     assert side_files.so_far() == "written so far: something"
     side_files.begin()
     assert side_files.so_far() == "nothing was written"

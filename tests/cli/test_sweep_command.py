@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import mmdbounds as mb
-import mmdbounds.breakdown
+import mmdbounds.inference.breakdown
+from mmdbounds.cli.compare import sweep_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.sweep import sweep_command
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
@@ -46,18 +46,18 @@ def test_summary_is_that_of_the_function(
 
 def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     made = []
-    function = mmdbounds.breakdown.sweep
+    function = mmdbounds.inference.breakdown.sweep
 
-    def remember(*arguments: Any, **options: Any) -> mb.SweepResult:
+    def remember(*arguments: Any, **options: Any) -> mb.results.SweepResult:
         made.append(function(*arguments, **options))
         return made[0]
 
-    monkeypatch.setattr(mmdbounds.breakdown, "sweep", remember)
+    monkeypatch.setattr(mmdbounds.inference.breakdown, "sweep", remember)
     assert run(["sweep", table, *GROUPS, "--n-permutations", "19", "--json"]) == 0
     out, err = capsys.readouterr()
     assert out == made[0].to_json() + "\n"
     assert err == ""
-    assert mb.SweepResult.from_dict(json.loads(out)).most_moved == 3
+    assert mb.results.SweepResult.from_dict(json.loads(out)).most_moved == 3
 
 
 def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
@@ -67,7 +67,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         calls.append((X, Y, options))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(mmdbounds.breakdown, "sweep", stop)
+    monkeypatch.setattr(mmdbounds.inference.breakdown, "sweep", stop)
     flags = (
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
@@ -96,10 +96,10 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.sweep).parameters
     command = inspect.signature(sweep_command).parameters
-    keywords = [name for name, p in function.items() if p.kind is p.KEYWORD_ONLY]
-    keywords.remove("sample_weight")  # there to be refused
-    assert set(keywords) <= set(command)
-    for name in set(keywords) - {"rng"}:
+    keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
+    keywords -= {"sample_weight"}  # there to be refused
+    assert keywords <= set(command)
+    for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
     assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
 

@@ -1,4 +1,4 @@
-"""`--unit`: one row a unit in test and sweep, what is refused, and the note about names that are repeated."""
+"""`--unit`: one row per unit, what is refused, and the note about names that are repeated."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_other_kinds_of_files(visits: str, tmp_path: Path, capsys: pytest.Captur
     [
         (
             ["--unit", "patint"],
-            r"^there is no column 'patint', asked for with `--unit`\. Did you mean 'pat",
+            r"^there is no column 'patint', named in `--unit`\. Did you mean 'pat",
         ),
         (["--unit", "g"], r"^`--unit` must be neither the group column nor a feature; got 'g'\.$"),
         (
@@ -153,8 +153,8 @@ def test_repeated_names_are_noted(command: str, visits: str, capsys: pytest.Capt
         return capsys.readouterr().err
 
     assert notes("--exclude", "visit", "--id", "patient") == (
-        "mmdbounds: note: 4 rows share their 'patient' with another one. Rows of one patient are not "
-        "exchangeable, which the test assumes; if they are such rows, add --unit patient.\n"
+        "mmdbounds: note: 4 rows share their 'patient' with another row. The test assumes exchangeable rows, "
+        "which rows of one patient are not; if these are such rows, add --unit patient.\n"
     )
     assert notes("--exclude", "visit", "--id", "patient", "--unit", "patient") == ""
     assert notes("--exclude", "patient", "--id", "visit") == ""
@@ -170,3 +170,69 @@ def test_names_shared_across_the_groups_are_noted_and_blanks_are_not(
     arguments = ["test", str(path), *GROUPS, "--id", "name", "--n-moved", "0"]
     assert run(arguments) == 0
     assert capsys.readouterr().err.startswith("mmdbounds: note: 2 rows share their 'name' with another")
+
+
+NOTE = (
+    "mmdbounds: note: One row a unit was drawn at random (seed 4); left out: 1 of the 4 rows of A, "
+    "1 of the 5 rows of B. Rows stand for units here: epsilon and all counts are of units.\n"
+)
+DRAWN = "Compared: 4 rows of A (X) with 5 of B (Y).\nOf these, one row per patient is drawn at random.\n"
+UNITS = [*GROUPS[:6], "--unit", "patient", "--id", "visit", "--rng", "4"]
+
+
+def test_bounds_of_one_row_per_unit(visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    rows, page = tmp_path / "rows.csv", tmp_path / "page.html"
+    arguments = ["bounds", visits, *UNITS, "--n-moved", "1", "--json", "--rows", str(rows)]
+    assert run([*arguments, "--report", str(page)]) == 0
+    out, err = capsys.readouterr()
+    X, Y = mb.groups(visits, "g", hidden="A", among="B", id="visit", columns=["x", "y"])
+    drawn = mb.one_row_each(X, Y, X_UNITS, Y_UNITS, rng=4)
+    expected = mb.mmd_bounds(drawn.X, drawn.Y, mb.Contamination(n_moved=1), rng=4)
+    saved = json.loads(out)
+    assert (saved["lower"]["value"], saved["upper"]["value"]) == (expected.lower.value, expected.upper.value)
+    assert (saved["n_samples_X"], saved["n_samples_Y"]) == (3, 4)
+    assert saved["provenance"]["data"]["unit_column"] == "patient"
+    assert saved["provenance"]["data"]["units"]["seed"] == 4
+    assert err == NOTE
+    assert {line.split(",")[1] for line in rows.read_text().splitlines()[1:]} == set(drawn.Y.ids.tolist())
+    assert "--unit patient" in page.read_text()
+    assert run([*arguments, "--quiet"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("command", "flags"), [("bounds", ["--n-moved", "1"]), *COMMANDS.items()])
+def test_a_dry_run_says_that_rows_will_be_drawn(
+    command: str, flags: list[str], visits: str, capsys: pytest.CaptureFixture[str]
+):
+    assert run([command, visits, *UNITS, *flags, "--dry-run"]) == 0
+    assert DRAWN in capsys.readouterr().out
+
+
+def test_the_command_on_the_page_draws_the_same_rows(visits: str, tmp_path: Path):
+    """The search is not random, but the draw is."""
+    page = tmp_path / "page.html"
+    flags = ["--n-moved", "1", "--method", "s-sd", "--report", str(page), "--quiet"]
+    assert run(["bounds", visits, *UNITS, *flags]) == 0
+    assert "--rng 4" in page.read_text()
+
+
+def test_evaluation_of_one_row_per_unit(visits: str, capsys: pytest.CaptureFixture[str]):
+    flags = ["--epsilon", "0.4", "--n-trials", "2", "--n-processes", "1", "--json"]
+    assert run(["evaluate", visits, *UNITS, *flags]) == 0
+    out, err = capsys.readouterr()
+    X, Y = mb.groups(visits, "g", hidden="A", among="B", id="visit", columns=["x", "y"], scale="none")
+    drawn = mb.one_row_each(X, Y, X_UNITS, Y_UNITS, rng=4)
+    expected = mb.evaluate(drawn.X, drawn.Y, 0.4, n_trials=2, scale="standard", rng=4)
+    assert mb.results.Evaluation.from_dict(json.loads(out)).trial_table()["lower"] == pytest.approx(
+        expected.trial_table()["lower"], rel=0, abs=0
+    )
+    assert err == NOTE
+
+
+@pytest.mark.parametrize("command", ["bounds", "evaluate"])
+def test_a_unit_in_both_groups_is_refused_everywhere(command: str, tmp_path: Path, refused: Refused):
+    path = tmp_path / "visits.csv"
+    path.write_text(TABLE.replace("v8,e,", "v8,007,"))
+    said = refused(command, str(path), *UNITS, "--epsilon", "0.4")
+    assert said.startswith("every unit must be filed under one group; got rows under both A and B for 007.")
+    assert refused(command, str(path), *UNITS, "--epsilon", "0.4", "--rng", "-1").startswith("`rng` must be")

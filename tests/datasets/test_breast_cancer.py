@@ -53,7 +53,7 @@ def test_csv_and_columns_are_the_same_table(tmp_path):
     assert [line[-1] for line in lines[1:]] == tumours.filed.tolist()
     path = tmp_path / "tumours.csv"
     path.write_text(tumours.to_csv())
-    options = {"by": "diagnosis", "hidden": "malignant", "among": "benign", "id": "patient"}
+    options = {"group": "diagnosis", "hidden": "malignant", "among": "benign", "id": "patient"}
     for from_file, from_columns in zip(
         groups(path, **options), groups(tumours.table(tumours.filed), **options), strict=True
     ):

@@ -260,7 +260,7 @@ def test_places_that_cannot_be_written(tmp_path):
         write(tmp_path / "none" / "a.npz")
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: it is a folder\.$"):
         write(tmp_path)
-    with pytest.raises(MmdBoundsError, match=r"^cannot write .*: not a possible name\.$"):
+    with pytest.raises(MmdBoundsError, match=r"^cannot write .*: this is not a valid file name\.$"):
         write(f"{tmp_path}/a\0b")
     with pytest.raises(DataError, match=r"^`path` must be a path; got 3\.$"):
         write(3)

@@ -147,7 +147,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
         ({"mechanism": "random"}, "mechanism"),
         ({"mechanism": last_rows}, "mechanism"),
         ({"kernel": "imq"}, "kernel"),
-        ({"kernel": mb.RBF(1.0)}, "kernel, bandwidth"),
+        ({"kernel": mb.kernels.RBF(1.0)}, "kernel, bandwidth"),
         ({"bandwidth": 2.0}, "kernel, bandwidth"),
         ({"estimator": "biased"}, "estimator"),
         ({"at_most": True}, "at_most"),
@@ -158,7 +158,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
 def test_another_question_is_refused(changes, named, path):
     run(path, n_trials=1)
     before = path.read_bytes()
-    message = f"has trials of another question: it differs in {named}. Name another file"
+    message = f"has trials of another problem: it differs in {named}. Name another file"
     with pytest.raises(mb.MmdBoundsError, match=re.escape(message)):
         run(path, **changes)
     assert path.read_bytes() == before
@@ -183,7 +183,7 @@ def test_other_data_and_another_version_are_refused(path, monkeypatch):
 def test_a_file_that_is_something_else_is_left_alone(content, path):
     path.write_bytes(content)
     with pytest.raises(
-        mb.MmdBoundsError, match=r"trials\.journal is damaged, or no checkpoint of this version\. Name"
+        mb.MmdBoundsError, match=r"trials\.journal is damaged, or is not a checkpoint of this version\. Name"
     ):
         run(path)
     assert path.read_bytes() == content
@@ -214,7 +214,7 @@ def test_no_flipped_bit_changes_a_result(path):
         try:
             kept = Checkpoint(path, whole_question()).load()
         except mb.MmdBoundsError as error:
-            assert re.search("is damaged, or no checkpoint.* or remove this one", str(error))  # noqa: PT017
+            assert re.search("is damaged, or is not a checkpoint.* or remove this one", str(error))  # noqa: PT017
             n_found += 1
         else:
             assert [whole.records[number] for number in kept] == [trial.to_dict() for trial in kept.values()]

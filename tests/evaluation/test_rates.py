@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from evaluation.made_methods import Drawn, Fixed, clean, last_rows, product
 from mmdbounds.evaluation import Evaluation, Trial, TrialBounds, evaluate
-from mmdbounds.evaluation.outcome import coverage_of
+from mmdbounds.evaluation.coverage import coverage_of
 from problems import naive_mmd2
 from tolerances import of_mmd2
 
@@ -274,7 +274,7 @@ def test_seeds():
 
 def test_kernel_and_at_most_arrive():
     X, Y = clean()
-    for kernel, same in ((product, mb.Linear()), (mb.RBF(0.7), mb.RBF(0.7))):
+    for kernel, same in ((product, mb.kernels.Linear()), (mb.kernels.RBF(0.7), mb.kernels.RBF(0.7))):
         (trial,) = evaluate(X, Y, 0.1, methods=["s-sd"], kernel=kernel, n_trials=1, rng=0).trials
         assert trial.truth == pytest.approx(mb.mmd2(X, Y, kernel=same), rel=1e-9)
     (trial,) = evaluate(X, Y, 0.1, methods=["s-sd"], kernel="imq", bandwidth=3.0, n_trials=1, rng=0).trials

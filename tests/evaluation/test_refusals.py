@@ -42,7 +42,7 @@ X, Y = clean()
         ({"only": []}, r"^`only` must name at least one trial; got none\.$"),
         ({"only": [-1]}, r"^`only` must be a whole number from 0; got -1\.$"),
         ({"mechanism": "randon"}, r"^`mechanism` must be one of .* got 'randon'\. Did you mean 'random'\?$"),
-        ({"scale": "standart"}, r"must be 'standard' or 'none'; got 'standart'"),
+        ({"scale": "standart"}, r"must be one of 'standard', 'none'; got 'standart'"),
         ({"kernel": "precomputed"}, r"^`kernel` must be computed from the rows, which change places here"),
         ({"kernel": "rbd"}, r"^`kernel` must be one of .* Did you mean 'rbf'\?$"),
         ({"kernel": "linear", "bandwidth": 2.0}, r"^`bandwidth` goes with a distance kernel given by name"),

@@ -40,7 +40,7 @@ def test_summary(found):
         "0 %. "
         "Where that never happened and nothing is proved, it can still happen in up to 52.7 % of such trials "
         "(95 % confidence). Under another misfiling, or on other data, a rate can be different; a certified "
-        "interval holds the truth whichever rows are misfiled, as long as they are so many. "
+        "interval holds the truth whichever rows are misfiled, as long as the number is right. "
         "Intervals whose lower end is above the upper one, which cover nothing: 4 of crossed. "
     )
     assert re.search(
@@ -89,8 +89,8 @@ def test_the_limit_is_the_rate_that_so_often_shows_no_miss():
         ({"scale": "standard"}, "in each trial, standardised over the rows of both; 6"),
         ({"mechanism": "random"}, "filed under Y, chosen at random."),
         ({"mechanism": last_rows}, "filed under Y, chosen by last_rows."),
-        ({"at_most": True}, "told that up to 6 of the 46 rows filed under Y belong to X, not which."),
-        ({"epsilon": 0.01}, "so small a share of 30 X rows is none, and nothing was misfiled. In 1 trial"),
+        ({"at_most": True}, "told that at most 6 of the 46 rows filed under Y belong to X, not which."),
+        ({"epsilon": 0.01}, "the share is less than one of 30 X rows, so nothing was misfiled. In 1 trial"),
         ({"kernel": "linear"}, "Seed 0; kernel linear; unbiased"),
         ({"bandwidth": 2.5}, "kernel rbf, bandwidth 2.5;"),
     ],

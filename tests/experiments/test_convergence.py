@@ -37,7 +37,7 @@ def test_a_sample_is_what_mmd_bounds_says():
     streams = np.random.SeedSequence(0, spawn_key=(1, 20, 3)).spawn(2)
     X, Y = POPULATION_B.draw(16, 24, np.random.default_rng(streams[0]))
     assert (len(X), len(Y)) == (16, 24)
-    r = mb.mmd_bounds(X, Y, 0.2, method="s-sd", kernel=mb.RBF(1.5), estimator="biased")
+    r = mb.mmd_bounds(X, Y, 0.2, method="s-sd", kernel=mb.kernels.RBF(1.5), estimator="biased")
     assert r.n_moved == 4
     np.testing.assert_allclose(
         found["roots"]["S-SD"], [math.sqrt(r.lower.value), math.sqrt(r.upper.value)], rtol=1e-12

@@ -27,13 +27,13 @@ def asked(monkeypatch, tmp_path):
 
 
 def test_every_keyword_is_a_flag():
-    flags = set(inspect.signature(reproduce_command).parameters) - {"list_"}
+    flags = set(inspect.signature(reproduce_command).parameters) - {"list"}
     assert flags == set(inspect.signature(reproduce).parameters)
 
 
 def test_flags_are_handed_on(asked, tmp_path, capsys):
-    words = ["main", "--preset", "paper", "--trials", "7", "--out", "there", "--data", "here"]
-    assert run(["reproduce", *words, "--processes", "2", "--rng", "5", "--no-progress"]) == 0
+    words = ["main", "--preset", "paper", "--n-trials", "7", "--out", "there", "--data", "here"]
+    assert run(["reproduce", *words, "--n-processes", "2", "--rng", "5", "--no-progress"]) == 0
     ((name, options),) = asked
     assert (name, str(options.pop("out")), str(options.pop("data"))) == ("main", "there", "here")
     assert options == {"preset": "paper", "n_trials": 7, "n_processes": 2, "rng": 5, "progress": False}
@@ -61,7 +61,7 @@ def test_the_list_names_everything(capsys):
     [
         ([], "name a table or figure; `mmdbounds reproduce --list` shows them."),
         (["nothing"], "`name` must be one of 'main', 'n2000'"),
-        (["main", "--trials", "0"], "`n_trials` must be a whole number from 1; got 0."),
+        (["main", "--n-trials", "0"], "`n_trials` must be a whole number from 1; got 0."),
         (["main", "--preset", "papr"], "Did you mean 'paper'?"),
         (["main", "--rng", "x"], "--rng"),
     ],

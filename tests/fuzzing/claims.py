@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Quadratic
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 
 
@@ -12,7 +12,7 @@ class Claims:
     """The rounding that the package claims for the values of one call."""
 
     def __init__(self, X, Y, options):
-        problem = pose(X, Y, **options)
+        problem = pose(X, Y, Comparison(**options))
         self._totals = problem.one_pass(Meter())
         self._estimator = problem.estimator
         self._p, self._q = problem.p, problem.q

@@ -61,7 +61,7 @@ def as_groups(Z, p, form):
     names = [f"c{i}" for i in range(Z.shape[1])]
     label = np.where(np.arange(len(Z)) < p, "x", "y").tolist()
     table = {"group": label, **{name: column.tolist() for name, column in zip(names, Z.T, strict=True)}}
-    options = {"by": "group", "hidden": "x", "among": "y", "scale": "none"}
+    options = {"group": "group", "hidden": "x", "among": "y", "scale": "none"}
     X, Y = mb.groups(table, columns=names, **options)
     if form == "groups swapped":
         _, Y = mb.groups(table, columns=names[1:] + names[:1], **options)

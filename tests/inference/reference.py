@@ -8,7 +8,7 @@ import numpy as np
 
 from mmdbounds.contamination import Contamination
 from mmdbounds.inference.permutation import blind_order
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from problems import all_labellings, naive_values, small_matrix
 
 TIES = 1e-11
@@ -25,11 +25,9 @@ def drawn(problem, n_permutations, seed):
     posed = pose(
         problem.X,
         problem.Y,
-        **options(problem),
-        bandwidth="median",
-        backend="auto",
-        dtype="float64",
-        working_memory=64,
+        Comparison(
+            **options(problem), bandwidth="median", backend="auto", dtype="float64", working_memory=64
+        ),
     )
     order, rng = blind_order(posed), np.random.default_rng(seed)
     return [order[rng.permutation(len(order))] for _ in range(n_permutations)]

@@ -10,16 +10,15 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.aggregate import FACTORS, aggregated_test
-from mmdbounds.inference.aggregated import AggregatedResult
-from mmdbounds.inference.several import N_SCALING, STREAM
+from mmdbounds.inference.aggregate import FACTORS, N_SCALING, STREAM, aggregated_test
 from mmdbounds.inference.worst_case import NEARLY, WorstCase
+from mmdbounds.results.testing import AggregatedResult
 from mmdbounds.sums.bandwidth import canonical_order
 from problems import all_labellings, naive_values
 
 TIED = 1e-12
 ROUNDING = 1e-9
-KERNELS = (mb.RBF(0.5), mb.RBF(2.0), mb.Laplacian(1.5))
+KERNELS = (mb.kernels.RBF(0.5), mb.kernels.RBF(2.0), mb.kernels.Laplacian(1.5))
 
 
 def drawn(seed, p=9, q=10, shift=1.0, d=2):
@@ -82,7 +81,7 @@ def test_ties_count_against_a_rejection(seed):
     """Binary data: few values of the statistic, each taken by many labellings."""
     rng = np.random.default_rng([seed, 9])
     X, Y = ((rng.random(size=(9, 2)) < rate).astype(float) for rate in (0.2, 0.7))
-    kernels = (mb.RBF(1.0), mb.Laplacian(1.0))
+    kernels = (mb.kernels.RBF(1.0), mb.kernels.Laplacian(1.0))
     for m in (0, 2):
         amount = mb.Contamination(n_moved=m)
         result = aggregated_test(X, Y, amount, at_most=False, kernels=kernels, n_permutations=199, rng=seed)
@@ -245,7 +244,9 @@ def test_a_kernel_without_proof_is_left_out_of_the_floor(monkeypatch):
 
 def test_the_result_is_plain_data_and_back():
     X, Y = drawn(0, p=15, q=15)
-    result = aggregated_test(X, Y, 0.1, kernels=["rbf", mb.Polynomial(2), "cosine"], n_permutations=19, rng=0)
+    result = aggregated_test(
+        X, Y, 0.1, kernels=["rbf", mb.kernels.Polynomial(2), "cosine"], n_permutations=19, rng=0
+    )
     again = AggregatedResult.from_dict(json.loads(result.to_json()))
     assert again.to_dict() == result.to_dict()
     assert isinstance(again.parts, tuple)

@@ -10,12 +10,12 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import deviation_radius
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval
-from mmdbounds.inference.intervals import ConfidenceInterval
 from mmdbounds.inference.resampling import Resampler, resampling_interval
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
+from mmdbounds.results.intervals import ConfidenceInterval
+from mmdbounds.theory import deviation_radius
 from problems import all_labellings, naive_values
 from studies import confidence_coverage as study
 from tolerances import of_a_mean
@@ -93,7 +93,7 @@ def test_two_ways_by_definition():
 
 def test_counts_that_share_a_radius_have_nearly_the_same():
     admissible = mb.Contamination(0.4).admissible(30, 90, at_most=True)
-    runs = alike(admissible, mb.RBF(1.0), 0.05)
+    runs = alike(admissible, mb.kernels.RBF(1.0), 0.05)
     assert sorted(c.n_moved for run, _ in runs for c in run) == [c.n_moved for c in admissible]
     assert 1 < len(runs) < len(admissible)
     for run, radius in runs:
@@ -138,7 +138,10 @@ def test_a_kernel_with_negative_values_has_the_larger_radius_and_end():
     result = confidence_interval(X, Y, 0.0, kernel="cosine", fixed_kernel=True, rng=0)
     assert result.radius == deviation_radius(20, 20, 1.0, 1 - 0.95, nonnegative=False)
     assert result.high <= 2
-    assert confidence_interval(X[:2], Y[:2], 0.0, kernel=mb.Cosine(), fixed_kernel=True, rng=0).high == 2.0
+    assert (
+        confidence_interval(X[:2], Y[:2], 0.0, kernel=mb.kernels.Cosine(), fixed_kernel=True, rng=0).high
+        == 2.0
+    )
     assert interval(X[:2], Y[:2], 0.0).high == math.sqrt(2)
 
 
@@ -152,14 +155,14 @@ def test_the_label_says_what_is_missing():
         return result.label, " ".join(result.why)
 
     assert label(bandwidth=1.0, fixed_kernel=True)[0] == "proved"
-    assert label(kernel=mb.Laplacian(2.0), fixed_kernel=True)[0] == "proved"
+    assert label(kernel=mb.kernels.Laplacian(2.0), fixed_kernel=True)[0] == "proved"
     name, why = label(holdout=0.3)
     assert name == "proved"
     assert why.startswith("The bandwidth comes from 15 rows, drawn at random from both groups alike")
     for options, reason in (
         ({}, "The bandwidth was chosen on these rows"),
         ({"bandwidth": 1.0}, "Nobody said that the kernel was fixed"),
-        ({"kernel": mb.RBF(1.0)}, "Nobody said that the kernel was fixed"),
+        ({"kernel": mb.kernels.RBF(1.0)}, "Nobody said that the kernel was fixed"),
         (
             {"bandwidth": 1.0, "fixed_kernel": True, "method": "s-sd"},
             "The bounds are values that labellings reach",
@@ -240,19 +243,24 @@ def test_the_words():
     X, Y = far_groups(p=40)
     proved = interval(X, Y, 0.05).summary()
     assert proved.startswith(
-        "Assumed: up to 2 of the 13 rows filed under Y belong to X.\nWith 95 % confidence"
+        "Assumed: at most 4.76 % of the true X rows are misfiled, that is 2 of the 13 rows filed under Y.\n"
+        "With 95 % confidence"
     )
     assert "(proved)" in proved
     near = confidence_interval(X, Y, 0.05, at_most=False, rng=0).summary()
-    assert near.startswith("Assumed: exactly 2 of the 13 rows")
+    assert near.startswith(
+        "Assumed: exactly 4.76 % of the true X rows are misfiled, that is 2 of the 13 rows"
+    )
     assert "approximately; not proved" in near
     between = interval(X, Y, (0.02, 0.05), at_most=False)
-    assert between.summary().startswith("Assumed: 1 to 2 of the 13 rows")
+    assert between.summary().startswith(
+        "Assumed: between 2.44 % and 4.76 % of the true X rows are misfiled, that is 1 to 2 of the"
+    )
     assert "1 to 2 of 13 rows of Y" in repr(between)
     two_way = interval(X, Y, mb.Contamination(n_moved=1, n_moved_of_x=1)).summary()
-    assert "belong to X, and up to 1 of the 40 rows of X to Y." in two_way
+    assert "at most 1 of the 40 rows filed under X belongs to Y." in " ".join(two_way.split())
     heuristic = resampling_interval(X, Y, 0.05, n_resamples=5, rng=0).summary()
-    assert "Going by 5 resamples" in heuristic
+    assert "Judging by 5 resamples" in heuristic
     assert "A heuristic" in heuristic
 
 
@@ -272,15 +280,15 @@ def test_a_printed_proved_end_is_still_proved():
         ({"kernel": "polynomial"}, r"`kernel` must have a known bound.*; got 'polynomial'\."),
         ({"kernel": lambda A, B: A @ B.T}, r"`kernel` must have a known bound.*; got 'function'\."),
         ({"level": 95}, r"`level` must be a number between 0 and 1; got 95\. Did you mean 0\.95\?"),
-        ({"level": 1.0}, r"`level` must be a number between 0 and 1; got 1\.0\."),
-        ({"holdout": 0.0}, r"`holdout` must be a number between 0 and 1; got 0\.0\."),
+        ({"level": 1.0}, r"`level` must be a number between 0 and 1; got 1\."),
+        ({"holdout": 0.0}, r"`holdout` must be a number between 0 and 1; got 0\."),
         ({"holdout": 0.02}, r"`holdout` must set at least 2 of the 50 rows aside; got 0\.02\."),
         (
             {"holdout": 0.2, "bandwidth": 1.0},
             r"`holdout` chooses a median bandwidth, so `kernel` must be one of",
         ),
         ({"holdout": 0.2, "kernel": "cosine"}, r"`holdout` chooses a median bandwidth"),
-        ({"holdout": 0.2, "kernel": mb.RBF(1.0)}, r"`holdout` chooses a median bandwidth"),
+        ({"holdout": 0.2, "kernel": mb.kernels.RBF(1.0)}, r"`holdout` chooses a median bandwidth"),
         ({"holdout": 0.2, "fixed_kernel": True}, r"`fixed_kernel` must be False where `holdout`"),
         (
             {"fixed_kernel": True},
@@ -337,7 +345,7 @@ def test_resamples_take_the_matrix_or_the_rows_and_get_the_same():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
     options = {"estimator": "unbiased", "backend": "auto", "dtype": "float64", "working_memory": 64}
-    problem = pose(X, Y, kernel="rbf", bandwidth=1.0, **options)
+    problem = pose(X, Y, Comparison(kernel="rbf", bandwidth=1.0, **options))
     resampler = Resampler(problem, problem.one_pass(Meter()), Meter())
     rows = resampler.draw(np.random.default_rng(1))
     assert len(set(rows)) < len(rows)

@@ -12,19 +12,24 @@ from scipy.stats import binom, hypergeom
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import mixture
-from mmdbounds.inference.concentration import deviation_radius
-from mmdbounds.inference.mixture import MixtureCeiling, mixture_ceiling
-from mmdbounds.inference.nearness import Chance, Nearness, most_alike
-from mmdbounds.inference.subsample import most_marked
-from mmdbounds.problem import pose
+from mmdbounds.inference.mixture import (
+    Chance,
+    MixtureCeiling,
+    Nearness,
+    mixture_ceiling,
+    most_alike,
+    most_marked,
+)
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
+from mmdbounds.theory import deviation_radius
 
 EXACT = 1e-7
 
 
 def sums_of(X, Y, bandwidth=1.0):
     options = {"estimator": "biased", "backend": "auto", "dtype": "float64", "working_memory": 64}
-    return pose(X, Y, kernel="rbf", bandwidth=bandwidth, **options).one_pass(Meter())
+    return pose(X, Y, Comparison(kernel="rbf", bandwidth=bandwidth, **options)).one_pass(Meter())
 
 
 def gaussian(A, B, bandwidth=1.0):
@@ -98,11 +103,11 @@ def test_the_distance_rises_with_the_number_of_rows_and_chance_falls():
     nearness = Nearness(totals)
     distances = [nearness.distance2(m, 1e-9)[0] for m in range(1, 31)]
     assert (np.diff(distances) > -EXACT).all()
-    deviation = Chance(totals, mb.RBF(1.0), 0.9, "deviation", 19, 0)
+    deviation = Chance(totals, mb.kernels.RBF(1.0), 0.9, "deviation", 19, 0)
     allowed = [deviation.distance2(m) for m in range(1, 31)]
     assert (np.diff(allowed) < 0).all()
     assert allowed[6] == deviation_radius(7, 30, 1.0, 1 - 0.9) ** 2
-    resampled = Chance(totals, mb.RBF(1.0), 0.9, "resampled", 499, 0)
+    resampled = Chance(totals, mb.kernels.RBF(1.0), 0.9, "resampled", 499, 0)
     assert resampled.distance2(2) > resampled.distance2(8) > resampled.distance2(30)
 
 
@@ -118,7 +123,7 @@ def test_chance_is_the_quantile_of_samples_of_x():
             + K[np.ix_(second, second)].mean()
             - 2 * K[np.ix_(first, second)].mean()
         )
-    chance = Chance(sums_of(X, Y), mb.RBF(1.0), 0.9, "resampled", n, 1).distance2(6)
+    chance = Chance(sums_of(X, Y), mb.kernels.RBF(1.0), 0.9, "resampled", n, 1).distance2(6)
     assert chance == pytest.approx(np.quantile(values, 0.9), rel=0.06)
 
 
@@ -126,7 +131,7 @@ def test_bisection_finds_what_a_scan_finds():
     for seed in range(5):
         X, Y = mixed(24, 0.25, shift=2.5, seed=seed)
         totals = sums_of(X, Y)
-        nearness, chance = Nearness(totals), Chance(totals, mb.RBF(1.0), 0.5, "deviation", 19, 0)
+        nearness, chance = Nearness(totals), Chance(totals, mb.kernels.RBF(1.0), 0.5, "deviation", 19, 0)
         fits = [m for m in range(1, 25) if nearness.distance2(m, 1e-9)[1] <= chance.distance2(m)]
         assert most_alike(nearness, chance) == max(fits, default=0)
         assert fits == list(range(1, len(fits) + 1))

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds import breakdown
 from mmdbounds.contamination import Counts
-from mmdbounds.inference import neighbours
-from mmdbounds.inference.neighbours import along, from_neighbour, resized
+from mmdbounds.inference import breakdown, neighbours
+from mmdbounds.inference.breakdown import along, from_neighbour, resized
 from mmdbounds.objective import Quadratic
 from mmdbounds.search.found import Found
 from mmdbounds.search.refine import labelled, refine
@@ -75,7 +74,9 @@ def test_rows_are_added_and_given_back_by_their_gradient(seed, side):
 def two_regions():
     """Two far places where rows of Y lie together, closer at the first: rows of it are a local optimum."""
     Y = np.concatenate([8 + np.linspace(0, 0.3, 6), -8 + np.linspace(0, 1.5, 6)])[:, None]
-    return Problem(np.linspace(-0.2, 0.2, 6)[:, None], Y, mb.RBF(1.0), "unbiased", Counts(4, 0, 10, 8))
+    return Problem(
+        np.linspace(-0.2, 0.2, 6)[:, None], Y, mb.kernels.RBF(1.0), "unbiased", Counts(4, 0, 10, 8)
+    )
 
 
 def local(problem, m, first):

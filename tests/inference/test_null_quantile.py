@@ -115,10 +115,10 @@ def test_results_saved_before_there_was_one_still_load():
     assert saved["null_quantile"] == result.null_quantile
     for name in ("null_quantile", "null_quantile_as_filed", "units_note"):
         del saved[name]
-    old = mb.TestResult.from_dict(saved)
+    old = mb.results.RobustTestResult.from_dict(saved)
     assert old.in_null_quantiles is old.as_filed_in_null_quantiles is None
     assert old.units_note == ""
     assert "quantile" not in old.summary()
     curve = mb.sweep(*groups(), epsilons=[0.1], n_permutations=19, rng=0).to_dict()
     del curve["units_note"], curve["points"][0]["null_quantile"]
-    assert mb.SweepResult.from_dict(curve).points[0].in_null_quantiles is None
+    assert mb.results.SweepResult.from_dict(curve).points[0].in_null_quantiles is None

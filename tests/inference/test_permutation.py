@@ -8,7 +8,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.inference import permutation
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from problems import minus_distance
@@ -33,7 +33,7 @@ def posed(X, Y, **options):
         "dtype": "float64",
         "working_memory": 64,
     }
-    return pose(X, Y, **{**chosen, **options})
+    return pose(X, Y, Comparison(**{**chosen, **options}))
 
 
 def null_of(problem, n_permutations=12, seed=3):

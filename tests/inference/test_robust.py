@@ -38,7 +38,7 @@ def words(result):
 def test_without_misfiling_it_is_the_plain_permutation_loop(seed, shift, estimator):
     X, Y = groups(shift=shift, seed=seed)
     result = mb.robust_test(X, Y, 0, n_permutations=99, estimator=estimator, rng=seed)
-    Z, kernel = np.concatenate([X, Y]), mb.RBF(result.provenance.bandwidth)
+    Z, kernel = np.concatenate([X, Y]), mb.kernels.RBF(result.provenance.bandwidth)
     observed = mb.mmd2(X, Y, estimator=estimator)
     order, rng, null = canonical_order(Z), np.random.default_rng(seed), []
     for _ in range(99):
@@ -170,7 +170,9 @@ def test_an_interval_of_shares_is_tested_from_end_to_end():
     X, Y = groups()
     result = mb.robust_test(X, Y, (0.1, 0.2), n_permutations=19, at_most=False, rng=0)
     assert [c.n_moved for c in result.counts] == [3, 4, 5, 6]
-    assert result.summary().startswith("Assumed: between 10.7 % and 19.4 % of the true X rows, 3 to 6 of")
+    assert result.summary().startswith(
+        "Assumed: between 10.7 % and 19.4 % of the true X rows are misfiled, that is 3"
+    )
     assert "3 to 6 of 35 rows of Y misfiled" in repr(result)
     lower = mb.robust_test(X, Y, (0.1, 0.2), n_permutations=19, rng=0)
     assert [c.n_moved for c in lower.counts] == list(range(7))
@@ -182,8 +184,9 @@ def test_two_way_misfiling_covers_every_pair_of_counts():
     result = mb.robust_test(X, Y, both, n_permutations=19, rng=0)
     assert {(c.n_moved, c.n_moved_of_x) for c in result.counts} == {(m, d) for m in range(3) for d in (0, 1)}
     assert result.is_valid
-    assert "2 of the 9 filed under Y, are misfiled; up to 1 of the 8 filed under X belongs to Y." in words(
-        result
+    assert (
+        "that is 2 of the 9 rows filed under Y; at most 1 of the 8 rows filed under X belongs to Y."
+        in words(result)
     )
     assert "at most 2 of 9 rows of Y and at most 1 of 8 rows of X misfiled" in repr(result)
     assert f"with {result.n_moved} rows of Y and {result.n_moved_of_x} row" in words(result)
@@ -216,7 +219,7 @@ def test_a_seed_is_recorded_and_gives_the_same_again():
     result = mb.robust_test(X, Y, 0.1, n_permutations=19)
     again = mb.robust_test(X, Y, 0.1, n_permutations=19, rng=result.provenance.seed)
     np.testing.assert_array_equal(again.null, result.null)
-    assert f"19 permutations, seed {result.provenance.seed};" in words(result)
+    assert f"19 permutations; seed {result.provenance.seed};" in words(result)
     other = mb.robust_test(X, Y, 0.1, n_permutations=19, rng=np.random.default_rng(3))
     assert (other.null != result.null).any()
 
@@ -225,7 +228,10 @@ def test_words_of_a_valid_test():
     X, Y = groups()
     result = mb.robust_test(X, Y, 0.2, n_permutations=99, rng=0)
     lines = result.summary().splitlines()
-    assert lines[0] == "Assumed: up to 19.4 % of the true X rows, 6 of the 35 filed under Y, are misfiled."
+    assert (
+        lines[0]
+        == "Assumed: at most 19.4 % of the true X rows are misfiled, that is 6 of the 35 rows filed under Y."
+    )
     assert (
         "Whichever rows they are, the p-value for no difference between the true groups is at most "
         f"{result.pvalue:.4g} (proved). If more rows are misfiled, it can be larger."
@@ -237,13 +243,13 @@ def test_words_of_a_valid_test():
     for condition in (
         "Valid if - as many rows are misfiled as assumed, and rows were only relabelled",
         "- if the groups do not differ, their rows are exchangeable",
-        "- kernel, bandwidth, scaling and columns were chosen without a look at the labels",
+        "- kernel, bandwidth, scaling and columns were chosen without looking at the labels",
         "- the seed was not chosen by its result: the permutations are fresh, uniform draws.",
-        "Statistics that differ by rounding only count as ties, against a rejection.",
+        "Ties, including differences due to rounding, count against rejection.",
     ):
         assert condition in words(result)
     assert "99 permutations, seed 0; kernel rbf, bandwidth" in words(result)
-    assert repr(result).startswith(f"TestResult(pvalue {result.pvalue:.4g} (valid), statistic 0.0")
+    assert repr(result).startswith(f"RobustTestResult(pvalue {result.pvalue:.4g} (valid), statistic 0.0")
     assert "at most 6 of 35 rows of Y misfiled" in repr(result)
     exactly = mb.robust_test(X, Y, 0.2, n_permutations=99, at_most=False, best_case=True, rng=0)
     assert exactly.summary().startswith("Assumed: exactly 19.4 % of the true X rows, 6 of the 35")
@@ -297,18 +303,18 @@ def test_json_there_and_back():
     ]
     for result in made:
         saved = json.loads(result.to_json())
-        assert (saved["schema"], saved["type"]) == (2, "TestResult")
-        back = mb.TestResult.from_dict(saved)
+        assert (saved["schema"], saved["type"]) == (2, "RobustTestResult")
+        back = mb.results.RobustTestResult.from_dict(saved)
         assert back.to_dict() == result.to_dict()
         assert back.summary() == result.summary()
-        assert isinstance(back.counts[0], mb.CountTest)
-        assert isinstance(back.provenance, mb.Provenance)
+        assert isinstance(back.counts[0], mb.results.CountTest)
+        assert isinstance(back.provenance, mb.results.Provenance)
         assert back.pvalue_range == result.pvalue_range
     del saved["null"]
     with pytest.raises(DataError, match="the saved result lacks `null`"):
-        mb.TestResult.from_dict(saved)
-    with pytest.raises(DataError, match=r"expected a saved TestResult .* got type 'BoundsResult'"):
-        mb.TestResult.from_dict({"schema": 2, "type": "BoundsResult"})
+        mb.results.RobustTestResult.from_dict(saved)
+    with pytest.raises(DataError, match=r"expected a saved RobustTestResult .* got type 'BoundsResult'"):
+        mb.results.RobustTestResult.from_dict({"schema": 2, "type": "BoundsResult"})
 
 
 def test_a_result_cannot_be_changed():

@@ -8,7 +8,7 @@ from inference import reference
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import WorstCase, thinned
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.found import Found
 from mmdbounds.sums import plan
@@ -123,12 +123,14 @@ def posed(X, Y):
     return pose(
         X,
         Y,
-        kernel="rbf",
-        bandwidth="median",
-        estimator="unbiased",
-        backend="auto",
-        dtype="float64",
-        working_memory=64,
+        Comparison(
+            kernel="rbf",
+            bandwidth="median",
+            estimator="unbiased",
+            backend="auto",
+            dtype="float64",
+            working_memory=64,
+        ),
     )
 
 

@@ -204,4 +204,4 @@ def test_options_are_the_fields_that_make_the_kernel_again():
             return (1 + t / self.bandwidth) ** -self.power
 
     assert Powered(3.0, 1.5).options() == {"power": 1.5}
-    assert mb.RBF(1.0).options() == {}
+    assert mb.kernels.RBF(1.0).options() == {}

@@ -23,17 +23,17 @@ def groups(table: Path) -> Groups:
 
 
 @pytest.fixture(scope="session")
-def swept(groups: Groups) -> mb.SweepResult:
+def swept(groups: Groups) -> mb.results.SweepResult:
     return mb.sweep(*groups, epsilons=[0, 0.1, 0.2, 0.3, 0.45], n_permutations=39, rng=0)
 
 
 @pytest.fixture(scope="session")
-def bounded(groups: Groups) -> mb.BoundsResult:
+def bounded(groups: Groups) -> mb.results.BoundsResult:
     return mb.mmd_bounds(*groups, 0.2, rng=0)
 
 
 @pytest.fixture(scope="session")
-def tested(groups: Groups) -> mb.TestResult:
+def tested(groups: Groups) -> mb.results.RobustTestResult:
     return mb.robust_test(*groups, 0.1, n_permutations=39, best_case=True, rng=0)
 
 

@@ -15,7 +15,7 @@ COLUMN = "<img src=x onerror=alert(1)>"
 GROUP = "</script><script>alert(2)</script>"
 CELL = "<script>alert(3)</script>"
 HIDDEN = "MI & <b>more</b>"
-NAMES = {"by": "where", "hidden": HIDDEN, "among": GROUP, "id": "id"}
+NAMES = {"group": "where", "hidden": HIDDEN, "among": GROUP, "id": "id"}
 
 
 def table_text(n_x: int = 14, n_y: int = 18) -> str:
@@ -77,7 +77,7 @@ class Parsed(HTMLParser):
         return " ".join(text for name, text in self.texts if name not in ("script", "style"))
 
 
-def told(page: str) -> dict[str, Any]:
+def page_data(page: str) -> dict[str, Any]:
     """The data that the page's program reads."""
-    start = page.index('id="told">') + len('id="told">')
+    start = page.index('id="page-data">') + len('id="page-data">')
     return dict(json.loads(page[start : page.index("</script>", start)]))

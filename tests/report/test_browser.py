@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.inference import sentences
+from mmdbounds.words import testing
 from report.made import CELL, COLUMN, GROUP, HIDDEN, many_rows
 from report.pdftext import pdf_text
 
@@ -38,9 +38,9 @@ def browser() -> Iterator[Any]:
 def pages(
     tmp_path_factory: pytest.TempPathFactory,
     table: Path,
-    swept: mb.SweepResult,
-    bounded: mb.BoundsResult,
-    tested: mb.TestResult,
+    swept: mb.results.SweepResult,
+    bounded: mb.results.BoundsResult,
+    tested: mb.results.RobustTestResult,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     paths = {kind: folder / f"{kind}.html" for kind in (*KINDS, "open", "many")}
@@ -128,14 +128,14 @@ def move(view: Any, place: int) -> None:
     assert view.page.input_value("#share") == str(place)
 
 
-def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.SweepResult, opened: Any):
+def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.results.SweepResult, opened: Any):
     view = opened("swept")
     seen = []
     for place, point in enumerate(swept.points):
         move(view, place)
-        said = view.text("#said")
-        assert f"{point.n_moved} of the 18 filed under" in said
-        assert sentences.pvalues_at(point, swept) in said
+        said = view.text("#sentences")
+        assert f"{point.n_moved} of the 18 rows filed under" in said
+        assert testing.pvalues_at(point, swept) in said
         assert view.text("#label") in view.page.get_attribute("#share", "aria-valuetext")
         assert view.text("tr[aria-current] th") == f"{100 * point.epsilon:.3g} %"
         rows = view.page.query_selector_all("#single tbody tr")
@@ -145,11 +145,11 @@ def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.SweepResul
         drawn = "#chart-bounds .here_marks line"
         seen.append((said, view.page.get_attribute(drawn, "transform")))
     assert len({said for said, _ in seen}) == len({line for _, line in seen}) == 5
-    assert view.page.get_attribute("#said", "aria-live") == "polite"
+    assert view.page.get_attribute("#sentences", "aria-live") == "polite"
     assert view.wrong == []
 
 
-def test_hovering_shows_the_numbers(swept: mb.SweepResult, opened: Any):
+def test_hovering_shows_the_numbers(swept: mb.results.SweepResult, opened: Any):
     view = opened("swept", viewport={"width": 1280, "height": 900})
     line = view.page.query_selector("#chart-bounds .here_marks line")
     line.scroll_into_view_if_needed()
@@ -158,7 +158,7 @@ def test_hovering_shows_the_numbers(swept: mb.SweepResult, opened: Any):
     view.page.wait_for_selector("#vg-tooltip-element.visible")
     shown = view.text("#vg-tooltip-element")
     start = int(view.page.input_value("#share"))
-    for cell in sentences.curve_cells(swept.points[start]):
+    for cell in testing.curve_cells(swept.points[start]):
         assert cell in shown
     assert view.wrong == []
 
@@ -239,11 +239,11 @@ def luminance(colour: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_prints_with_the_answer_on_white(scheme: str, swept: mb.SweepResult, opened: Any):
+def test_it_prints_with_the_answer_on_white(scheme: str, swept: mb.results.SweepResult, opened: Any):
     view = opened("swept", color_scheme=scheme)
     printed = unicodedata.normalize("NFKC", pdf_text(view.page.pdf(format="A4")))
-    assert "".join(sentences.breakdown(swept).split()) in printed
-    assert "".join(view.text("#said").split()) in printed
+    assert "".join(testing.breakdown(swept).split()) in printed
+    assert "".join(view.text("#sentences").split()) in printed
     view.page.emulate_media(media="print")
     assert view.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert contrast(view.page, ".chart .role-axis-label text") >= 4.5
@@ -279,11 +279,13 @@ def test_charts_and_tables_have_names(opened: Any):
         assert table.query_selector_all("th[scope=row]")
 
 
-def test_without_javascript_the_answer_is_there(swept: mb.SweepResult, browser: Any, pages: dict[str, Path]):
+def test_without_javascript_the_answer_is_there(
+    swept: mb.results.SweepResult, browser: Any, pages: dict[str, Path]
+):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(pages["swept"].as_uri())
     words = page.inner_text("main")
-    assert sentences.breakdown(swept) in words
-    assert "The pictures and the slider need JavaScript" in words
+    assert testing.breakdown(swept) in words
+    assert "The charts and the slider need JavaScript" in words
     context.close()

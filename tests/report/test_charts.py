@@ -12,17 +12,18 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.report import charts
-from mmdbounds.report.of_bounds import bounds_contents
 from mmdbounds.report.of_sweep import sweep_contents
-from mmdbounds.report.of_test import test_contents as contents_of_test
 from mmdbounds.report.rows import RowNames
+from mmdbounds.report.single_share import bounds_contents, contents_of_test
 from report.made import CELL, COLUMN, GROUP, HIDDEN
 
 EXPRESSION = re.compile(r"(datum\.f\d+( == chosen)?|isValid\(datum\.f\d+\))( && |$)")
 
 
 @pytest.fixture
-def specs(swept: mb.SweepResult, bounded: mb.BoundsResult, tested: mb.TestResult) -> dict[str, Any]:
+def specs(
+    swept: mb.results.SweepResult, bounded: mb.results.BoundsResult, tested: mb.results.RobustTestResult
+) -> dict[str, Any]:
     names = RowNames(is_open=True)
     every = [
         *sweep_contents(swept, names).figures,
@@ -65,7 +66,7 @@ def test_names_of_the_user_are_values_and_nothing_else(specs: dict[str, Any]):
         assert (CELL in json.dumps(spec["datasets"])) == name.endswith("rows")
 
 
-def test_the_band_is_that_of_the_points(swept: mb.SweepResult, specs: dict[str, Any]):
+def test_the_band_is_that_of_the_points(swept: mb.results.SweepResult, specs: dict[str, Any]):
     points = specs["0 bounds"]["datasets"]["points"]
     ends = [[p.lower_certified, p.upper_certified] for p in swept.points]
     np.testing.assert_allclose([[p["f2"], p["f3"]] for p in points], ends, rtol=0)
@@ -84,7 +85,7 @@ def test_the_slider_moves_every_chart_of_a_sweep(specs: dict[str, Any]):
         assert "datum.f0 == chosen" in json.dumps(specs[name]["layer"])
 
 
-def test_rows_that_move_are_filled(swept: mb.SweepResult, specs: dict[str, Any]):
+def test_rows_that_move_are_filled(swept: mb.results.SweepResult, specs: dict[str, Any]):
     values = specs["2 rows"]["datasets"]["rows"]
     for place, point in enumerate(swept.points):
         for side, of in (("lower", charts.ROW_SIDES[0]), ("upper", charts.ROW_SIDES[1])):
@@ -93,7 +94,7 @@ def test_rows_that_move_are_filled(swept: mb.SweepResult, specs: dict[str, Any])
             assert [v["f3"] for v in here] == point.rows.get(f"{side}_change", [])
 
 
-def test_the_histogram_counts_every_labelling(tested: mb.TestResult, specs: dict[str, Any]):
+def test_the_histogram_counts_every_labelling(tested: mb.results.RobustTestResult, specs: dict[str, Any]):
     bars = specs["5 null"]["datasets"]["bars"]
     assert sum(bar["f2"] for bar in bars) == tested.n_permutations == 39
     assert [bars[0]["f0"], bars[-1]["f1"]] == [tested.null.min(), tested.null.max()]

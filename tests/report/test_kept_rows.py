@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.inference.kept_rows import ROWS_KEPT
+from mmdbounds.inference.breakdown import ROWS_KEPT
 
 rng = np.random.default_rng(5)
 X, Y = rng.normal(size=(15, 2)), rng.normal(0.7, 1, size=(20, 2))
 
 
 @pytest.fixture(scope="module")
-def curve() -> mb.SweepResult:
+def curve() -> mb.results.SweepResult:
     return mb.sweep(X, Y, epsilons=[0, 0.1, 0.3, 0.5], n_permutations=19, bandwidth=1.5, rng=0)
 
 
@@ -24,7 +24,7 @@ def value_of(moved: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
-def test_rows_that_move_reach_the_value(side: str, curve: mb.SweepResult):
+def test_rows_that_move_reach_the_value(side: str, curve: mb.results.SweepResult):
     for point in curve.points[1:]:
         moved = np.array(point.rows["row"])[np.array(point.rows[f"in_{side}"])]
         assert len(moved) == point.n_moved
@@ -32,7 +32,7 @@ def test_rows_that_move_reach_the_value(side: str, curve: mb.SweepResult):
 
 
 @pytest.mark.parametrize(("side", "extreme"), [("lower", min), ("upper", max)])
-def test_changes_are_those_of_the_best_exchange(side: str, extreme, curve: mb.SweepResult):
+def test_changes_are_those_of_the_best_exchange(side: str, extreme, curve: mb.results.SweepResult):
     point = curve.points[1]
     rows = np.array(point.rows["row"])
     moved = set(rows[np.array(point.rows[f"in_{side}"])].tolist())
@@ -44,7 +44,7 @@ def test_changes_are_those_of_the_best_exchange(side: str, extreme, curve: mb.Sw
         np.testing.assert_allclose(change, best - value, rtol=0, atol=1e-12)
 
 
-def test_few_are_kept_those_that_matter_most(curve: mb.SweepResult):
+def test_few_are_kept_those_that_matter_most(curve: mb.results.SweepResult):
     assert curve.points[0].rows == {}
     many = mb.sweep(X, np.concatenate([Y, Y + 0.1, Y + 0.2]), epsilons=[0.2], n_permutations=19, rng=0)
     [point] = many.points
@@ -53,8 +53,8 @@ def test_few_are_kept_those_that_matter_most(curve: mb.SweepResult):
     assert np.all(np.diff(size) <= 1e-9)
 
 
-def test_they_are_kept_in_json(curve: mb.SweepResult):
-    again = mb.SweepResult.from_dict(json.loads(curve.to_json()))
+def test_they_are_kept_in_json(curve: mb.results.SweepResult):
+    again = mb.results.SweepResult.from_dict(json.loads(curve.to_json()))
     assert [point.rows for point in again.points] == [point.rows for point in curve.points]
     assert "id" not in curve.points[1].rows  # arrays have no names
 

@@ -1,4 +1,4 @@
-"""What the page shows under "Make it again" does that."""
+"""What the page shows under "Reproduce this result" does that."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import mmdbounds as mb
 from made import make_provenance, make_result
 from mmdbounds.cli.main import run
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.report.recipe import recipe
+from mmdbounds.report.recipe import METHOD_CLASSES, recipe
+from mmdbounds.search import METHODS
 from report.made import GROUP, HIDDEN
 
 VARY = {"seconds", "n_pairs"}
@@ -54,7 +55,7 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
         (mb.mmd_bounds, (0.1, 0.3), {"rng": 2, "kernel": "laplacian", "estimator": "biased"}),
         (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"at_most": True, "rng": 0}),
         (mb.mmd_bounds, 0.3, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
-        (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.Polynomial(degree=2)}),
+        (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.kernels.Polynomial(degree=2)}),
         (mb.mmd_bounds, 0.3, {"method": "sd", "kernel": mb.RandomFeatures("rbf", n_features=64, seed=5)}),
         (mb.mmd_bounds, 0.3, {"method": "exhaustive"}),
         (mb.mmd_bounds, 0.3, {"method": "s-sd"}),
@@ -83,6 +84,18 @@ def test_what_only_its_author_has_is_named():
     units = mb.sweep(X, Y, unit=(range(9), range(20, 32)), epsilons=[0.1], n_permutations=19, rng=0)
     assert "unit=(units_of_x, units_of_y)" in recipe(units)
     assert "method=your_method" in recipe(make_result(provenance=make_provenance(method="mine")))
+
+
+def test_every_method_is_known_by_its_public_class():
+    assert {name: type(method).__name__ for name, method in METHODS.items()} == METHOD_CLASSES
+    assert all(hasattr(mb, name) for name in METHOD_CLASSES.values())
+
+
+def test_groups_named_by_zero_or_nothing_are_kept(bounded: mb.results.BoundsResult):
+    data = {**bounded.provenance.data, "hidden": 0, "among": ""}
+    assert "hidden=0, among=''" in recipe(forged(bounded, data=data))
+    words = shlex.split(recipe(forged(bounded, data={**data, "by_command": True})))
+    assert words[5:9] == ["--hidden", "0", "--among", ""]
 
 
 def test_an_amount_that_was_not_recorded_is_named():
@@ -149,12 +162,12 @@ def test_a_command_gives_a_command_that_gives_the_same(
 
     name, *more = flags
     first = printed([name, str(table), *FLAGS, *more])
-    result = getattr(mb, first["type"]).from_dict(first)
+    result = getattr(mb.results, first["type"]).from_dict(first)
     text = recipe(result)
     program, *arguments = shlex.split(text)
     assert (program, arguments[:2]) == ("mmdbounds", [name, "patients.csv"])
     monkeypatch.chdir(table.parent)
-    again = getattr(mb, first["type"]).from_dict(printed(arguments))
+    again = getattr(mb.results, first["type"]).from_dict(printed(arguments))
     assert compared(again) == compared(result)
 
 
@@ -169,7 +182,7 @@ def forged(result: Any, **changes: Any) -> Any:
     return type(result).from_dict(json.loads(json.dumps(saved)))
 
 
-def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.BoundsResult):
+def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "command": EVIL}
     names = dict.fromkeys(("source", "group_column", "hidden", "among", "id_column", "scale"), EVIL)
     plain = recipe(forged(bounded, data=data))
@@ -186,7 +199,7 @@ def test_a_forged_file_puts_no_text_of_its_own_there(bounded: mb.BoundsResult):
         assert words[2] == f"./{name}"
 
 
-def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.BoundsResult):
+def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "hidden": "a\nrm -rf ~ \u202e"}
     text = recipe(forged(bounded, data=data))
     first, groups, call = text.splitlines()
@@ -194,13 +207,13 @@ def test_names_that_cannot_stand_in_a_line_are_written_as_python(bounded: mb.Bou
     assert r"hidden='a\nrm -rf ~ \u202e'" in groups
 
 
-def test_a_forged_amount_is_refused(bounded: mb.BoundsResult):
+def test_a_forged_amount_is_refused(bounded: mb.results.BoundsResult):
     with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be "):
         recipe(forged(bounded, misfiling={"x_in_y": EVIL}))
     with pytest.raises(TypeError, match="unexpected keyword"):
         recipe(forged(bounded, misfiling={EVIL: 1}))
 
 
-def test_a_table_that_was_piped_in_is_piped_in_again(bounded: mb.BoundsResult):
+def test_a_table_that_was_piped_in_is_piped_in_again(bounded: mb.results.BoundsResult):
     data = {**bounded.provenance.data, "by_command": True, "source": "<stdin>"}
     assert shlex.split(recipe(forged(bounded, data=data)))[2] == "-"

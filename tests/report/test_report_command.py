@@ -12,7 +12,7 @@ import pytest
 
 import mmdbounds as mb
 import mmdbounds.bounds
-import mmdbounds.breakdown
+import mmdbounds.inference.breakdown
 from mmdbounds.cli.main import run
 from report.made import CELL, GROUP, HIDDEN, NAMES, Parsed
 
@@ -37,7 +37,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(mmdbounds.breakdown, "sweep", never)
+    monkeypatch.setattr(mmdbounds.inference.breakdown, "sweep", never)
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", never)
 
 
@@ -72,7 +72,7 @@ def test_only_machines_read_json(table: Path, tmp_path: Path, capsys: pytest.Cap
     printed = capsys.readouterr().out
     saved = tmp_path / "saved.json"
     saved.write_text(printed, encoding="utf-8")
-    assert mb.SweepResult.from_dict(json.loads(printed)).n_samples_Y == 18
+    assert mb.results.SweepResult.from_dict(json.loads(printed)).n_samples_Y == 18
     again = tmp_path / "b.html"
     assert run(["report", str(saved), "--out", str(again)]) == 0
     assert capsys.readouterr().out == f"The report is in {again}.\n"
@@ -116,9 +116,9 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
     [
         ("no json", "the saved result is not JSON. Make it with --json or `to_json`."),
         ("[" * 100_000, "the saved result is not JSON. Make it with --json or `to_json`."),
-        ("[]", "a report is written of a saved BoundsResult, TestResult, SweepResult; got None."),
-        ('{"type": "Evaluation"}', "a report is written of a saved BoundsResult, .*; got 'Evaluation'."),
-        ('{"type": ["a"]}', "a report is written of a saved BoundsResult, .*"),
+        ("[]", "a report needs a saved BoundsResult, RobustTestResult, SweepResult; got None."),
+        ('{"type": "Evaluation"}', "a report needs a saved BoundsResult, .*; got 'Evaluation'."),
+        ('{"type": ["a"]}', "a report needs a saved BoundsResult, .*"),
         ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
     ],
 )
@@ -144,7 +144,7 @@ def test_other_files_are_refused(text: str, expected: str, tmp_path: Path, refus
     ],
 )
 def test_damaged_results_end_in_one_line(
-    place: tuple[Any, ...], value: Any, swept: mb.SweepResult, tmp_path: Path, refused: Any
+    place: tuple[Any, ...], value: Any, swept: mb.results.SweepResult, tmp_path: Path, refused: Any
 ):
     saved: Any = swept.to_dict()
     part = saved
@@ -158,7 +158,9 @@ def test_damaged_results_end_in_one_line(
 
 
 @pytest.mark.usefixtures("without_vega")
-def test_the_page_does_not_replace_what_it_is_made_from(swept: mb.SweepResult, tmp_path: Path, refused: Any):
+def test_the_page_does_not_replace_what_it_is_made_from(
+    swept: mb.results.SweepResult, tmp_path: Path, refused: Any
+):
     path = tmp_path / "saved.json"
     path.write_text(swept.to_json())
     assert refused("report", str(path), "--out", str(path)).startswith("cannot write")

@@ -72,7 +72,9 @@ def test_resampled_rows_handed_in_give_the_same_values():
     result = mb.mmd_bounds(X, Y, 0.1, method=Bootstrap(n_resamples=30, alpha=0), rng=5)
     draws = np.random.default_rng([5, STREAM])
     values = [
-        mb.mmd2(X[draws.integers(12, size=12)], Y[draws.integers(9, size=9)], kernel=mb.RBF(bandwidth))
+        mb.mmd2(
+            X[draws.integers(12, size=12)], Y[draws.integers(9, size=9)], kernel=mb.kernels.RBF(bandwidth)
+        )
         for bandwidth in [result.provenance.bandwidth] * 30  # that of the rows as filed
     ]
     assert result.interval == pytest.approx((min(values), max(values)), rel=0, abs=of_mmd2(21, smallest=9))
@@ -83,18 +85,19 @@ def test_repeated_rows_lift_the_unbiased_estimator():
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(10, 2)), rng.normal(size=(15, 2))
     problem = small_problem(0, two_way=False, kernel="rbf")
-    totals = totals_of(type(problem)(X, Y, mb.RBF(1.0), "unbiased", problem.counts))
+    totals = totals_of(type(problem)(X, Y, mb.kernels.RBF(1.0), "unbiased", problem.counts))
     values = resampled_values(totals, "unbiased", 4000, np.random.default_rng(2))
     error = values.std() / math.sqrt(len(values))
-    assert abs(values.mean() - mb.mmd2(X, Y, kernel=mb.RBF(1.0), estimator="biased")) < 4 * error
-    assert values.mean() - mb.mmd2(X, Y, kernel=mb.RBF(1.0)) > 20 * error
+    assert abs(values.mean() - mb.mmd2(X, Y, kernel=mb.kernels.RBF(1.0), estimator="biased")) < 4 * error
+    assert values.mean() - mb.mmd2(X, Y, kernel=mb.kernels.RBF(1.0)) > 20 * error
 
 
 def test_little_memory_draws_the_same_rows(monkeypatch):
     rng = np.random.default_rng(0)
     Z, widths = rng.normal(size=(300, 2)), []
     plenty, little = (
-        group_sums(BlockedSums(Z, mb.RBF(1.0), working_memory=memory), 100, 200) for memory in (1024, 1)
+        group_sums(BlockedSums(Z, mb.kernels.RBF(1.0), working_memory=memory), 100, 200)
+        for memory in (1024, 1)
     )
     at_once = resampled_values(plenty, "unbiased", 130, np.random.default_rng(0))
     apply = little.sums.apply

@@ -292,7 +292,7 @@ def test_few_rows_at_a_time_find_the_same_floor(monkeypatch, estimator, of_x):
     rng = np.random.default_rng(4)
     Z = rng.normal(size=(150, 3))
     Z[60:] += 0.7
-    problem = Problem(Z[:60], Z[60:], mb.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
+    problem = Problem(Z[:60], Z[60:], mb.kernels.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
     start = StepwiseDominance().from_quadratic(quadratic_of(problem), "lower")
     choice = choice_of(Labelling(quadratic_of(problem)), "lower")
     dense = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-11)
@@ -337,7 +337,7 @@ def test_what_holds_for_fractions_is_no_tighter_than_what_holds_for_whole_rows()
         Z = rng.normal(size=(90, [1, 2, 5, 20][seed % 4]))
         Z[30:] += rng.normal()
         m = int(rng.integers(1, 40))
-        problem = Problem(Z[:30], Z[30:], mb.RBF(1.5), "biased", Counts(m, 0, 30 + m, 60 - m))
+        problem = Problem(Z[:30], Z[30:], mb.kernels.RBF(1.5), "biased", Counts(m, 0, 30 + m, 60 - m))
         task = Task(totals_of(problem), [problem.counts], "biased")
         lower, upper = mb.Sharp(gap=[1e-3, 0.2][seed % 2], n_starts=2).both_sides(task)
         assert lower.fractional <= lower.certified, seed
@@ -395,7 +395,7 @@ def large_problem(estimator, p, m, m_d, d):
     Z = rng.normal(size=(p + 300, d))
     Z[p:] += 0.5
     counts = Counts(m, m_d, p + m - m_d, 300 - m + m_d)
-    return Problem(Z[:p], Z[p:], mb.RBF(float(np.sqrt(d))), estimator, counts)
+    return Problem(Z[:p], Z[p:], mb.kernels.RBF(float(np.sqrt(d))), estimator, counts)
 
 
 LARGE = {
@@ -533,7 +533,7 @@ def test_mixed_labellings_find_the_same_floor(monkeypatch, estimator, of_x):
     rng = np.random.default_rng(8)
     Z = rng.normal(size=(150, 3))
     Z[60:] += 0.7
-    problem = Problem(Z[:60], Z[60:], mb.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
+    problem = Problem(Z[:60], Z[60:], mb.kernels.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
     floors = []
     for device in ("cpu", "cuda"):
         assert not added

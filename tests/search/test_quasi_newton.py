@@ -13,7 +13,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import kernel_names
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.found import Task
@@ -44,12 +44,14 @@ def posed(problem, working_memory=1024.0):
     as_posed = pose(
         problem.X,
         problem.Y,
-        kernel=problem.kernel,
-        bandwidth="median",
-        estimator=problem.estimator,
-        backend="auto",
-        dtype="float64",
-        working_memory=1024,
+        Comparison(
+            kernel=problem.kernel,
+            bandwidth="median",
+            estimator=problem.estimator,
+            backend="auto",
+            dtype="float64",
+            working_memory=1024,
+        ),
     )
     return replace(as_posed, working_memory=working_memory)
 
@@ -429,7 +431,7 @@ def test_a_row_far_out_costs_no_digits():
 def test_every_kernel_value_is_counted():
     sizes = []
 
-    class Counting(mb.RBF):
+    class Counting(mb.kernels.RBF):
         def value(self, t):
             sizes.append(t.size if t.ndim == 2 else 0)  # the diagonal comes as a vector
             return super().value(t)
@@ -529,8 +531,8 @@ def test_without_the_rows_there_is_no_search():
         ),
         ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed'; got 'print'\."),
         ({"max_iterations": 0}, r"`max_iterations` must be a whole number from 1; got 0\."),
-        ({"tolerance": 0}, r"`tolerance` must be between 0 and 1; got 0\."),
-        ({"tolerance": "small"}, r"`tolerance` must be between 0 and 1; got 'small'\."),
+        ({"tolerance": 0}, r"`tolerance` must be a number between 0 and 1; got 0\."),
+        ({"tolerance": "small"}, r"`tolerance` must be a number between 0 and 1; got 'small'\."),
     ],
 )
 def test_wrong_options_are_named(options, message):

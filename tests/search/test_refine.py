@@ -84,7 +84,7 @@ def larger(seed, *, q=80, of_x=0, duplicates=False, estimator="unbiased"):
     Z[50:] += 0.8
     if duplicates:
         Z = np.round(Z)
-    return Problem(Z[:50], Z[50:], mb.RBF(1.0), estimator, Counts(20, of_x, 70 - of_x, q - 20 + of_x))
+    return Problem(Z[:50], Z[50:], mb.kernels.RBF(1.0), estimator, Counts(20, of_x, 70 - of_x, q - 20 + of_x))
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -146,7 +146,7 @@ def test_duplicates_come_to_an_end(side):
         refine(labelling, side)  # nothing is left to do
         assert labelling.value() == value
     same = np.ones((30, 2))
-    problem = Problem(same[:10], same[10:], mb.RBF(1.0), "unbiased", Counts(5, 2, 13, 17))
+    problem = Problem(same[:10], same[10:], mb.kernels.RBF(1.0), "unbiased", Counts(5, 2, 13, 17))
     labelling = random_labelling(problem, np.random.default_rng(0))
     moved = labelling.moved.copy()
     refine(labelling, side)
@@ -200,7 +200,7 @@ def test_more_starts_are_never_worse():
     for seed in range(10):
         rng = np.random.default_rng(seed)  # six clusters, each of which may be the best to move
         Z = 0.3 * rng.normal(size=(90, 2)) + 4 * rng.normal(size=(6, 2))[rng.integers(0, 6, size=90)]
-        problem = Problem(Z[:30], Z[30:], mb.RBF(1.0), "unbiased", Counts(12, 0, 42, 48))
+        problem = Problem(Z[:30], Z[30:], mb.kernels.RBF(1.0), "unbiased", Counts(12, 0, 42, 48))
         task = Task(totals_of(problem), [problem.counts], "unbiased", seed)
         few, many = (mb.Sharp(n_starts=n, certify=False).both_sides(task) for n in (1, 12))
         assert many[0].value <= few[0].value
@@ -244,10 +244,10 @@ def test_the_leading_rows_are_those_of_each_group():
         ({"n_starts": 0}, r"`n_starts` must be a whole number from 1; got 0\."),
         ({"n_starts": 1.5}, r"`n_starts` must be a whole number from 1; got 1\.5\."),
         ({"certify": "yes"}, r"`certify` must be 'auto', True or False; got 'yes'\."),
-        ({"gap": 1.0}, r"`gap` must be a share in \[0, 1\); got 1\.0\."),
-        ({"gap": -0.1}, r"`gap` must be a share in \[0, 1\); got -0\.1\."),
-        ({"gap": "small"}, r"`gap` must be a share in \[0, 1\); got 'small'\."),
-        ({"gap": float("nan")}, r"`gap` must be a share in \[0, 1\); got nan\."),
+        ({"gap": 1.0}, r"`gap` must be in \[0, 1\); got 1\."),
+        ({"gap": -0.1}, r"`gap` must be in \[0, 1\); got -0\.1\."),
+        ({"gap": "small"}, r"`gap` must be a number in \[0, 1\); got 'small'\."),
+        ({"gap": float("nan")}, r"`gap` must be in \[0, 1\); got nan\."),
     ],
 )
 def test_wrong_options_are_named(options, message):

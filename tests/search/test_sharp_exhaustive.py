@@ -231,7 +231,10 @@ def test_the_same_seed_gives_the_same_bits_and_any_seed_a_proof():
 @pytest.mark.parametrize("of_x", [0, 2])
 def test_rows_that_are_all_alike_or_have_nothing_in_common(estimator, of_x, method):
     # A bandwidth so small that every pair of rows has k = 0, and rows that are all the same.
-    for Z, kernel in ((np.arange(12.0)[:, None], mb.RBF(1e-3)), (np.ones((12, 2)), mb.RBF(1.0))):
+    for Z, kernel in (
+        (np.arange(12.0)[:, None], mb.kernels.RBF(1e-3)),
+        (np.ones((12, 2)), mb.kernels.RBF(1.0)),
+    ):
         problem = Problem(Z[:5], Z[5:], kernel, estimator, Counts(3, of_x, 8 - of_x, 4 + of_x))
         marks = all_labellings(5, 7, problem.counts)
         truth = Exact(problem, naive_values(naive_matrix(problem), marks, estimator), places_of(marks), 1.0)

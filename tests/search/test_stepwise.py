@@ -124,7 +124,7 @@ def test_ties_go_to_the_lowest_rows():
 def test_one_row_a_step_in_compiled_code_and_in_numpy_agree():
     rng = np.random.default_rng(7)
     Z = np.round(rng.normal(size=(300, 2)), 1)  # duplicates
-    kernel = mb.RBF(1.0)
+    kernel = mb.kernels.RBF(1.0)
     counts = Counts(60, 0, 160, 140)
     found = [
         StepwiseDominance(n_steps=60).search(group_sums(sums, 100, 200), counts, "unbiased", side)
@@ -164,7 +164,7 @@ def test_columns_that_come_and_go_change_nothing(monkeypatch, steps, moved_of_x)
     rng = np.random.default_rng(5)
     Z = rng.normal(size=(900, 2))
     Z[:300] += 0.7
-    kernel = mb.RBF(1.0)
+    kernel = mb.kernels.RBF(1.0)
     matrix = make_sums(Z, kernel)
     counts = Counts(280, moved_of_x, 580 - moved_of_x, 320 + moved_of_x)
     K = matrix.block(slice(0, 900), slice(0, 900))

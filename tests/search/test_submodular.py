@@ -213,11 +213,11 @@ def test_float32_is_no_finer_than_its_rounding():
     # A jitter of 0 is lifted to what a kernel value is good to, or the logarithms of copies were noise.
     rng = np.random.default_rng(4)
     Z = np.repeat(rng.normal(size=(40, 4)), 3, axis=0)
-    totals = group_sums(BlockedSums(Z, mb.RBF(2.0), dtype="float32"), 40, 80)
+    totals = group_sums(BlockedSums(Z, mb.kernels.RBF(2.0), dtype="float32"), 40, 80)
     order = Submodular(jitter=0).order(totals, 40, "upper")
     copies = (order + 40) // 3
     assert len(set(copies[:27])) == 27  # all points of Y before any of them twice
-    exact = group_sums(BlockedSums(Z, mb.RBF(2.0)), 40, 80)
+    exact = group_sums(BlockedSums(Z, mb.kernels.RBF(2.0)), 40, 80)
     assert order[:20].tolist() == Submodular(jitter=0).order(exact, 20, "upper").tolist()
 
 
@@ -261,7 +261,7 @@ def test_recorded_options():
         ({"weight": float("nan")}, r"^`weight` must be a number from 0; got nan\.$"),
         ({"weight": float("inf")}, r"^`weight` must be a number from 0; got inf\.$"),
         ({"weight": "1"}, r"^`weight` must be a number from 0; got '1'\.$"),
-        ({"jitter": 1.0}, r"^`jitter` must be a number in \[0, 1\); got 1\.0\.$"),
+        ({"jitter": 1.0}, r"^`jitter` must be a number in \[0, 1\); got 1\.$"),
         ({"jitter": True}, r"^`jitter` must be a number in \[0, 1\); got True\.$"),
         ({"absolute": 1}, r"^`absolute` must be True or False; got 1\.$"),
     ],

@@ -64,7 +64,7 @@ def test_values_that_overflow_float64():
     [
         (1e25, {"kernel": "linear", "dtype": "float32"}),
         (1e200, {"kernel": "linear"}),
-        (1e8, {"kernel": mb.Polynomial(5), "dtype": "float32"}),
+        (1e8, {"kernel": mb.kernels.Polynomial(5), "dtype": "float32"}),
         (1e25, {"bandwidth": 1.0, "dtype": "float32"}),
         (1e200, {"bandwidth": 1.0}),
     ],
@@ -85,7 +85,7 @@ def test_tiny_values_are_not_taken_for_equal():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kernel": mb.RBF}, r"got the class RBF\. Did you mean RBF\(\.\.\.\)\?"),
+        ({"kernel": mb.kernels.RBF}, r"got the class RBF\. Did you mean RBF\(\.\.\.\)\?"),
         ({"bandwidth": 1e-170}, "between 1e-100 and 1e"),
         ({"bandwidth": 1e155}, "between 1e-100 and 1e"),
         ({"bandwidth": True}, r"`bandwidth` must be a positive finite number; got True"),
@@ -100,11 +100,11 @@ def test_slips_that_would_raise_something_else(options, message):
 
 def test_kernel_options_are_checked():
     with pytest.raises(MmdBoundsError, match="`gamma` must be a positive finite number or None; got 'scale'"):
-        mb.Polynomial(gamma="scale")
+        mb.kernels.Polynomial(gamma="scale")
     with pytest.raises(MmdBoundsError, match=r"`degree` must be a whole number from 1; got 2\.5"):
-        mb.Polynomial(degree=2.5)
+        mb.kernels.Polynomial(degree=2.5)
     with pytest.raises(MmdBoundsError, match="`coef0` must be finite and at least 0"):
-        mb.Polynomial(coef0=-1)
+        mb.kernels.Polynomial(coef0=-1)
 
 
 def test_precomputed_matrices_are_checked():

@@ -39,7 +39,7 @@ def test_arrays_are_refused_in_one_line(kind: type):
     shifted = SMALL.astype(kind) + kind(2**62)
     for X, Y, argument in ((shifted[:9], SMALL[9:], "X"), (SMALL[:9], shifted[9:], "Y")):
         with pytest.raises(
-            DataError, match=rf"^`{argument}` has whole numbers beyond 2\^53, of which float64 would"
+            DataError, match=rf"^`{argument}` has whole numbers beyond 2\^53, which float64 would"
         ):
             mb.mmd2(X, Y)
     with pytest.raises(DataError, match=r"^`values` has whole numbers beyond 2\^53"):
@@ -70,7 +70,7 @@ def test_a_word_for_a_missing_cell_costs_no_digits():
 
 @pytest.mark.parametrize("written", [csv, json_lines], ids=["csv", "json"])
 def test_unscaled_they_are_refused(written):
-    message = r"'u' \(whole numbers beyond 2\^53, of which digits would be lost\)\. .* subtract"
+    message = r"'u' \(whole numbers beyond 2\^53, which float64 would round\)\. .* subtract"
     with pytest.raises(DataError, match=message):
         split(written(2**62), scale="none", columns=["u", "v"])
     X, _ = split(written(2**62), scale="none", columns="v")

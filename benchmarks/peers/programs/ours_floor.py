@@ -6,7 +6,7 @@ from timed import main
 
 import mmdbounds as mb
 from mmdbounds.objective import Quadratic
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.effort import Effort
 from mmdbounds.search.stepwise import StepwiseDominance
@@ -23,12 +23,14 @@ def smallest_value(X, Y, bandwidth, n_moved):
     problem = pose(
         X,
         Y,
-        kernel="rbf",
-        bandwidth=bandwidth,
-        estimator="biased",
-        backend="numpy",
-        dtype="float64",
-        working_memory=1024,
+        Comparison(
+            kernel="rbf",
+            bandwidth=bandwidth,
+            estimator="biased",
+            backend="numpy",
+            dtype="float64",
+            working_memory=1024,
+        ),
     )
     (counts,) = mb.Contamination(n_moved=n_moved).admissible(problem.p, problem.q, at_most=False)
     quadratic = Quadratic(problem.one_pass(Meter()), counts, "biased")

@@ -22,7 +22,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the chest X-ray logits: name their folder in MMDBOUNDS_DATA.")
     sys.exit()
-X, Y = mb.load_standin("nih_cxr14").groups()
+X, Y = mb.datasets.load_standin("nih_cxr14").groups()
 test = mb.robust_test(X, Y, 0.0, rng=0)
 print(f"squared MMD {test.observed:.5f}, p-value {test.pvalue_as_filed:.3f}")
 
@@ -47,7 +47,7 @@ plt.show()
 # whether that is plausible.
 
 bounds = mb.mmd_bounds(X, Y, epsilon=0.05, rng=0)
-mb.plot_witness(bounds, X, Y, side="upper")
+mb.plotting.plot_witness(bounds, X, Y, side="upper")
 plt.show()
 
 # %%

@@ -25,7 +25,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the COMPAS stand-in: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.load_standin("compas")
+data = mb.datasets.load_standin("compas")
 X = mb.Group(data.X[data.outcomes_x == 0], name=data.names[0], columns=data.columns)
 Y = mb.Group(data.Y[data.outcomes_y == 0], name=data.names[1], columns=data.columns)
 print(X, Y, sep="\n")
@@ -37,8 +37,8 @@ print(X, Y, sep="\n")
 curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.05), n_permutations=199, rng=0)
 print(curve.summary().split("\n\n")[0])  # the rest are the numbers drawn below, and the conditions
 figure, axes = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
-mb.plot_bounds(curve, axes[0])
-mb.plot_pvalues(curve, axes[1])
+mb.plotting.plot_bounds(curve, axes[0])
+mb.plotting.plot_pvalues(curve, axes[1])
 plt.show()
 
 # %%

@@ -23,7 +23,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.load_forest()
+data = mb.datasets.load_forest()
 print(data)
 
 # %%
@@ -40,7 +40,7 @@ coverage = mb.evaluate(
     rng=0,
 )
 print(coverage.summary().split("\n\n")[1])  # the table; above it the words, below it the settings
-mb.plot_coverage(coverage)
+mb.plotting.plot_coverage(coverage)
 plt.show()
 
 # %%

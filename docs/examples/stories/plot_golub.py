@@ -21,7 +21,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the leukaemia data: name their folder in MMDBOUNDS_DATA.")
     sys.exit()
-X, Y = mb.load_bio().groups()
+X, Y = mb.datasets.load_bio().groups()
 print(X, Y, sep="\n")
 
 # %%
@@ -47,7 +47,7 @@ plt.show()
 bounds = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3), rng=0)
 print(bounds)
 print("smallest with", ", ".join(bounds.lower.ids), "- largest with", ", ".join(bounds.upper.ids))
-mb.plot_rows(bounds, n_rows=8)
+mb.plotting.plot_rows(bounds, n_rows=8)
 plt.show()
 
 # %%

@@ -21,7 +21,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.load_forest()
+data = mb.datasets.load_forest()
 rng = np.random.default_rng(0)
 X, Y = (each[rng.choice(len(each), 10_000, replace=False)].astype(float) for each in (data.X, data.Y))
 pooled = np.concatenate([X, Y])

@@ -23,7 +23,7 @@ import mmdbounds as mb
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.load_forest()
+data = mb.datasets.load_forest()
 rng = np.random.default_rng(3)
 drawn = [each[rng.choice(len(each), 250, replace=False)] for each in (data.X, data.Y)]
 cells = pl.DataFrame(np.concatenate(drawn), schema=list(data.columns))
@@ -73,7 +73,7 @@ for scale, ax in zip(scales, axes, strict=True):
     curve = mb.sweep(*pair, epsilons=[0, 0.1, 0.2, 0.3, 0.4], n_permutations=99, rng=0)
     ends = curve.breakdown_epsilon
     print(f"{scale:9} breaks down at {'more than 40 %' if ends is None else f'{ends:.1%}'}")
-    mb.plot_bounds(curve, ax).set(title=scale, xlabel="")
+    mb.plotting.plot_bounds(curve, ax).set(title=scale, xlabel="")
     if ax is not axes[0]:
         ax.get_legend().remove()
         ax.set_ylabel("")

@@ -1,4 +1,4 @@
-"""The commands of ``mmdbounds``, their one-line errors and their exit codes.
+"""The commands of ``mmdbounds``, their help, their one-line errors and their exit codes.
 
 Exit codes: 0 done, 1 the reader of the output closed the pipe, 2 the input or an option cannot be used, a
 file cannot be written or memory ran out (one line says which), 70 an unexpected error (details in a log
@@ -8,27 +8,95 @@ file), 130 interrupted, 143 terminated.
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from mmdbounds._version import __version__
-from mmdbounds.cli import low_memory, side_files, stopped
+from mmdbounds.cli import endings, side_files
 from mmdbounds.cli.backends import backends_command
-from mmdbounds.cli.bounds import bounds_command
+from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
 from mmdbounds.cli.demo import demo_command
 from mmdbounds.cli.evaluate import evaluate_command
+from mmdbounds.cli.options import SECTIONS, with_names
 from mmdbounds.cli.report import report_command
 from mmdbounds.cli.reproduce import reproduce_command
-from mmdbounds.cli.robust import robust_command
-from mmdbounds.cli.sections import Command, Commands, Interrupted
-from mmdbounds.cli.stopped import EXIT_UNFORESEEN, EXIT_WRONG
-from mmdbounds.cli.sweep import sweep_command
-from mmdbounds.cli.unforeseen import unforeseen
 from mmdbounds.errors import MmdBoundsError
+
+ARGUMENTS, OTHERS = "Arguments", "Options"
+"""Sections of what has none of its own: the file; the version, the help, shell completion."""
+
+Record = tuple[str, str]
+
+
+def write_sections(
+    formatter: Any, records: Iterable[tuple[str | None, Record]], titles: Iterable[str]
+) -> None:
+    """Write records under their titles, in the order of `titles`; those of none of them come last."""
+    titles = [*titles, OTHERS]
+    by_title: dict[str, list[Record]] = {title: [] for title in titles}
+    for title, record in records:
+        by_title[title if title in by_title else OTHERS].append(record)
+    for title in titles:
+        if by_title[title]:
+            with formatter.section(title):
+                formatter.write_dl(by_title[title])
+
+
+def write_options(command: Any, context: Any, formatter: Any) -> None:
+    """Write the arguments and the options of a command, section by section."""
+    options: list[tuple[str | None, Record]] = []
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if record is None:
+            continue
+        if parameter.param_type_name == "argument":  # its own name: typer would add its type
+            options.append((ARGUMENTS, (parameter.metavar or record[0], record[1])))
+        else:
+            section = getattr(parameter, "rich_help_panel", None)
+            options.append((section, (record[0], with_names(record[1]))))
+    write_sections(formatter, options, (ARGUMENTS, *SECTIONS))
+
+
+class Command(TyperCommand):
+    """A command whose help has its options in sections."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise endings.Interrupted from None
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what follows the name in the first line; newer releases of typer put braces round FILE."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options."""
+        write_options(self, ctx, formatter)
+
+
+class Commands(TyperGroup):
+    """A group of commands whose help has them in sections."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, then the options that come before a command."""
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands, section by section."""
+        commands = [self.commands[name] for name in self.list_commands(ctx)]
+        sections = [getattr(command, "rich_help_panel", None) for command in commands]
+        records = [(command.name or "", command.get_short_help_str()) for command in commands]
+        write_sections(formatter, zip(sections, records, strict=True), dict.fromkeys(filter(None, sections)))
+
 
 app = typer.Typer(
     name="mmdbounds",
@@ -43,18 +111,27 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
 )
-COMMANDS: dict[str, tuple[Callable[..., None], str]] = {
-    "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
-    "test": (robust_command, "Test whether two groups differ, although rows may be misfiled."),
-    "sweep": (sweep_command, "How much misfiling it takes to explain a difference away."),
-    "report": (report_command, "A page to read, show and print, from a saved result."),
-    "evaluate": (evaluate_command, "How often each method misses the truth, by simulation."),
-    "reproduce": (reproduce_command, "A table or figure of the paper, run again."),
-    "demo": (demo_command, "A one-second example on real data."),
-    "backends": (backends_command, "Where this machine can compute, and how fast."),
+COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
+    "Commands for a table of your own": {
+        "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
+        "test": (robust_test_command, "Test whether two groups differ, even though rows may be misfiled."),
+        "sweep": (sweep_command, "Find how much misfiling it takes to explain a difference away."),
+        "report": (report_command, "Write a saved result as a page to read, show and print."),
+    },
+    "Commands for data whose truth is known": {
+        "evaluate": (evaluate_command, "Simulate how often each method misses the truth."),
+        "reproduce": (reproduce_command, "Run a table or figure of the paper again."),
+    },
+    "Commands to get started": {
+        "demo": (demo_command, "Show a one-second example on real data."),
+        "backends": (backends_command, "List where this machine can compute, and how fast."),
+    },
 }
-for _name, (_command, _help) in COMMANDS.items():
-    app.command(_name, cls=Command, short_help=_help)(_command)
+"""The commands and a line about each, by the sections of the help."""
+
+for _section, _commands in COMMANDS.items():
+    for _name, (_command, _line) in _commands.items():
+        app.command(_name, cls=Command, short_help=_line, rich_help_panel=_section)(_command)
 
 # Newer releases of typer carry click inside, older ones depend on it: the base of their usage errors
 # is reached through the one that typer exports.
@@ -97,32 +174,38 @@ def run(arguments: list[str] | None = None) -> int:
         return int(left.code or 0)
     except BaseException as error:
         return _ended(error)
-    if outcome == stopped.exit_code():  # newer releases of typer return it
+    if outcome == endings.signal_exit_code():  # newer releases of typer return it
         return _ended(KeyboardInterrupt())
     return outcome if isinstance(outcome, int) else 0
 
 
 def _ended(error: BaseException) -> int:
     """Say in one line how the work ended, and return the exit code."""
-    if stopped.by() or isinstance(error, KeyboardInterrupt | Interrupted | typer.Abort):
-        more = getattr(error, "continues", "") or side_files.so_far()
-        typer.echo(f"mmdbounds: {stopped.word()}; {more}.", err=True)
-        return stopped.exit_code()
+    if endings.received_signal() or isinstance(error, KeyboardInterrupt | endings.Interrupted | typer.Abort):
+        more = getattr(error, "resumes_from", "") or side_files.so_far()
+        typer.echo(f"mmdbounds: {endings.signal_word()}; {more}.", err=True)
+        return endings.signal_exit_code()
     if isinstance(error, _ClickError):
         message = error.format_message().strip()
         stop = "" if message.endswith((".", "?")) else "."
         return _wrong(f"{message}{stop} {_where_to_look(error)}")
     if isinstance(error, MmdBoundsError):
         return _wrong(str(error))
-    if low_memory.is_low_memory(error):
-        return _wrong(low_memory.MESSAGE)
-    typer.echo(f"mmdbounds: {unforeseen(error)}", err=True)
-    return EXIT_UNFORESEEN
+    if endings.is_low_memory(error):
+        return _wrong(endings.LOW_MEMORY)
+    typer.echo(f"mmdbounds: {endings.unexpected(error)}", err=True)
+    return endings.EXIT_UNEXPECTED
 
 
 def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {' '.join(message.split())}", err=True)
-    return EXIT_WRONG
+    typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
+    return endings.EXIT_WRONG
+
+
+def _on_one_line(message: str) -> str:
+    """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
+    with_flags = re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message)
+    return " ".join(with_flags.split())
 
 
 def _where_to_look(error: Any) -> str:
@@ -132,4 +215,4 @@ def _where_to_look(error: Any) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {' '.join(str(message).split())}", err=True)
+    typer.echo(f"mmdbounds: note: {_on_one_line(str(message))}", err=True)

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from mmdbounds.cli import options
+from mmdbounds.cli.options import SHOWN, grouped, option
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
     from mmdbounds.sums.registry import Rate, Status
 
 INDENT = 8
-MEASURED = "Rates: rbf, {} columns; a pass is all pairs of 100,000 rows, and grows with the square."
+MEASURED = "Rates: rbf kernel, {} columns. A pass is all pairs of 100,000 rows; its time grows quadratically."
 
 
-def backends_command(*, json: options.Json = False) -> None:
-    """List where pairs can be computed on this machine, with a short measured rate, and what is missing.
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """How the backends are listed."""
+
+    json: bool = option(False, "Print the full result as JSON.", None, SHOWN, "--json")
+
+
+@grouped
+def backends_command(listing: Listing) -> None:
+    """List where this machine can compute, how fast (measured now), and what is missing.
 
     \b
     Example:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.phrases import wrapped
     from mmdbounds.sums import registry
+    from mmdbounds.words.phrases import wrapped
 
     found = registry.backends()
     choice, why = registry.automatic(found)
-    if json:
+    if listing.json:
         say(as_json(found, choice, why))
         return
     for backend in found:
         say("\n".join(shown(backend)))
     say("\n" + MEASURED.format(registry.N_COLUMNS))
-    say(wrapped(f"`auto` takes {choice}: {why} Dask collections go to dask."))
+    say(wrapped(f"`auto` chooses {choice}: {why} Dask collections are computed by dask."))
 
 
 def shown(backend: Status) -> list[str]:
     """Return the lines about one backend."""
-    from mmdbounds.phrases import wrapped
     from mmdbounds.sums.registry import backend_called
+    from mmdbounds.words.phrases import wrapped
 
     margin, notes = " " * INDENT, list(backend.notes)
     if backend.version is None:
@@ -63,13 +72,12 @@ def in_words(rate: Rate) -> str:
     millions, seconds = rate.pairs_a_second / 1e6, rate.seconds_a_pass
     many = f"{millions:,.0f} million" if millions < 1e4 else f"{millions / 1e3:,.0f} billion"
     pass_ = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
-    return f"{many} kernel values a second, {pass_} s a pass"
+    return f"{many} kernel values per second, {pass_} s per pass"
 
 
 def as_json(found: list[Status], choice: str, why: str) -> str:
     """Return the same for machines."""
     import json
-    from dataclasses import asdict
 
     from mmdbounds._version import __version__
 

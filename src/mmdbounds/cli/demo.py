@@ -1,12 +1,17 @@
-"""``mmdbounds demo``: a short story on real data, with the truth at the end."""
+"""``mmdbounds demo``: a one-second example on real data, with the truth at the end."""
 
+# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
 import shlex
+import shutil
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from mmdbounds.cli.options import SHOWN, grouped, option
+from mmdbounds.cli.side_files import plan_file, say, write_beside
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,15 +22,20 @@ if TYPE_CHECKING:
     from mmdbounds.tables import Group
 
 SHARE = 0.1
-"""Share of the malignant tumours that the story files as benign."""
+"""Share of the malignant tumours that the example files as benign."""
 
 
-def demo_command(
-    save: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Also write the table as filed to a CSV file to experiment with."),
-    ] = None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Demonstration:
+    """What the example leaves behind."""
+
+    save: Path | None = option(
+        None, "Also write the table as filed to a CSV file to experiment with.", "FILE", SHOWN
+    )
+
+
+@grouped
+def demo_command(wanted: Demonstration) -> None:
     """Show a one-second example on real data: malignant tumours that were filed as benign.
 
     \b
@@ -33,11 +43,11 @@ def demo_command(
       mmdbounds demo --save tumours.csv
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import mmd2, mmd_bounds
-    from mmdbounds.cli.side_files import plan_file, say, write_beside
     from mmdbounds.contamination import Contamination
     from mmdbounds.datasets import overlooked_tumours
-    from mmdbounds.phrases import wrapped
+    from mmdbounds.words.phrases import wrapped
 
+    save = wanted.save
     plan_file("--save", save)
     tumours = overlooked_tumours(SHARE)
     n_overlooked = len(tumours.overlooked)
@@ -62,34 +72,42 @@ def _groups(tumours: FiledTumours, diagnosis: NDArray[np.str_]) -> tuple[Group, 
 def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
     return (
         f"Real data: {n_x + n_y} breast tumours with 30 measurements each, {n_x} filed as malignant "
-        f"and {n_y} as benign. But {n_overlooked} of those filed as benign are malignant, overlooked, and "
-        "nobody knows which. How different are the two kinds really?"
+        f"and {n_y} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
+        "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
     )
 
 
 def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
-    from mmdbounds.phrases import number
-    from mmdbounds.words import ends
+    from mmdbounds.words.bounds import ends
+    from mmdbounds.words.phrases import number
 
     low, high = result.interval
     where = "inside" if low <= truth <= high else "outside"
     return (
-        f"Here the truth is known, for the misfiling was made up: the {n_overlooked} malignant tumours "
-        "with the smallest radius had been filed as benign. With them back in their group the squared MMD is "
-        f"{number(truth)}, {where} the range from {' to '.join(ends(result))}."
+        f"Here the truth is known, because we misfiled the rows ourselves: the {n_overlooked} malignant "
+        "tumours with the smallest radius were filed as benign. With them back in their group, the squared "
+        f"MMD is {number(truth)}, {where} the range from {' to '.join(ends(result))}."
     )
 
 
 def _try_next(save: Path | None) -> str:
-    name = "tumours.csv" if save is None else shlex.quote(str(save))
-    table = f"{name} --group diagnosis --hidden malignant --among benign --id patient"
+    name, program = "tumours.csv" if save is None else shlex.quote(str(save)), _program()
+    table = f"{name} --group diagnosis --hidden malignant --among benign \\\n    --id patient"
     return "\n".join(
         [
             "Try next:",
-            *([f"  mmdbounds demo --save {name}"] if save is None else []),
-            f"  mmdbounds bounds {table} \\\n    --epsilon 0.1 --rows rows.csv",
-            f"  mmdbounds test {table} \\\n    --epsilon 0.3",
-            f"  mmdbounds sweep {table}",
-            "  mmdbounds --help",
+            *([f"  {program} demo --save {name}"] if save is None else []),
+            f"  {program} bounds {table} --epsilon 0.1 --rows rows.csv",
+            f"  {program} test {table} --epsilon 0.3",
+            f"  {program} sweep {table}",
+            f"  {program} --help",
         ]
     )
+
+
+def _program() -> str:
+    """Return how to call this program: by its name, or as it was called if the shell would not find it."""
+    called, found = Path(sys.argv[0]), shutil.which("mmdbounds")
+    if called.name != "mmdbounds" or (found is not None and Path(found).resolve() == called.resolve()):
+        return "mmdbounds"
+    return shlex.quote(str(called))

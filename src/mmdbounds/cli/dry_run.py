@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.cli.output import Output
+    from mmdbounds.cli.arguments import Output
     from mmdbounds.problem import Problem
     from mmdbounds.tables.group import Group
 
 COLUMNS_SHOWN = 40
 """Columns that are listed; of more, the rest are counted."""
 
-SEARCH_EACH = "Searching and proving come on top in every trial; several processes share the work."
-SEARCH = "Searching and proving come on top; `--method s-sd` with `bounds` needs little more than this."
+SEARCH_EACH = "Search and proofs take additional time in every trial; several processes share the work."
+SEARCH = "Search and proofs take additional time; `bounds --method s-sd` needs little more than this."
 
 
 def show_plan(
@@ -30,22 +30,12 @@ def show_plan(
 ) -> None:
     """Print what a command would do; nothing but a pair rate is computed.
 
-    Parameters
-    ----------
-    X, Y
-        The groups.
-    output
-        Whether words or JSON are asked for.
-    how
-        How the groups are to be compared, as `pose` takes it.
-    pairs
-        Kernel values that the command needs for a problem, about.
-    more
-        What else takes time, a sentence.
+    `how` are the keywords of `pose`, `pairs` says about how many kernel values the command needs, and `more`
+    is a sentence on what else takes time.
     """
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
-    problem = pose(X, Y, **how)
+    problem = pose(X, Y, Comparison(**how))
     n_pairs, rate = pairs(problem), pair_rate(problem)
     if output.json:
         plan = {
@@ -89,7 +79,7 @@ def pair_rate(problem: Problem) -> float:
 def rows_in_words(record: Any) -> list[str]:
     """Return the lines about the rows."""
     from mmdbounds.cli.table import notes
-    from mmdbounds.phrases import rows, shown, wrapped
+    from mmdbounds.words.phrases import rows, shown, wrapped
 
     x, y = shown(record["hidden"]), shown(record["among"])
     source = f"{shown(record['source'])}, {record['read_as']}, {rows(record['n_rows'])}."
@@ -97,6 +87,8 @@ def rows_in_words(record: Any) -> list[str]:
     lines += [
         wrapped(f"Compared: {rows(record['n_hidden'])} of {x} (X) with {record['n_among']:,} of {y} (Y).")
     ]
+    if record.get("unit_column") is not None:
+        lines += [f"Of these, one row per {shown(record['unit_column'])} is drawn at random."]
     others = {"of other groups": record["n_other_groups"], "without a group": record["n_missing_group"]}
     if left := [f"{rows(n)} {which}" for which, n in others.items() if n]:
         lines += [f"Not compared: {', '.join(left)}."]
@@ -105,7 +97,7 @@ def rows_in_words(record: Any) -> list[str]:
 
 def columns_in_words(X: Group) -> list[str]:
     """Return the lines about the columns."""
-    from mmdbounds.phrases import shown, wrapped
+    from mmdbounds.words.phrases import shown, wrapped
 
     kinds: dict[str, str] = X.record["kinds"]
     scaled = {
@@ -121,12 +113,12 @@ def columns_in_words(X: Group) -> list[str]:
     as_many = "" if n_features == len(kinds) else f" as {n_features} features"
     lines = [f"Columns: {many}{as_many}, {X.record['scale']} ({scaled[X.record['scale']]})."]
     for name, kind in names[:COLUMNS_SHOWN]:
-        each = ", a 0-1 column each" if kind.endswith("categories") else ""
+        each = ", one 0-1 column each" if kind.endswith("categories") else ""
         lines.append(f"  {name:<{widest}}  {kind}{each}")
     if len(names) > COLUMNS_SHOWN:
         lines.append(f"  and {len(names) - COLUMNS_SHOWN} more (all of them: --json)")
     if excluded := X.record["excluded_columns"]:
-        lines.append(wrapped(f"Left out as asked: {', '.join(map(shown, excluded))}."))
+        lines.append(wrapped(f"Left out by --exclude: {', '.join(map(shown, excluded))}."))
     if X.record["id_column"] is not None:
         lines.append(f"Rows are identified by {shown(X.record['id_column'])}.")
     return lines
@@ -134,12 +126,12 @@ def columns_in_words(X: Group) -> list[str]:
 
 def time_in_words(problem: Problem, n_pairs: int, rate: float, more: str) -> str:
     """Return the sentence about the time."""
-    from mmdbounds.phrases import wrapped
     from mmdbounds.progress import duration
+    from mmdbounds.words.phrases import wrapped
 
     seconds = n_pairs / rate
     took = "under a second" if seconds < 1 else f"about {duration(seconds)}"
     return wrapped(
-        f"Time: {took} for {n_pairs:,} kernel values, at {rate / 1e6:,.0f} million a second as measured just "
-        f"now ({problem.kernel.name}, {problem.pooled.shape[1]} features, {problem.dtype}). {more}"
+        f"Time: {took} for {n_pairs:,} kernel values, at {rate / 1e6:,.0f} million per second as measured "
+        f"just now ({problem.kernel.name}, {problem.pooled.shape[1]} features, {problem.dtype}). {more}"
     )

@@ -10,7 +10,7 @@ import signal
 import sys
 from types import FrameType
 
-from mmdbounds.cli import low_memory, stopped
+from mmdbounds.cli import endings
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -43,15 +43,13 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _ended_while_loading(error: BaseException) -> tuple[str, int]:
     """Return what to say of an error outside the commands, and the exit code."""
-    if stopped.by() or isinstance(error, KeyboardInterrupt):
-        return f"{stopped.word()}; nothing was written.", stopped.exit_code()
-    if low_memory.is_low_memory(error):
-        return low_memory.MESSAGE, stopped.EXIT_WRONG
-    from mmdbounds.cli.unforeseen import unforeseen
-
-    return unforeseen(error), stopped.EXIT_UNFORESEEN
+    if endings.received_signal() or isinstance(error, KeyboardInterrupt):
+        return f"{endings.signal_word()}; nothing was written.", endings.signal_exit_code()
+    if endings.is_low_memory(error):
+        return endings.LOW_MEMORY, endings.EXIT_WRONG
+    return endings.unexpected(error), endings.EXIT_UNEXPECTED
 
 
 def _stop(number: int, frame: FrameType | None) -> None:
-    stopped.remember(number)
+    endings.remember_signal(number)
     raise KeyboardInterrupt

@@ -1,16 +1,16 @@
 """``mmdbounds report``: a saved result in, one self-contained page out."""
 
+# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from mmdbounds.cli import options
-from mmdbounds.cli.options import option
+from mmdbounds.cli.options import REQUIRED, SHOWN, TABLE, argument, grouped, option
+from mmdbounds.cli.side_files import STDIN, plan_file, say
 from mmdbounds.errors import DataError, MmdBoundsError
 
 if TYPE_CHECKING:
@@ -20,21 +20,24 @@ DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, Overflow
 """What comes of numbers that are no numbers, or lists of the wrong length, in a file of somebody else."""
 
 
-def report_command(
-    result: Annotated[
-        str, typer.Argument(metavar="RESULT.json", help="What --json printed; - for standard input.")
-    ],
-    *,
-    out: Annotated[Path, option("Where the page is written.", "FILE")],
-    include_rows: options.IncludeRows = False,
-    data: Annotated[
-        str | None, option("The table, for the cells of the rows; with --include-rows.", "FILE")
-    ] = None,
-) -> None:
-    """Write a saved result as one HTML page that can be read and printed anywhere, offline.
+@dataclass(frozen=True, kw_only=True)
+class Saved:
+    """A saved result, and the page that it becomes."""
 
-    A sweep becomes a page with a slider over the shares of misfiled rows. Rows are identified by
-    their numbers in the file, unless --include-rows asks for more.
+    result: str = argument(REQUIRED, "Output of --json; - for standard input.", "RESULT.json")
+    data: str | None = option(None, "Table with the cells of the rows, for --include-rows.", "FILE", TABLE)
+    out: Path = option(REQUIRED, "File to write the page to.", "FILE", SHOWN)
+    include_rows: bool = option(
+        False, "Show names and cells of individual rows on the page.", None, SHOWN, "--include-rows"
+    )
+
+
+@grouped
+def report_command(saved: Saved) -> None:
+    """Write a saved result as a self-contained HTML page, to read and print offline.
+
+    The page of a sweep has a slider for the share of misfiled rows. Rows are identified by their numbers in
+    the file, unless --include-rows is given.
 
     \b
     Example:
@@ -42,26 +45,25 @@ def report_command(
         --json > result.json
       mmdbounds report result.json --out report.html
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.cli.side_files import plan_file, say
     from mmdbounds.report import write_report
     from mmdbounds.report.page import check_report
 
-    check_report(out)
-    plan_file("--out", out, inputs=[result, data])
-    text = _read(result)
+    check_report(saved.out)
+    plan_file("--out", saved.out, inputs=[saved.result, saved.data])
+    text = _read(saved.result)
     try:
-        write_report(_result(text), out, include_rows=include_rows, data=data)
+        write_report(_result(text), saved.out, include_rows=saved.include_rows, data=saved.data)
     except MmdBoundsError:
         raise
     except DAMAGED as error:
         msg = f"the saved result is damaged ({type(error).__name__}). Save it again with --json."
         raise DataError(msg) from error
-    say(f"The report is in {out}.")
+    say(f"The report is in {saved.out}.")
 
 
 def _read(name: str) -> str:
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
     except FileNotFoundError:
         msg = f"there is no file {name!r}."
     except (OSError, ValueError) as error:
@@ -75,13 +77,13 @@ def _result(text: str) -> Result:
     from mmdbounds.report.page import KINDS
 
     try:
-        saved: Any = json.loads(text)
+        content: Any = json.loads(text)
     except (ValueError, RecursionError):
         msg = "the saved result is not JSON. Make it with --json or `to_json`."
         raise DataError(msg) from None
     kinds = {kind.__name__: kind for kind in KINDS}
-    named = saved.get("type") if isinstance(saved, dict) else None
+    named = content.get("type") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in kinds:
-        msg = f"a report is written of a saved {', '.join(kinds)}; got {named!r}."
+        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}."
         raise DataError(msg)
-    return kinds[named].from_dict(saved)
+    return kinds[named].from_dict(content)

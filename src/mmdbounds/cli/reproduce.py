@@ -1,68 +1,68 @@
 """``mmdbounds reproduce``: a table or figure of the paper, run again."""
 
+# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from mmdbounds.cli import options
-from mmdbounds.cli.options import option
+from mmdbounds.cli.arguments import PROGRESS
+from mmdbounds.cli.endings import interruptible
+from mmdbounds.cli.options import COMPUTED, SHOWN, TABLE, argument, grouped, option
 from mmdbounds.cli.side_files import say
 from mmdbounds.errors import MmdBoundsError
 
 
-def reproduce_command(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The table or figure; --list shows them.")
-    ] = None,
-    *,
-    preset: Annotated[
-        str, option("'paper' (its protocol, as far as it is known), 'ours' or 'both'.", "NAME")
-    ] = "both",
-    n_trials: Annotated[
-        int | None, option("Trials of each setting; by default as many as the paper's.", "NUMBER", "--trials")
-    ] = None,
-    out: Annotated[Path, option("Folder for the results.", "FOLDER")] = Path("paper/results"),
-    data: Annotated[
-        Path | None, option("Folder with the data; by default the one MMDBOUNDS_DATA names.", "FOLDER")
-    ] = None,
-    n_processes: Annotated[
-        int | None,
-        option("Processes that run trials; by default one for each core.", "NUMBER", "--processes"),
-    ] = None,
-    rng: Annotated[int, option("Seed.", "SEED")] = 0,
-    progress: options.Progress = None,
-    list_: Annotated[bool, option("Say what there is, and about how long it takes.", None, "--list")] = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """A table or figure of the paper, and how it is run."""
+
+    name: str | None = argument(None, "Table or figure; --list shows their names.", "NAME")
+    data: Path | None = option(None, "Folder with the data.  [default: $MMDBOUNDS_DATA]", "FOLDER", TABLE)
+    preset: str = option(
+        "both", "Protocol: 'paper' (the paper's, as far as it is known), 'ours' or 'both'.", "NAME"
+    )
+    n_trials: int | None = option(
+        None, "Trials of each setting.  [default: as many as in the paper]", "NUMBER"
+    )
+    rng: int = option(0, "Random seed.", "SEED")
+    n_processes: int | None = option(
+        None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
+    )
+    out: Path = option(Path("paper/results"), "Folder for the results.", "FOLDER", SHOWN)
+    list: bool = option(False, "List the tables and figures, and how long each takes.", None, SHOWN, "--list")
+    progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
+
+
+@grouped
+def reproduce_command(wanted: Reproduction) -> None:
     """Run a table or figure of the paper again, and show its numbers beside the printed ones.
 
-    Results go to FOLDER as JSON, CSV, PNG and SVG, and to its page index.md. After it was stopped, the same
-    command goes on where it was.
+    Results are written to FOLDER as JSON, CSV, PNG and SVG, with a page index.md. If the command is stopped,
+    run it again: it resumes where it stopped.
 
     \b
     Example:
-      mmdbounds reproduce main --trials 10 --out results --data data
+      mmdbounds reproduce main --n-trials 10 --out results --data data
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    if list_:
+    if wanted.list:
         say(_listing())
         return
-    if name is None:
+    if wanted.name is None:
         msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
         raise MmdBoundsError(msg)
     from mmdbounds.experiments.run import reproduce
 
-    with options.interruptible(out):
+    with interruptible(wanted.out):
         page = reproduce(
-            name,
-            preset=preset,
-            n_trials=n_trials,
-            out=out,
-            data=data,
-            n_processes=n_processes,
-            rng=rng,
-            progress=progress,
+            wanted.name,
+            preset=wanted.preset,
+            n_trials=wanted.n_trials,
+            out=wanted.out,
+            data=wanted.data,
+            n_processes=wanted.n_processes,
+            rng=wanted.rng,
+            progress=wanted.progress,
         )
     say(f"The paper's numbers beside ours: {page}")
 

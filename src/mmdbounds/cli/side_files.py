@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,9 @@ from mmdbounds.atomic_write import check_writable, is_regular, write_whole
 from mmdbounds.errors import MmdBoundsError
 
 Signature = tuple[int, int, int] | None
+
+STDIN = "-"
+"""Name of standard input on the command line; a file of this name is ``./-``."""
 
 
 @dataclass(frozen=True)
@@ -27,42 +29,22 @@ class _Planned:
     before: Signature
 
 
-@dataclass(frozen=True)
-class _Outputs:
-    """What a run of the command line has put out so far."""
-
-    printed: list[str]
-    planned: list[_Planned]
-
-
-_outputs: ContextVar[_Outputs | None] = ContextVar("_outputs", default=None)
+_printed: list[str] = []
+_planned: list[_Planned] = []
 
 
 def begin() -> None:
     """Forget what an earlier run has written."""
-    _outputs.set(_Outputs([], []))
-
-
-def note_printed(what: str) -> None:
-    """Remember that something is on its way to standard output."""
-    _now().printed.append(what)
+    _printed.clear()
+    _planned.clear()
 
 
 def plan_file(
     flag: str, path: Path | None, *, inputs: Iterable[str | None] = (), is_read: bool = False
 ) -> None:
-    """Say before the work that a file cannot be written there; `None` is a file that nobody asked for.
+    """Refuse a file that cannot be written, before the work; `None` is a file that nobody wants.
 
-    Parameters
-    ----------
-    flag
-        The option that names it.
-    path
-        The file.
-    inputs
-        Files that are read, which must be others.
-    is_read
-        Whether it is read again, as a checkpoint is.
+    It must differ from the `inputs`; a checkpoint `is_read` as well.
     """
     if path is None:
         return
@@ -72,11 +54,11 @@ def plan_file(
         if taken is not None and _is_same(path, Path(taken)):
             msg = f"cannot write {path}: the table is read from it."
             raise MmdBoundsError(msg)
-    for other in _now().planned:
+    for other in _planned:
         if regular and other.is_regular and _is_same(path, other.path):
             msg = f"`{other.flag}` and `{flag}` must be two different files; got {other.path} for both."
             raise MmdBoundsError(msg)
-    _now().planned.append(_Planned(flag, path, regular, _signature(path)))
+    _planned.append(_Planned(flag, path, regular, _signature(path)))
 
 
 def write_beside(path: Path, content: Callable[[], bytes]) -> None:
@@ -97,15 +79,14 @@ def beside_the_answer() -> Iterator[None]:
 
 def so_far() -> str:
     """Return what an interrupted run has written, as people say it."""
-    outputs = _now()
-    files = [str(each.path) for each in outputs.planned if each.is_regular and _is_changed(each)]
-    written = list(dict.fromkeys([*outputs.printed, *files]))
+    files = [str(each.path) for each in _planned if each.is_regular and _signature(each.path) != each.before]
+    written = list(dict.fromkeys([*_printed, *files]))
     return f"written so far: {', '.join(written)}" if written else "nothing was written"
 
 
 def say(text: str, what: str = "the answer") -> None:
     """Print to standard output; a full disk is one line, and a reader that has left is typer's to handle."""
-    note_printed(what)
+    _printed.append(what)
     try:
         typer.echo(text)
     except BrokenPipeError:
@@ -113,13 +94,6 @@ def say(text: str, what: str = "the answer") -> None:
     except OSError as error:
         msg = f"cannot write the output: {error.strerror or type(error).__name__}."
         raise MmdBoundsError(msg) from error
-
-
-def _now() -> _Outputs:
-    if (outputs := _outputs.get()) is None:
-        begin()
-        return _now()
-    return outputs
 
 
 def _is_same(one: Path, other: Path) -> bool:
@@ -135,7 +109,3 @@ def _signature(path: Path) -> Signature:
     except OSError:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
-
-
-def _is_changed(planned: _Planned) -> bool:
-    return _signature(planned.path) != planned.before

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.datasets.cards import Card
 from mmdbounds.errors import DataError
-from mmdbounds.saved import from_fields
+from mmdbounds.results.serialize import from_fields
 from mmdbounds.tables import Group
 
 FIRST_ROWS = "one row a patient, the first in the file"

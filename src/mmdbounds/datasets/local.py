@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.datasets.cards import Card
-from mmdbounds.errors import DataError, shown_path
+from mmdbounds.errors import DataError, file_trouble, shown_path
 
 PathLike = str | os.PathLike[str]
 
@@ -86,7 +86,7 @@ def read_bytes(path: Path) -> bytes:
     except FileNotFoundError:
         msg = f"there is no file {str(path)!r}."
     except (OSError, ValueError) as error:
-        msg = f"{str(path)!r} cannot be read: {getattr(error, 'strerror', None) or 'not a possible name'}."
+        msg = f"{str(path)!r} cannot be read: {file_trouble(error)}."
     raise DataError(msg) from None
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mmdbounds.evaluation.outcome import Evaluation, MethodCoverage
-from mmdbounds.evaluation.records import Trial, TrialBounds
 from mmdbounds.evaluation.run import evaluate
+from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
 
 __all__ = ["Evaluation", "MethodCoverage", "Trial", "TrialBounds", "evaluate"]

@@ -30,14 +30,14 @@ from mmdbounds.mechanisms import (
 )
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
-from mmdbounds.saved import plain
+from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
 from mmdbounds.sums import backend_names
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
-from mmdbounds.tables.scaling import check_scale, standardise, varying_columns
+from mmdbounds.tables.scaling import SCALES, standardise, varying_columns
 
 Sizes = tuple[int | None, int | None]
 
@@ -80,7 +80,7 @@ class Asked:
         check_option(self.backend, "backend", backend_names())
         check_option(self.dtype, "dtype", ("float64", "float32"))
         check_share(self.epsilon, "epsilon")
-        check_scale(self.scale)
+        check_option(self.scale, "scale", SCALES)
         check_flag(self.replace, "replace")
         check_flag(self.at_most, "at_most")
         check_memory(self.working_memory)

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mmdbounds import journal
-from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.atomic_write import check_writable
+from mmdbounds.checks import check_path
+from mmdbounds.errors import DataError
 from mmdbounds.evaluation.asked import Asked
-from mmdbounds.evaluation.records import Trial
+from mmdbounds.results.evaluation import Trial
 
 TYPE, SCHEMA = "mmdbounds evaluation trials", 2
 
@@ -27,7 +29,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str], asked: Asked) -> None:
-        self._path = journal.checked_path(path)
+        self._path = check_path(path, "checkpoint")
         self._header: dict[str, Any] = {"type": TYPE, "schema": SCHEMA, "asked": asked.fingerprint()}
         self._labels = set(asked.methods)
         self._kept: journal.Contents | None = None
@@ -47,7 +49,7 @@ class Checkpoint:
 
     def begin(self) -> None:
         """Get ready to keep trials: drop a half-written one, write the first record of a new file."""
-        journal.check_usable(self._path)
+        check_writable(self._path, is_read=True)
         if self._kept is not None and self._kept.is_torn:
             journal.drop_torn(self._path, self._kept.n_bytes)
         if self._kept is None or not self._kept.records:
@@ -58,7 +60,7 @@ class Checkpoint:
         journal.append(self._path, _content(trial.to_dict()))
 
     def _check_header(self, header: Any) -> None:
-        """Refuse a file that is something else, or has trials of another question."""
+        """Refuse a file that is something else, or has trials of another problem."""
         if not isinstance(header, Mapping) or header.get("type") != TYPE:
             raise journal.damaged(self._path)
         if header == self._header:
@@ -66,11 +68,7 @@ class Checkpoint:
         theirs, ours = header.get("asked"), self._header["asked"]
         known = theirs if isinstance(theirs, Mapping) else {}
         differs = [name for name in ours if known.get(name) != ours[name]] or ["schema"]
-        msg = (
-            f"{self._path} has trials of another question: it differs in {', '.join(differs)}. "
-            "Name another file for `checkpoint`, or remove this one."
-        )
-        raise MmdBoundsError(msg)
+        raise journal.other_problem(self._path, "trials", differs)
 
     def _trial(self, saved: Any) -> Trial:
         try:

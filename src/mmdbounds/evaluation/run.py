@@ -14,14 +14,14 @@ from mmdbounds.checks import MOST_TRIALS, check_count, check_processes, check_pr
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.asked import Asked, checked_groups, checked_sizes, labelled_methods
 from mmdbounds.evaluation.checkpoint import Checkpoint
-from mmdbounds.evaluation.outcome import Evaluation, coverage_of
+from mmdbounds.evaluation.coverage import coverage_of
 from mmdbounds.evaluation.presets import Preset, preset_of
-from mmdbounds.evaluation.records import Trial
 from mmdbounds.evaluation.workers import run_trials
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.progress import TrialMeter
 from mmdbounds.results import Estimator, Provenance
+from mmdbounds.results.evaluation import Evaluation, Trial
 from mmdbounds.search import Method
 from mmdbounds.sums.threads import thread_count
 

@@ -12,12 +12,12 @@ import numpy as np
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.asked import Asked, scaled
-from mmdbounds.evaluation.records import Trial, TrialBounds
 from mmdbounds.mechanisms import Simulated, simulate
 from mmdbounds.objective import GroupSums, Indices, observed_mmd2
-from mmdbounds.problem import pose
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import BoundsResult
+from mmdbounds.results.evaluation import Trial, TrialBounds
 from mmdbounds.search import Method
 from mmdbounds.sums.protocol import Float64s
 
@@ -94,12 +94,13 @@ def _clean_totals(asked: Asked, X: Float64s, Y: Float64s, filed: Simulated) -> G
     problem = pose(
         X,
         Y,
-        kernel=filed.kernel,
-        bandwidth="median",
-        estimator=asked.estimator,
-        backend=asked.backend,
-        dtype=asked.dtype,
-        working_memory=asked.working_memory,
+        Comparison(
+            kernel=filed.kernel,
+            estimator=asked.estimator,
+            backend=asked.backend,
+            dtype=asked.dtype,
+            working_memory=asked.working_memory,
+        ),
     )
     return problem.one_pass(Meter())
 

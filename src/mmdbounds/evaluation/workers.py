@@ -17,8 +17,8 @@ from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.asked import Asked
-from mmdbounds.evaluation.records import Trial
 from mmdbounds.evaluation.trials import run_trial
+from mmdbounds.results.evaluation import Trial
 
 ONE_EACH = tuple(f"{name}_NUM_THREADS" for name in ("MMDBOUNDS", "NUMBA", "OMP", "OPENBLAS", "MKL"))
 

@@ -32,11 +32,11 @@ from mmdbounds.experiments import convergence_figure, folder, printed
 from mmdbounds.experiments.configs import CONVERGENCE
 from mmdbounds.experiments.lines import mean_and_error
 from mmdbounds.experiments.population import POPULATIONS, Population, sharp_bounds
-from mmdbounds.inference.concentration import proposition_1, proposition_3
 from mmdbounds.progress import TrialMeter
 from mmdbounds.search import Method, Sharp, StepwiseDominance
 from mmdbounds.search.quasi_newton import QuasiNewton
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.theory import proposition_1, proposition_3
 
 EPSILON, DELTA = 0.2, 0.05
 SIZES = (20, 50, 100, 200, 500, 1000, 2000, 5000)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from mmdbounds.saved import saved_fields
+from mmdbounds.results.serialize import saved_fields
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation

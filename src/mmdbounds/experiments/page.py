@@ -15,7 +15,7 @@ from mmdbounds.experiments.printed import PAPER as CITATION
 from mmdbounds.experiments.printed import PrintedTable
 from mmdbounds.experiments.protocols import ALL, PROTOCOLS
 from mmdbounds.experiments.sources import SOURCES
-from mmdbounds.phrases import percent
+from mmdbounds.words.phrases import percent
 
 PAGE = "index.md"
 

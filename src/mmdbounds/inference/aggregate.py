@@ -10,6 +10,9 @@ on the same permutations for all kernels. Proved floors :math:`L_k \le T_k` give
 permutations whose :math:`T` is no smaller is a valid p-value: the maximum is one statistic, so nothing needs
 correcting. Mean :math:`a_k` and standard deviation :math:`s_k` come from the pooled rows and permutations
 of their own: taken from those that are counted, they would not treat the true labelling like the others.
+
+The largest of the kernels' floors is a floor of the maximum. It need not be reached by any labelling even if
+each of them is by one, because these labellings differ; `is_tight` says whether one comes near.
 """
 
 from __future__ import annotations
@@ -17,7 +20,8 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -25,31 +29,152 @@ from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
     check_flag,
-    check_no_weights,
     check_progress,
     check_seed,
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.aggregated import AggregatedResult, KernelPart
-from mmdbounds.inference.outcome import CountTest
-from mmdbounds.inference.robust import checked_counts, provenance
-from mmdbounds.inference.sentences import conditions
-from mmdbounds.inference.several import Member, Several, Together, is_tight
+from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Estimator, Provenance
+from mmdbounds.results import AggregatedResult, CountTest, KernelPart, Provenance
 from mmdbounds.sums.bandwidth import median_distance, resolve_kernel
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.words.testing import conditions
+
+N_SCALING, STREAM = 200, 13
+"""Permutations for means and standard deviations, and what keeps them apart from those that are counted."""
+
+
+class Member:
+    """One of the kernels: its floors, and its statistic on the scale of its null.
+
+    Parameters
+    ----------
+    problem, admissible, n_permutations, seed, meter
+        As in `WorstCase`. The seed, not the kernel, decides on the permutations.
+    """
+
+    def __init__(
+        self, problem: Problem, admissible: list[Counts], n_permutations: int, seed: int, meter: Meter
+    ) -> None:
+        self.problem = problem
+        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter)
+        sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
+        order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
+        null = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others).values(sizes)
+        self.centre = dict(zip(sizes, null.mean(axis=0).tolist(), strict=True))
+        self.spread = dict(zip(sizes, null.std(axis=0).tolist(), strict=True))
+
+    def standardised(self, values: Any, counts: Counts) -> Float64s:
+        """Return statistics in standard deviations of the null."""
+        spread = self.spread[counts.n_x]
+        if spread <= self.worst.tolerance(counts):  # a constant kernel tells no two labellings apart
+            return np.zeros(np.shape(values))
+        return np.asarray((values - self.centre[counts.n_x]) / spread)
+
+    def value(self, other: CountOutcome) -> float:
+        """Return this kernel's statistic for a labelling that was found with another kernel."""
+        f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
+        labelling, found = Labelling(f), other.found
+        labelling.move(np.concatenate([found.rows_of_x, labelling.n_active_x + found.rows]))
+        return labelling.value()
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What is known of one count, all kernels together; see `CountOutcome`.
+
+    Attributes
+    ----------
+    each
+        What each kernel by itself says.
+    floor
+        The largest standardised floor: no labelling has a smaller maximum.
+    value
+        The smallest maximum over the labellings found.
+    is_proved
+        Whether a kernel has a proof; those that have none are left out of the floor.
+    """
+
+    counts: Counts
+    each: tuple[CountOutcome, ...]
+    floor: float
+    value: float
+    pvalue: float
+    attained: float
+    is_proved: bool
+
+
+class Several:
+    """The p-values of all admissible counts, all kernels together."""
+
+    def __init__(self, members: list[Member]) -> None:
+        self.members = members
+
+    def outcomes(self) -> list[Together]:
+        """Return what is known of each count, tight where it matters; as `WorstCase.outcomes` does."""
+        together = [self.outcome(counts) for counts in self.members[0].worst.considered]
+        return tighten(together, self._tightened, max, is_tight)
+
+    def outcome(self, counts: Counts) -> Together:
+        """Return what is known of one count from cheap proofs."""
+        return self._together(counts, [member.worst.outcome(counts) for member in self.members])
+
+    def null_of(self, counts: Counts) -> Float64s:
+        """Return the maximum over the kernels on random labellings of these sizes."""
+        nulls = [m.standardised(m.worst.null_of(counts), counts) for m in self.members]
+        return np.asarray(np.max(nulls, axis=0))
+
+    def at(self, values: Sequence[float], counts: Counts) -> float:
+        """Return the maximum for one statistic of each kernel, each lowered by what ties are worth."""
+        pairs = zip(self.members, values, strict=True)
+        return max(float(m.standardised(value - m.worst.tolerance(counts), counts)) for m, value in pairs)
+
+    def pvalue(self, level: float, counts: Counts) -> float:
+        """Return the share of labellings, the true one included, whose maximum is no smaller."""
+        null = self.null_of(counts)
+        return float(1 + np.count_nonzero(null >= level)) / (1 + len(null))
+
+    def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
+        """Return every kernel's statistic for the labelling that one of them found."""
+        pairs = zip(self.members, each, strict=True)
+        return [own.found.value if own is one else member.value(one) for member, own in pairs]
+
+    def _tightened(self, known: Together) -> Together:
+        """Prove more for the kernels that could raise the floor of this count."""
+        each = list(known.each)
+        for k, member in enumerate(self.members):
+            if float(member.standardised(each[k].found.value, known.counts)) > known.floor:
+                each[k] = member.worst.tightened(each[k])
+        return self._together(known.counts, each)
+
+    def _together(self, counts: Counts, each: list[CountOutcome]) -> Together:
+        is_proved = any(one.is_proved for one in each)
+        floors = [one.floor if one.is_proved or not is_proved else -np.inf for one in each]
+        floor = self.at(floors, counts)
+        value = min(self.at(self._values(one, each), counts) for one in each)
+        return Together(
+            counts=counts,
+            each=tuple(each),
+            floor=floor,
+            value=value,
+            pvalue=self.pvalue(floor, counts),
+            attained=self.pvalue(value, counts),
+            is_proved=is_proved,
+        )
+
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Bandwidths by default, as multiples of the median distance."""
 
 
+@compares("kernel", "bandwidth")
 def aggregated_test(
     X: Any,
     Y: Any,
@@ -61,13 +186,9 @@ def aggregated_test(
     at_most: bool = True,
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
-    sample_weight: None = None,
-    estimator: Estimator = "unbiased",
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> AggregatedResult:
     """Test with several kernels at once whether two groups differ, when rows of X were filed under Y.
 
@@ -81,7 +202,7 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, at_most, beta, unit, sample_weight, rng
+    n_permutations, at_most, beta, unit, rng
         As in `robust_test`.
 
     Returns
@@ -101,19 +222,27 @@ def aggregated_test(
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     at_most, beta, seed = check_flag(at_most, "at_most"), check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
     X, Y, units_note = by_units(X, Y, unit, None, seed)
-    shared = {"estimator": estimator, "backend": backend, "dtype": dtype, "working_memory": working_memory}
-    problem = pose(X, Y, kernel=RBF(1.0), bandwidth="median", **shared)  # type: ignore[arg-type]
+    problem = pose(X, Y, comparison(aggregated_test, options, kernel=RBF(1.0)))
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
-    admissible = checked_counts(problem, contamination, at_most=at_most)
+    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    admissible = problem.checked_counts(wanted)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
     with Meter(2 * len(posed) * problem.n_pairs, show=progress) as meter:
         several = Several([Member(one, admissible, n_permutations, seed, meter) for one in posed])
         outcomes = several.outcomes()
-    made = provenance("aggregated test", posed[0], several.members[0].worst, meter, seed, 0.0)
+    name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"
+    made = posed[0].provenance(
+        several.members[0].worst.totals,
+        method="aggregated test",
+        options={"kernels": [{"kernel": k.name, "bandwidth": k.length, **k.options()} for k in chosen]},
+        seed=seed,
+        n_pairs=meter.n_pairs,
+        seconds=time.perf_counter() - started,
+    )
+    length = chosen[0].length if len(chosen) == 1 else None
     return _result(
         several,
         outcomes,
@@ -122,7 +251,7 @@ def aggregated_test(
         beta=beta,
         at_most=at_most,
         units_note=units_note,
-        made=_named(made, chosen, time.perf_counter() - started),
+        made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
 
 
@@ -145,16 +274,6 @@ def _resolved(kernels: Any, bandwidths: Any, pooled: Float64s, memory: float) ->
         msg = "`kernels` must be computed from the rows, which they share; got 'precomputed'."
         raise MmdBoundsError(msg)
     return resolved
-
-
-def _named(made: Provenance, chosen: list[Kernel], seconds: float) -> Provenance:
-    """Return the provenance with all kernels in its options."""
-    about = [{"kernel": k.name, "bandwidth": k.length, **k.options()} for k in chosen]
-    name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"
-    length = chosen[0].length if len(chosen) == 1 else None
-    return dataclasses.replace(
-        made, options={"kernels": about}, kernel=name, kernel_options={}, bandwidth=length, seconds=seconds
-    )
 
 
 def _part(member: Member, outcome: CountOutcome) -> KernelPart:
@@ -208,10 +327,7 @@ def _result(
         at_most=at_most,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=max(c.n_moved for c in admissible) / problem.q,
-        n_samples_X=problem.p,
-        n_samples_Y=problem.q,
-        name_x=problem.X.name,
-        name_y=problem.Y.name,
+        **problem.group_fields(),
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,
         provenance=made,

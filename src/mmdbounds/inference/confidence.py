@@ -2,6 +2,15 @@
 
 Two sources of doubt add up: which rows are misfiled (the bounds), and that the true groups are but
 samples (the radius).
+
+The kernel may be chosen on rows that are set aside, so that the others meet one that has not seen them.
+Which rows are set aside is drawn at random from all rows together, without a look at their groups. A share
+of each group as filed would not do: if the misfiled rows are special, and the groups give up different
+shares, special rows would be too many or too few among the rest of the true X. Drawn from all rows alike,
+what is left of each true group is a sample of its population as before, whatever the misfiling did.
+
+How many of the misfiled rows are among those set aside is not known. So a count of misfiled rows becomes
+a range: from all of them that could have been set aside, to none.
 """
 
 from __future__ import annotations
@@ -9,37 +18,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Unpack
 
 import numpy as np
 
 from mmdbounds.checks import (
     check_chance,
     check_flag,
-    check_memory,
-    check_no_weights,
     check_progress,
     check_seed,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
-from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import deviation_radius, kernel_bound
-from mmdbounds.inference.heldout import Kept, hold_out
-from mmdbounds.inference.intervals import (
-    ConfidenceInterval,
-    CountedBounds,
-    asked_fields,
-    checked_counts,
-    provenance_of,
-)
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
-from mmdbounds.phrases import rows
-from mmdbounds.problem import Bandwidth, DType, KernelLike, pose
+from mmdbounds.objective import Indices
+from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, compares, comparison, pose
 from mmdbounds.progress import Meter
+from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
+from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.theory import deviation_radius, kernel_bound
+from mmdbounds.words.phrases import rows
 
 ENOUGH = Sharp(gap=0.02)
 """Proofs that end where what they leave open no longer matters beside the radius."""
@@ -53,24 +56,20 @@ SCALED_HERE = "The columns were scaled by these rows, or filled in by them, so t
 NOT_CERTIFIED = "The bounds are values that labellings reach; that none lies beyond is not proved."
 
 
+@compares("estimator")
 def confidence_interval(
     X: Any,
     Y: Any,
     epsilon: float | tuple[float, float] | Contamination,
     *,
     level: float = 0.95,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
     fixed_kernel: bool = False,
     holdout: float | None = None,
     at_most: bool = True,
     method: str | Method = ENOUGH,
-    sample_weight: None = None,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> ConfidenceInterval:
     r"""Interval for the root MMD of the two populations that holds at any sample size.
 
@@ -101,8 +100,6 @@ def confidence_interval(
         The search; one that proves nothing gives an approximate interval.
     rng : int or Generator, optional
         Seed of the search and of `holdout`, to be chosen before the result is seen.
-    sample_weight : None
-        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -132,28 +129,21 @@ def confidence_interval(
     search, fixed = as_method(method), check_flag(fixed_kernel, "fixed_kernel")
     level = check_chance(level, "level")
     check_progress(progress)
-    check_no_weights(sample_weight)
-    _check_choice(kernel, bandwidth, fixed, holdout)
+    how = comparison(confidence_interval, options, estimator="biased")
+    _check_choice(how.kernel, how.bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon)
-    kept = _kept(X, Y, kernel, holdout, seed, check_memory(working_memory))
-    problem = pose(
-        kept.X,
-        kept.Y,
-        kernel=kept.kernel,
-        bandwidth=bandwidth,
-        estimator="biased",
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
+    kept = _kept(X, Y, how.kernel, holdout, seed, how.working_memory)
+    problem = pose(kept.X, kept.Y, replace(how, kernel=kept.kernel))
     kernel_bound(problem.kernel)
     before = contamination.admissible(*kept.n_before, at_most=check_flag(at_most, "at_most"))
-    admissible = checked_counts(kept.counts(before), search, problem)
+    admissible = problem.checked_counts(kept.counts(before), search.check)
     with Meter(problem.n_pairs, show=progress) as meter:
         totals = problem.one_pass(meter)
         task = Task(totals, admissible, "biased", seed, meter)
         parts, is_certified = _parts(search, task, problem.kernel, 1 - level)
-    missing = _missing(problem.X, _is_median(kept.kernel, bandwidth), fixed or kept.n_held > 0, is_certified)
+    missing = _missing(
+        problem.X, _is_median(kept.kernel, how.bandwidth), fixed or kept.n_held > 0, is_certified
+    )
     ends = _ends(parts, problem.kernel)
     return ConfidenceInterval(
         low=ends[0],
@@ -163,17 +153,28 @@ def confidence_interval(
         why=missing or (_ground(kept),),
         n_held_out=kept.n_held,
         parts=parts,
-        **asked_fields(problem, before, admissible, at_most),
-        provenance=provenance_of(
-            problem,
+        **count_fields(before, admissible, at_most),
+        **problem.group_fields(),
+        provenance=problem.provenance(
             totals,
-            meter,
             method=search.name,
             options={**search.options(), "fixed_kernel": fixed, "holdout": holdout},
             seed=seed if search.is_random or kept.n_held else None,
+            n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
         ),
     )
+
+
+def count_fields(before: list[Counts], admissible: list[Counts], at_most: bool) -> dict[str, Any]:
+    """Return the fields on how many rows are misfiled; `before` rows were held out, and after."""
+    moved = [c.n_moved for c in admissible]
+    return {
+        "n_moved_range": (min(moved), max(moved)),
+        "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
+        "at_most": bool(at_most),
+        "epsilon": float(max(c.epsilon for c in before)),
+    }
 
 
 def _check_choice(kernel: KernelLike, bandwidth: Bandwidth, fixed: bool, holdout: float | None) -> None:
@@ -275,3 +276,108 @@ def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, floa
     low = min(math.sqrt(max(part.lower, 0.0)) - part.radius for part in parts)
     high = max(math.sqrt(max(part.upper, 0.0)) + part.radius for part in parts)
     return max(low, 0.0), min(high, largest)
+
+
+FEWEST = 2
+"""Rows that a median distance needs."""
+
+STREAM = 7
+"""Keeps the draw apart from what the search draws with the same seed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """What is left of the groups, and the kernel that the other rows chose.
+
+    Attributes
+    ----------
+    X, Y
+        The rows that are left, with the record of what was done to them.
+    kernel
+        With its bandwidth, from the rows set aside; as it was asked for, if there are none.
+    held_of_x, held_of_y
+        How many rows filed under X and Y were set aside.
+    """
+
+    X: Group
+    Y: Group
+    kernel: KernelLike
+    held_of_x: int = 0
+    held_of_y: int = 0
+
+    @property
+    def n_held(self) -> int:
+        """Rows set aside."""
+        return self.held_of_x + self.held_of_y
+
+    @property
+    def n_before(self) -> tuple[int, int]:
+        """Rows filed under X and Y before any were set aside."""
+        return len(self.X) + self.held_of_x, len(self.Y) + self.held_of_y
+
+    def counts(self, before: list[Counts]) -> list[Counts]:
+        """Return every pair of counts that the rows left can have, given those that all rows can have."""
+        p, q = len(self.X), len(self.Y)
+        pairs = {
+            (m, m_d)
+            for c in before
+            for m in range(max(0, c.n_moved - self.held_of_y), min(c.n_moved, q) + 1)
+            for m_d in range(max(0, c.n_moved_of_x - self.held_of_x), min(c.n_moved_of_x, p) + 1)
+        }
+        return [Counts(m, m_d, p + m - m_d, q - m + m_d) for m, m_d in sorted(pairs)]
+
+
+def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int, working_memory: float = 1024) -> Kept:
+    """Set a share of all rows aside, choose the kernel on them, and return what is left.
+
+    The groups have the same columns, as `as_groups` returns them. Rows of a table that was standardised
+    are standardised anew, by the mean and the deviation of the rows set aside; a column that is constant
+    among these is left out.
+    """
+    pooled = np.concatenate([X.values, Y.values])
+    held = drawn_rows(pooled, share, seed)
+    is_kept = np.ones(len(pooled), dtype=np.bool_)
+    is_kept[held] = False
+    of_x, of_y = is_kept[: len(X)], is_kept[len(X) :]
+    if not (of_x.any() and of_y.any()):
+        group = "Y" if of_x.any() else "X"
+        msg = f"`holdout` must leave rows in both groups; got {share:g}, which leaves none in `{group}`."
+        raise DataError(msg)
+    record = dict(X.record)
+    if record.get("scale") == "standard":
+        pooled = _rescaled(pooled, held)
+        record["scale"] = "standard, by the rows held out"
+        record.pop("scaling", None)
+    return Kept(
+        X=Group(pooled[: len(X)][of_x], name=X.name, record=record),
+        Y=Group(pooled[len(X) :][of_y], name=Y.name, record=record),
+        kernel=resolve_kernel(kernel, "median", pooled[held], working_memory),
+        held_of_x=int(np.count_nonzero(~of_x)),
+        held_of_y=int(np.count_nonzero(~of_y)),
+    )
+
+
+def drawn_rows(pooled: Float64s, share: float, seed: int) -> Indices:
+    """Return the places of a random share of the rows, the same rows in whatever order they stand.
+
+    The draw is over an order that depends on the values alone, and independent of them: every set of rows
+    is as likely as any other. (A threshold on a hash of the values would not do: of rows that are
+    equal it takes all or none.)
+    """
+    n_held = int(share * len(pooled) + 1e-9)
+    if n_held < FEWEST:
+        msg = f"`holdout` must set at least {FEWEST} of the {len(pooled)} rows aside; got {share:g}."
+        raise DataError(msg)
+    places = np.random.default_rng([seed, STREAM]).choice(len(pooled), n_held, replace=False)
+    return np.sort(canonical_order(pooled)[places])
+
+
+def _rescaled(pooled: Float64s, held: Indices) -> Float64s:
+    """Return all rows on the scale of those held out."""
+    reference = np.sort(pooled[held], axis=0)  # sorted: not even the last bit hangs on the order of the rows
+    varies = reference[0] != reference[-1]
+    mean, deviation = reference[:, varies].mean(axis=0), reference[:, varies].std(axis=0)
+    if not varies.any():
+        msg = "all rows held out are equal, so there is no scale. Give a larger `holdout`, or a `bandwidth`."
+        raise DataError(msg)
+    return np.ascontiguousarray((pooled[:, varies] - mean) / deviation)

@@ -1,7 +1,7 @@
 r"""A ceiling for the share that is misfiled, read off the data: an estimate, not a bound.
 
 If the misfiled rows are a random part of X, then among the rows of Y there are m that are a sample of X's
-distribution. So ask of each m how near m rows of Y can come to X at all (`nearness`). Two samples of
+distribution. So ask of each m how near m rows of Y can come to X at all (`Nearness`). Two samples of
 one distribution, of m and p rows, keep a distance too, by chance. The ceiling is the largest m
 for which the former is within the latter.
 
@@ -12,8 +12,17 @@ and not beyond. (Ramaswamy, Scott and Tewari 2016 estimate that number by other 
 the latter distance; theirs scatter around it, this one stays above.)
 
 Of many rows a random part is looked at. Then the ceiling is one for the rows of that part, and how many of
-all rows it leaves follows from how such a part is drawn (`subsample`). Either can fail, so each has half
+all rows it leaves follows from how such a part is drawn (`most_marked`). Either can fail, so each has half
 of the chance of an error.
+
+How near m rows of Y can come to X: over weights t between 0 and 1 that add up to m,
+
+.. math::
+    D(m)^2 = \min_t \left\| \frac1m \sum_i t_i \phi(y_i) - \frac1p \sum_j \phi(x_j) \right\|^2,
+
+a convex problem with a proof from below: the tangent plane of a convex function lies under it, and over such
+weights a plane is smallest at the m rows with the smallest slopes. The larger m, the fewer choices of
+t / m there are, so D rises with m.
 """
 
 from __future__ import annotations
@@ -21,8 +30,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -30,24 +38,21 @@ from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_chance,
     check_count,
-    check_no_weights,
     check_option,
     check_progress,
     check_seed,
 )
-from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.concentration import kernel_bound
-from mmdbounds.inference.intervals import provenance_of
-from mmdbounds.inference.nearness import CLOSE, Chance, Nearness, Noise, most_alike
-from mmdbounds.inference.subsample import most_marked
-from mmdbounds.phrases import number, percent, rows, shown, wrapped
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.kernels import Kernel
+from mmdbounds.objective import GroupSums
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Provenance, Result
-from mmdbounds.saved import hold_tuples
+from mmdbounds.results import MixtureCeiling
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group
+from mmdbounds.theory import deviation_radius, kernel_bound
+from mmdbounds.words.phrases import shown
 
 ASSUMPTIONS = (
     "Misfiling is random: the misfiled rows look like the other rows of {x}. If it was not, more than this "
@@ -58,80 +63,7 @@ ASSUMPTIONS = (
 """One sentence or two a line."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MixtureCeiling(Result):
-    """How much of Y could at most have been drawn from X's distribution: an estimate.
-
-    Attributes
-    ----------
-    share_of_y
-        That share of the rows of Y.
-    n_moved, epsilon
-        The same as a number of rows, and as a share of the true X.
-    level, noise
-        How sure, and what counted as chance.
-    n_samples_X, n_samples_Y
-        Rows of the groups as filed.
-    n_used
-        Rows of X and of Y that were looked at.
-    n_moved_used
-        The ceiling for the rows of Y that were looked at. Where these are not all, `n_moved` is more than in
-        proportion: misfiled rows may be rarer among them than among all.
-    distance, chance
-        At `n_moved_used`: the distance of that many rows of Y from X, and what chance allows (root scale).
-    assumptions
-        What the estimate rests on, in words.
-    name_x, name_y
-        What the groups are called.
-    provenance
-        How the result was made.
-    label
-        Always ``"estimate"``.
-    """
-
-    share_of_y: float
-    n_moved: int
-    epsilon: float
-    level: float
-    noise: Noise
-    distance: float
-    chance: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    n_used: tuple[int, int]
-    n_moved_used: int
-    assumptions: tuple[str, ...]
-    name_x: str = "X"
-    name_y: str = "Y"
-    provenance: Provenance
-    label: str = "estimate"
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("n_used", "assumptions"))
-
-    @property
-    def contamination(self) -> Contamination:
-        """The number of rows as `mmd_bounds` takes it; goes with ``at_most=True``."""
-        return Contamination(n_moved=self.n_moved)
-
-    def summary(self) -> str:
-        """Return the estimate and what it rests on in plain words."""
-        x, y = shown(self.name_x), shown(self.name_y)
-        count = (
-            f"{self.n_moved:,} of the {rows(self.n_samples_Y)} filed under {y} ({percent(self.share_of_y)})"
-        )
-        said = f"at most {count} could have been drawn from the distribution of {x}"
-        share = f"as a share of the true {x}, epsilon = {number(self.epsilon)}"
-        lines = [wrapped(f"An estimate, not a bound: {said}; {share}."), "Assumed:"]
-        return "\n".join([*lines, *(wrapped(each, "  ") for each in self.assumptions)])
-
-    def __repr__(self) -> str:
-        return (
-            f"MixtureCeiling(estimate: at most {self.n_moved} of {self.n_samples_Y} rows of Y are like X, "
-            f"epsilon {self.epsilon:.4g}, if misfiling is random)"
-        )
-
-
+@compares("estimator")
 def mixture_ceiling(
     X: Any,
     Y: Any,
@@ -140,14 +72,9 @@ def mixture_ceiling(
     noise: Noise = "resampled",
     n_resamples: int = 199,
     most_rows: int = 2000,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    sample_weight: None = None,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> MixtureCeiling:
     """Estimate how much of Y could at most have been drawn from X's distribution.
 
@@ -169,8 +96,6 @@ def mixture_ceiling(
         Of a larger group this many rows are used, drawn at random: time and memory grow with their square.
     rng : int or Generator, optional
         Seed of all draws.
-    sample_weight : None
-        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -196,24 +121,14 @@ def mixture_ceiling(
     """
     started = time.perf_counter()
     level = check_chance(level, "level")
-    options = {
+    chosen = {
         "level": level,
         "noise": check_option(noise, "noise", ("resampled", "deviation")),
         "n_resamples": check_count(n_resamples, "n_resamples", least=19, most=MOST_PERMUTATIONS),
         "most_rows": check_count(most_rows, "most_rows", least=2),
     }
     check_progress(progress)
-    check_no_weights(sample_weight)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator="biased",
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
+    problem = pose(X, Y, comparison(mixture_ceiling, options, estimator="biased"))
     _check_kernel(problem, noise)
     seed = check_seed(rng)
     used = _drawn(problem, most_rows, seed)
@@ -224,13 +139,12 @@ def mixture_ceiling(
         nearness = Nearness(totals)
         chance = Chance(totals, used.kernel, 1 - delta, noise, n_resamples, seed)
         m = most_alike(nearness, chance)
-    made = provenance_of(
-        used,
+    made = used.provenance(
         totals,
-        meter,
         method="mixture ceiling",
-        options=options,
+        options=chosen,
         seed=seed,
+        n_pairs=meter.n_pairs,
         seconds=time.perf_counter() - started,
     )
     allowed = chance.distance2(m) if m else 0.0
@@ -287,12 +201,163 @@ def _ceiling(problem: Problem, used: Problem, m: int, n_moved: int, **fields: An
         share_of_y=n_moved / problem.q,
         n_moved=n_moved,
         epsilon=n_moved / (problem.p + n_moved),
-        n_samples_X=problem.p,
-        n_samples_Y=problem.q,
         n_used=(used.p, used.q),
         n_moved_used=m,
         assumptions=tuple(line.format(x=x, y=y) for line in ASSUMPTIONS.splitlines()),
-        name_x=problem.X.name,
-        name_y=problem.Y.name,
+        **problem.group_fields(),
         **fields,
     )
+
+
+Noise = Literal["resampled", "deviation"]
+
+CLOSE = 0.01
+"""The smallest distance is found up to this share of what chance allows, both squared."""
+
+MOST_STEPS = 100_000
+
+
+class Nearness:
+    """The rows of Y, and how near some of them come to X.
+
+    Parameters
+    ----------
+    totals
+        The sums over the pairs of a positive definite kernel; q x q numbers of them are held here.
+
+    Attributes
+    ----------
+    q
+        Rows of Y.
+    margin
+        How far rounding can move a squared distance.
+    """
+
+    def __init__(self, totals: GroupSums) -> None:
+        p, of_y = totals.p, slice(totals.p, totals.p + totals.q)
+        self.q, self.margin = totals.q, totals.margin
+        self._pairs = totals.sums.block(of_y, of_y)
+        np.negative(self._pairs, out=self._pairs)
+        np.fill_diagonal(self._pairs, 0.0)
+        self._diagonal = totals.diagonal[of_y].copy()
+        self._near = totals.to_x[of_y] / p
+        self._own = float(totals.to_x[:p].sum()) / p**2
+
+    def distance2(self, m: int, close: float) -> tuple[float, float]:
+        """Return the squared distance of the nearest m rows that were found, and one that none undercuts.
+
+        They differ by about `close`.
+        """
+        # Here, because its compiler is the last thing that a user without proofs needs to load.
+        from mmdbounds.search._pairwise import pairwise_steps
+
+        share = np.full(self.q, m / self.q)
+        gradient = 2 * (m * self._near - self._with(share))
+        pairwise_steps(
+            self._pairs, self._diagonal, gradient, share, np.array([0, self.q]), close * m, MOST_STEPS
+        )
+        weights = share / m
+        with_rows = self._with(weights)
+        value = float(weights @ (with_rows - 2 * self._near)) + self._own
+        slope = 2 * (with_rows - self._near)
+        smallest = np.partition(slope, m - 1)[:m].mean()
+        return value, float(value - weights @ slope + smallest)
+
+    def _with(self, weights: Float64s) -> Float64s:
+        """Return K @ weights."""
+        return np.asarray(self._diagonal * weights - self._pairs @ weights)
+
+
+class Chance:
+    """How far apart a sample of m rows and one of p rows of X's distribution are.
+
+    Parameters
+    ----------
+    totals
+        The sums over the pairs.
+    kernel
+        For its bound.
+    level
+        The samples are nearer than the distance with this probability.
+    noise
+        ``"resampled"``: samples are drawn from the rows of X with replacement. ``"deviation"``: the
+        proved radius.
+    n_resamples, seed
+        Of the draws.
+    """
+
+    def __init__(
+        self, totals: GroupSums, kernel: Kernel, level: float, noise: Noise, n_resamples: int, seed: int
+    ) -> None:
+        self._p, self._sums, self._kernel = totals.p, totals.sums, kernel
+        self._level, self._noise = level, noise
+        self._n_resamples, self._seed = n_resamples, seed
+
+    def distance2(self, m: int) -> float:
+        """Return the square of the distance for samples of m and p rows."""
+        if self._noise == "deviation":
+            return deviation_radius(m, self._p, self._kernel, 1 - self._level) ** 2
+        rng = np.random.default_rng([self._seed, m])
+        evenly = np.full(self._p, 1 / self._p)
+        drawn = [rng.multinomial(size, evenly, size=self._n_resamples) / size for size in (m, self._p)]
+        difference = (drawn[0] - drawn[1]).T
+        of_x = slice(0, self._p)
+        values = np.einsum("ij,ij->j", self._sums.apply(of_x, of_x, difference), difference)
+        return float(np.quantile(values, self._level, method="higher"))
+
+
+def most_alike(nearness: Nearness, chance: Chance) -> int:
+    """Return the largest m for which m rows of Y can be as near to X as chance allows."""
+    fits, does_not = 0, nearness.q + 1
+    while does_not - fits > 1:
+        m = (fits + does_not) // 2
+        allowed = chance.distance2(m)
+        if nearness.distance2(m, CLOSE * allowed)[1] - nearness.margin <= allowed:
+            fits = m
+        else:
+            does_not = m
+    return fits
+
+
+ROUNDING = 1e-6
+"""Relative error of a probability that comes from log-gamma functions of up to 1e7 rows; far above it."""
+
+
+def most_marked(n_rows: int, n_drawn: int, n_seen: int, delta: float) -> int:
+    """Return how many of all rows are marked at most, where up to `n_seen` of those drawn are.
+
+    The rows drawn are a random part without replacement. The answer is too low with probability at most
+    `delta`, whatever the number of marked rows is: it is the largest number with which `n_seen` or fewer of
+    the rows drawn would be marked with more than that probability (Clopper and Pearson's limit).
+
+    Parameters
+    ----------
+    n_rows, n_drawn
+        All rows, and those drawn.
+    n_seen
+        At most so many of the rows drawn are marked.
+    delta
+        The chance of an error.
+    """
+    possible, too_many = n_seen, n_rows - (n_drawn - n_seen) + 1
+    while too_many - possible > 1:
+        marked = (possible + too_many) // 2
+        if _chance_of_at_most(n_seen, n_rows, marked, n_drawn) > (1 - ROUNDING) * delta:
+            possible = marked
+        else:
+            too_many = marked
+    return possible
+
+
+def _chance_of_at_most(n_seen: int, n_rows: int, marked: int, n_drawn: int) -> float:
+    """Return P(H <= n_seen) for the number H of marked rows among those drawn."""
+    least = max(0, n_drawn - (n_rows - marked))
+    k = np.arange(least, min(n_seen, marked) + 1, dtype=np.float64)
+    found = _log_choose(marked, k) + _log_choose(n_rows - marked, n_drawn - k)
+    return float(np.exp(found - _log_choose(n_rows, np.array(float(n_drawn)))).sum())
+
+
+def _log_choose(n: int, k: Float64s) -> Float64s:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0))

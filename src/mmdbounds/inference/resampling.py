@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,16 +14,15 @@ from mmdbounds.checks import (
     check_chance,
     check_count,
     check_flag,
-    check_no_weights,
     check_progress,
     check_seed,
 )
 from mmdbounds.contamination import SLACK, Contamination, as_contamination
-from mmdbounds.inference.intervals import ConfidenceInterval, asked_fields, checked_counts, provenance_of
+from mmdbounds.inference.confidence import count_fields
 from mmdbounds.objective import GroupSums, Indices, group_sums
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Estimator
+from mmdbounds.results import ConfidenceInterval
 from mmdbounds.search import Method, Task, as_method
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.protocol import Float64s
@@ -31,6 +30,7 @@ from mmdbounds.sums.protocol import Float64s
 WHY = "How often such an interval covers is simulated (studies/confidence_coverage.py), not proved."
 
 
+@compares()
 def resampling_interval(
     X: Any,
     Y: Any,
@@ -39,16 +39,10 @@ def resampling_interval(
     level: float = 0.95,
     n_resamples: int = 200,
     method: str | Method = "s-sd",
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
     at_most: bool = True,
-    sample_weight: None = None,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
 ) -> ConfidenceInterval:
     """Interval for the root MMD of the two populations by resampling; a heuristic.
 
@@ -70,8 +64,6 @@ def resampling_interval(
         Whether any smaller number of rows may be misfiled too; else exactly m are.
     rng : int or Generator, optional
         Seed of the draws and of the search.
-    sample_weight : None
-        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     backend, dtype, working_memory, progress
         As in `mmd2`.
 
@@ -98,27 +90,17 @@ def resampling_interval(
     search, level = as_method(method), check_chance(level, "level")
     n_resamples = check_count(n_resamples, "n_resamples", least=2, most=MOST_PERMUTATIONS)
     check_progress(progress)
-    check_no_weights(sample_weight)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=estimator,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
+    problem = pose(X, Y, comparison(resampling_interval, options))
     contamination, seed = as_contamination(epsilon), check_seed(rng)
     wanted = contamination.admissible(problem.p, problem.q, at_most=check_flag(at_most, "at_most"))
-    admissible = checked_counts(wanted, search, problem)
+    admissible = problem.checked_counts(wanted, search.check)
     with Meter((1 + n_resamples) * problem.n_pairs, show=progress) as meter:
         totals = problem.one_pass(meter)  # of the rows as filed: says early if the kernel cannot be used
         resampler, draws = Resampler(problem, totals, meter), np.random.default_rng(seed)
         ends = np.empty((n_resamples, 2))
         for b in range(n_resamples):
             drawn = resampler.totals(resampler.draw(draws))
-            found = search.both_sides(Task(drawn, admissible, estimator, seed, meter))
+            found = search.both_sides(Task(drawn, admissible, problem.estimator, seed, meter))
             ends[b] = [side.value for side in found]
     low, high = _outer_quantiles(ends, (1 - level) / 2)
     return ConfidenceInterval(
@@ -128,14 +110,14 @@ def resampling_interval(
         label="heuristic",
         why=(WHY,),
         n_resamples=n_resamples,
-        **asked_fields(problem, admissible, admissible, at_most),
-        provenance=provenance_of(
-            problem,
+        **count_fields(admissible, admissible, at_most),
+        **problem.group_fields(),
+        provenance=problem.provenance(
             totals,
-            meter,
             method=search.name,
             options={**search.options(), "n_resamples": n_resamples},
             seed=seed,
+            n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
         ),
     )

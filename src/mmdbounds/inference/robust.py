@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,22 +11,20 @@ from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
     check_flag,
-    check_no_weights,
     check_progress,
     check_seed,
     check_share,
 )
-from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
-from mmdbounds.inference.intervals import provenance_of
-from mmdbounds.inference.outcome import CountTest, TestResult
-from mmdbounds.inference.sentences import conditions
+from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
-from mmdbounds.problem import Bandwidth, DType, KernelLike, Problem, pose
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import Estimator, Provenance
+from mmdbounds.results.testing import CountTest, RobustTestResult
+from mmdbounds.words.testing import conditions
 
 
+@compares()
 def robust_test(
     X: Any,
     Y: Any,
@@ -38,16 +35,10 @@ def robust_test(
     best_case: bool = False,
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
-    sample_weight: None = None,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
-    estimator: Estimator = "unbiased",
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
-) -> TestResult:
+    **options: Unpack[ComparisonOptions],
+) -> RobustTestResult:
     r"""Test whether two groups differ, when rows of X were filed under Y.
 
     Misfiling moves rows between the groups, so the pooled rows are observed without error. If the true
@@ -74,14 +65,12 @@ def robust_test(
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
         one: rows of one unit are not exchangeable. One row a unit is drawn at random, and `epsilon` and
         all counts are then of units; a unit must be filed under one group as a whole.
-    sample_weight : None
-        Weights of rows are refused, with the reason; see "Weights" in the documentation.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
 
     Returns
     -------
-    TestResult
+    RobustTestResult
         The worst-case p-value, whether it is valid, the count that gives it, the null distribution, and the
         ordinary permutation test beside it.
 
@@ -97,11 +86,11 @@ def robust_test(
     differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
     that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
-    counts are thinned to a grid: then `TestResult.is_valid` is false.
+    counts are thinned to a grid: then `RobustTestResult.is_valid` is false.
 
     Why one row a unit is drawn (`unit`) instead of whole units being permuted: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
-    hang on which units are misfiled. With one row each all sizes are numbers of units.
+    depend on which units are misfiled. With one row each all sizes are numbers of units.
 
     Examples
     --------
@@ -116,53 +105,34 @@ def robust_test(
     at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    check_no_weights(sample_weight)
     contamination = as_contamination(epsilon)
-    X, Y, units_note = by_units(X, Y, unit, kernel, seed)
-    problem = pose(
-        X,
-        Y,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=estimator,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
-    )
-    admissible = checked_counts(problem, contamination, at_most=at_most)
+    how = comparison(robust_test, options)
+    X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
+    problem = pose(X, Y, how)
+    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    admissible = problem.checked_counts(wanted)
     with Meter(expected_pairs(problem, admissible, n_permutations), show=progress) as meter:
         worst = WorstCase(problem, admissible, n_permutations, seed, meter)
         outcomes = worst.outcomes()
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
-    return TestResult(
+    return RobustTestResult(
         **_finding(worst, outcomes, len(admissible)),
         **_tests(outcomes, best, beta),
-        **_asked(problem, admissible),
+        **_question(problem, admissible),
         at_most=at_most,
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,
-        provenance=replace(
-            provenance("robust test", problem, worst, meter, seed, time.perf_counter() - started),
+        provenance=problem.provenance(
+            worst.totals,
+            method="robust test",
+            options={},
+            seed=seed,
+            n_pairs=meter.n_pairs,
+            seconds=time.perf_counter() - started,
             misfiling=contamination.stated(),
         ),
     )
-
-
-def checked_counts(problem: Problem, contamination: Contamination, *, at_most: bool) -> list[Counts]:
-    """Return the admissible counts, or say which of them leaves too few rows."""
-    p, q = problem.p, problem.q
-    admissible = contamination.admissible(p, q, at_most=at_most)
-    for counts in (Counts(0, 0, p, q), *admissible):
-        check_sizes(counts, p, q, unbiased=problem.estimator == "unbiased")
-    return admissible
-
-
-def provenance(
-    method: str, problem: Problem, worst: WorstCase, meter: Meter, seed: int, seconds: float
-) -> Provenance:
-    """Say how a result of a test was made."""
-    return provenance_of(problem, worst.totals, meter, method=method, options={}, seed=seed, seconds=seconds)
 
 
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:
@@ -193,15 +163,12 @@ def _tests(outcomes: list[CountOutcome], best: list[float | None], beta: float) 
     return {"pvalue": pvalue, "pvalue_range": both, "beta": beta, "counts": tests}
 
 
-def _asked(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:
+def _question(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:
     """Return the fields that say what was asked about whom."""
     return {
         "epsilon": float(max(counts.epsilon for counts in admissible)),
         "share_of_y": max(counts.n_moved for counts in admissible) / problem.q,
-        "n_samples_X": problem.p,
-        "n_samples_Y": problem.q,
-        "name_x": problem.X.name,
-        "name_y": problem.Y.name,
+        **problem.group_fields(),
     }
 
 

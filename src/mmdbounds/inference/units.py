@@ -25,10 +25,10 @@ from mmdbounds.checks import check_seed
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.objective import Indices
-from mmdbounds.phrases import rows, shown
-from mmdbounds.saved import from_fields, read_only
+from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.words.phrases import rows, shown
 
 STREAM = 11
 """Keeps the draw apart from the permutations that the same seed gives."""

@@ -8,8 +8,9 @@ affordable: the others provably cannot matter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -49,6 +50,23 @@ LARGEST = 0.05
 
 MOST_TIGHTENED = 50
 """Counts that are made tighter at the most."""
+
+
+class Outcome(Protocol):
+    """What tightening needs to know of a count: the p-value at what is proved, and one that is attained."""
+
+    @property
+    def pvalue(self) -> float:
+        """At what is proved."""
+        ...
+
+    @property
+    def attained(self) -> float:
+        """At what some labelling reaches."""
+        ...
+
+
+Known = TypeVar("Known", bound=Outcome)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +151,7 @@ class WorstCase:
     def outcomes(self) -> list[CountOutcome]:
         """Return what is known of each count, tight where it matters."""
         found = [self.outcome(counts) for counts in self.considered]
-        for _ in range(MOST_TIGHTENED):
-            if is_tight(found):
-                break
-            worst = max(range(len(found)), key=lambda i: found[i].pvalue)
-            last, found[worst] = found[worst].pvalue, self.tightened(found[worst])
-            if found[worst].pvalue >= last:  # as tight as is affordable
-                break
-        return found
+        return tighten(found, self.tightened, max, is_tight)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """Return what is known of one count from a cheap proof."""
@@ -162,13 +173,12 @@ class WorstCase:
         Only the smallest counts in the end, so only that is made tighter.
         """
         found = [self._ceiling(counts, self._rough(counts)) for counts in self.considered]
-        for _ in range(MOST_TIGHTENED):
-            least = min(range(len(found)), key=lambda i: found[i].pvalue)
-            if found[least].pvalue >= found[least].attained:
-                break
-            last, found[least] = found[least], self._ceiling(found[least].counts, 0.0)
-            if found[least].pvalue <= last.pvalue:
-                break
+        tighten(
+            found,
+            lambda least: self._ceiling(least.counts, 0.0),
+            min,
+            lambda each: (least := min(each, key=lambda one: one.pvalue)).pvalue >= least.attained,
+        )
         return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
     def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
@@ -277,10 +287,27 @@ def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: i
     ) // 2
 
 
-def is_tight(outcomes: list[CountOutcome]) -> bool:
+def is_tight(outcomes: Sequence[Outcome]) -> bool:
     """Return whether some labelling has the largest p-value, or nearly."""
     largest = max(outcome.pvalue for outcome in outcomes)
     return (1 - NEARLY) * largest <= max(outcome.attained for outcome in outcomes)
+
+
+def tighten(
+    outcomes: list[Known],
+    tightened: Callable[[Known], Known],
+    extreme: Callable[..., Any],
+    is_done: Callable[[list[Known]], bool],
+) -> list[Known]:
+    """Spend more on the count with the extreme p-value, `max` or `min`, until done or nothing is gained."""
+    for _ in range(MOST_TIGHTENED):
+        if is_done(outcomes):
+            break
+        place = extreme(range(len(outcomes)), key=lambda i: outcomes[i].pvalue)
+        last, outcomes[place] = outcomes[place].pvalue, tightened(outcomes[place])
+        if extreme(last, outcomes[place].pvalue) == outcomes[place].pvalue:  # as tight as is affordable
+            break
+    return outcomes
 
 
 def thinned(admissible: list[Counts], q: int) -> list[Counts]:

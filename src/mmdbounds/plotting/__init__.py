@@ -6,13 +6,22 @@ can be read in grey: lines differ in style, groups in markers, and colours in li
 
 from __future__ import annotations
 
-from mmdbounds.plotting.bounds import plot_bounds
-from mmdbounds.plotting.choice import plot_result
-from mmdbounds.plotting.coverage import plot_coverage
-from mmdbounds.plotting.null import plot_null
-from mmdbounds.plotting.pvalues import plot_pvalues
-from mmdbounds.plotting.rows import plot_rows
-from mmdbounds.plotting.witness import plot_witness
+from collections.abc import Callable
+from typing import Any
+
+from mmdbounds.plotting.canvas import check_result
+from mmdbounds.plotting.curves import plot_bounds, plot_pvalues
+from mmdbounds.plotting.null_and_coverage import plot_coverage, plot_null
+from mmdbounds.plotting.rows import plot_rows, plot_witness
+from mmdbounds.results import (
+    AggregatedResult,
+    BoundsResult,
+    ConfidenceInterval,
+    Evaluation,
+    Result,
+    RobustTestResult,
+    SweepResult,
+)
 
 __all__ = [
     "plot_bounds",
@@ -23,3 +32,19 @@ __all__ = [
     "plot_rows",
     "plot_witness",
 ]
+
+PICTURES: dict[type[Result], Callable[..., Any]] = {
+    BoundsResult: plot_bounds,
+    SweepResult: plot_bounds,
+    ConfidenceInterval: plot_bounds,
+    RobustTestResult: plot_null,
+    AggregatedResult: plot_null,
+    Evaluation: plot_coverage,
+}
+
+
+def plot_result(result: Result, ax: Any = None, **options: Any) -> Any:
+    """Draw the picture that goes with the kind of result, and return the axes."""
+    check_result(result, tuple(PICTURES), "plot")
+    draw = next(draw for kind, draw in PICTURES.items() if isinstance(result, kind))
+    return draw(result, ax, **options)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.phrases import percent, shown
+from mmdbounds.words.phrases import percent, shown
 
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "0.45"
@@ -22,9 +22,14 @@ LOWER: dict[str, Any] = {"color": BLUE, "linestyle": "-", "marker": "v", "marker
 UPPER: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "marker": "^", "markersize": 6}
 """How the two sides are drawn: apart in colour, lightness, line and marker."""
 
+FILLED: dict[str, Any] = {"linestyle": ""}
+HOLLOW: dict[str, Any] = {"linestyle": "", "markerfacecolor": "white"}
+"""What makes the style of a line that of single markers."""
+
 AS_FILED: dict[str, Any] = {"color": BLACK, "linestyle": ":", "linewidth": 1.5}
 BREAKDOWN: dict[str, Any] = {"color": GREY, "linestyle": (0, (8, 3)), "linewidth": 1.3}
 CHANCE: dict[str, Any] = {"color": GREY, "linestyle": "-.", "linewidth": 1.3}
+CHANCE_LABEL = "95 % of what chance alone would give"
 
 SETTINGS: Any = {
     "font.size": 9,
@@ -68,7 +73,7 @@ def check_axes(ax: Any) -> None:
     """Refuse what nothing can be drawn on, such as a whole figure or an array of axes."""
     if ax is not None and not (hasattr(ax, "plot") and hasattr(ax, "set_xlabel")):
         msg = (
-            f"`ax` must be one matplotlib Axes; got {type(ax).__name__}. Take one, such as `figure.axes[0]`."
+            f"`ax` must be one matplotlib Axes; got {type(ax).__name__}. Pass one, such as `figure.axes[0]`."
         )
         raise DataError(msg)
 

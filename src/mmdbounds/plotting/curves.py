@@ -1,50 +1,216 @@
-"""What is drawn against the share of misfiled rows: the axis, the breakdown, and what is not proved."""
+"""Bounds and p-values against the share of misfiled rows, and one interval on a line."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.inference.curve import SweepResult
-from mmdbounds.phrases import percent, rows
-from mmdbounds.plotting.canvas import BREAKDOWN, in_percent, lines_of, name_text
+from mmdbounds.plotting import canvas
+from mmdbounds.results import Bound, BoundsResult, ConfidenceInterval, SweepResult
+from mmdbounds.words.bounds import ends as interval_digits
+from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows
+
+ONE_LINE = (6.4, 2.4)
+TITLE_WIDTH = 86
+BAR: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 8, "solid_capstyle": "butt"}
+Ends = list[tuple[float, str]]
+"""Both ends of an interval, and how they are printed."""
+
+SQUARED = "squared MMD of the true groups"
 
 UNPROVED = "found by a labelling, not proved"
 
 
-def shares(result: SweepResult) -> NDArray[np.float64]:
-    """Return the shares of the points, epsilon."""
+def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any = None) -> Any:
+    """Draw how small and how large the squared MMD can be.
+
+    Parameters
+    ----------
+    result : SweepResult, BoundsResult or ConfidenceInterval
+        For a sweep, the bounds against the share of misfiled rows, with the value as filed, what chance alone
+        would give (the 95 % quantile of the null) and the breakdown. A single result is one interval on a
+        line. In a confidence interval, which is on the root scale, the part due to misfiling is drawn
+        thicker than the margin for chance. Hollow markers are values that a labelling reaches but
+        nothing proves.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
+    >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
+    >>> ax = mb.plotting.plot_bounds(curve)  # doctest: +SKIP
+    """
+    canvas.check_result(result, (SweepResult, BoundsResult, ConfidenceInterval), "plot_bounds")
+    if isinstance(result, SweepResult):
+        return _against_share(result, ax)
+    new = canvas.axes_for(ax, ONE_LINE)
+    ends = _confidence(new, result) if isinstance(result, ConfidenceInterval) else _one_share(new, result)
+    for (value, text), side, aside in zip(ends, ("right", "left"), (-8, 8), strict=True):
+        new.annotate(text, (value, 0), (aside, 0), textcoords="offset points", ha=side, va="center")
+    new.set(ylim=(-1, 1), yticks=[])
+    new.spines["left"].set_visible(False)
+    new.margins(x=0.25)
+    canvas.small_numbers(new, "x")
+    canvas.explain(new, given=ax)
+    return new
+
+
+def _against_share(result: SweepResult, given: Any) -> Any:
+    """Draw the bounds of a sweep."""
+    ax, places, points = canvas.axes_for(given), _shares(result), result.points
+    ends = []
+    for side, style in (("upper", canvas.UPPER), ("lower", canvas.LOWER)):
+        proofs = [getattr(point, f"{side}_certified") for point in points]
+        values = [
+            getattr(point, side) if proof is None else proof
+            for point, proof in zip(points, proofs, strict=True)
+        ]
+        ax.plot(places, values, **style, label=f"{side} bound")
+        _mark_unproved(ax, places, values, proofs, style)
+        ends.append(values)
+    ax.fill_between(places, *ends, color=canvas.SKY, alpha=0.25, linewidth=0)
+    ax.axhline(result.observed, **canvas.AS_FILED, label=f"as filed: {number(result.observed)}")
+    if any(p.null_quantile is not None for p in points):
+        chance = [math.nan if p.null_quantile is None else p.null_quantile for p in points]
+        ax.plot(places, chance, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
+    _mark_breakdown(ax, result)
+    _label_shares(ax, result)
+    ax.set_ylabel(SQUARED)
+    canvas.small_numbers(ax, "y")
+    canvas.explain(ax, given=given)
+    return ax
+
+
+def _one_share(ax: Any, result: BoundsResult) -> Ends:
+    """Draw one interval, its value as filed, and labellings that do not reach the proved ends."""
+    low, high = result.interval
+    ax.plot([low, high], [0, 0], **BAR, label=_proof(result))
+    ax.plot([result.observed], [0], "D", color="black", markersize=6, label="as filed")
+    for bound, style in ((result.lower, canvas.LOWER), (result.upper, canvas.UPPER)):
+        _attained(ax, bound, result, style)
+    ax.set_xlabel(SQUARED)
+    title = assumption(result).replace("$", r"\$")
+    ax.set_title(canvas.lines_of(title, TITLE_WIDTH), fontsize="small")
+    return list(zip((low, high), interval_digits(result), strict=True))
+
+
+def _proof(result: BoundsResult) -> str:
+    kinds = [bound.kind for bound in (result.lower, result.upper) if bound.kind != "labelling"]
+    if kinds:
+        return f"from {kinds[0]}, not bounds"
+    if result.is_crossed:
+        return "the two bounds cross"
+    if not result.is_certified:
+        return "found by labellings, not proved"
+    return f"possible values (proved{'' if result.approximation is None else ' for the approximate kernel'})"
+
+
+def _attained(ax: Any, bound: Bound, result: BoundsResult, style: dict[str, Any]) -> None:
+    """Draw the value that a labelling reaches, where the proved end is further out."""
+    if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
+        ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
+
+
+def _confidence(ax: Any, result: ConfidenceInterval) -> Ends:
+    """Draw a confidence interval: what is due to misfiling, and the margin for chance beyond."""
+    label = f"{percent(result.level)} confidence, {result.label}"
+    ax.plot([result.low, result.high], [0, 0], color=canvas.GREY, linewidth=3, label=label)
+    if result.parts:
+        low = min(math.sqrt(max(part.lower, 0.0)) for part in result.parts)
+        high = max(math.sqrt(max(part.upper, 0.0)) for part in result.parts)
+        ax.plot([low, high], [0, 0], **BAR, label="due to misfiling alone")
+    ax.set_xlabel("MMD of the two populations (root scale)")
+    if result.label == "proved":
+        digits = proved_number(result.low, "lower"), proved_number(result.high, "upper")
+    else:
+        digits = number(result.low), number(result.high)
+    return list(zip((result.low, result.high), digits, strict=True))
+
+
+def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
+    """Draw the smallest and the largest p-value that the misfiling allows against its share.
+
+    Only the largest is a p-value; the smallest says what the most favourable labelling would give. The
+    scale is logarithmic. Hollow markers are p-values that rest on no proof.
+
+    Parameters
+    ----------
+    result : SweepResult
+        The curve.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure if none is given.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
+    >>> curve = mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], n_permutations=99, rng=0)
+    >>> ax = mb.plotting.plot_pvalues(curve)  # doctest: +SKIP
+    """
+    canvas.check_result(result, (SweepResult,), "plot_pvalues")
+    given, ax, places, points = ax, canvas.axes_for(ax), _shares(result), result.points
+    worst = np.array([point.pvalue for point in points])
+    best = np.array([math.nan if point.best_case is None else point.best_case for point in points])
+    # No lines from share to share: between them a p-value can leap.
+    ax.vlines(places, best, worst, color=canvas.SKY, linewidth=5, alpha=0.6)
+    # The largest p-value belongs to the smallest statistic, and looks like it.
+    ax.plot(places, worst, **{**canvas.LOWER, **canvas.FILLED}, label="worst case: the p-value")
+    _mark_unproved(ax, places, worst, [point.lower_certified for point in points], canvas.LOWER)
+    if not np.isnan(best).all():
+        ax.plot(places, best, **{**canvas.UPPER, **canvas.FILLED}, label="best case")
+    ax.axhline(result.level, **canvas.AS_FILED, label=f"level {percent(result.level)}")
+    _mark_breakdown(ax, result)
+    _label_shares(ax, result)
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter(lambda value, _: number(value))
+    ax.set_ylim(0.7 * np.nanmin([*best, *worst, result.level]), 1.4)
+    ax.set_ylabel("p-value for no difference")
+    canvas.explain(ax, given=given)
+    return ax
+
+
+def _shares(result: SweepResult) -> NDArray[np.float64]:
     return np.array([point.epsilon for point in result.points])
 
 
-def share_axis(ax: Any, result: SweepResult) -> None:
-    """Label the axis of shares."""
-    x, y = name_text(result.name_x), name_text(result.name_y)
-    ax.set_xlabel(lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
-    in_percent(ax.xaxis)
+def _label_shares(ax: Any, result: SweepResult) -> None:
+    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
+    ax.set_xlabel(canvas.lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
+    canvas.in_percent(ax.xaxis)
 
 
-def mark_breakdown(ax: Any, result: SweepResult) -> None:
+def _mark_breakdown(ax: Any, result: SweepResult) -> None:
     """Mark the first share with which the finding could be an artefact, or say that there is none."""
     first, share = result.breakdown_n_moved, result.breakdown_epsilon
     if first is None or share is None:
-        tried = percent(result.share(result.most_moved))
-        ax.plot([], [], " ", label=f"no breakdown up to {tried}")
+        ax.plot([], [], " ", label=f"no breakdown up to {percent(result.share(result.most_moved))}")
         return
-    word = "breakdown" if result.is_confirmed else "breakdown (of those tested)"
-    said = "significant not even as filed" if first == 0 else f"{percent(share)}, {rows(first)}"
-    ax.axvline(share, **BREAKDOWN, label=f"{word}: {said}")
+    word = "breakdown" if result.is_confirmed else "breakdown (among those tested)"
+    where = f"{percent(share)}, {rows(first)}" if first else "not significant even as filed"
+    ax.axvline(share, **canvas.BREAKDOWN, label=f"{word}: {where}")
 
 
-def mark_unproved(ax: Any, places: NDArray[Any], values: NDArray[Any], style: dict[str, Any]) -> None:
-    """Draw hollow markers over values that a labelling reaches and nothing proves."""
-    if len(places):
-        known = ax.get_legend_handles_labels()[1]
-        ax.plot(
-            places,
-            values,
-            **{**style, "linestyle": "", "markerfacecolor": "white"},
-            label="_again" if UNPROVED in known else UNPROVED,
-        )
+def _mark_unproved(ax: Any, places: Any, values: Any, proofs: list[Any], style: dict[str, Any]) -> None:
+    """Draw hollow markers over values that a labelling reaches but nothing proves."""
+    unproved = [i for i, proof in enumerate(proofs) if proof is None]
+    if unproved:
+        label = "_again" if UNPROVED in ax.get_legend_handles_labels()[1] else UNPROVED
+        hollow = {**style, **canvas.HOLLOW}
+        ax.plot([places[i] for i in unproved], [values[i] for i in unproved], **hollow, label=label)

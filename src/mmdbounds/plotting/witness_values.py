@@ -20,33 +20,33 @@ from mmdbounds.kernels import (
     kernel_class,
     kernel_names,
 )
-from mmdbounds.phrases import percent
 from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.words.phrases import percent
 
 Feature = int | str
 THINNING_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
-class Seen:
+class RowsShown:
     """The rows that are shown.
 
     Attributes
     ----------
-    pooled
-        All rows, X first.
-    rows
-        Which of them are shown.
+    pooled, rows
+        All rows, X first, and which of them are shown.
     places, names
-        Where these stand on one or two axes, and what the axes are called.
+        Where these stand on one or two axes, and what the axes are called; shape (rows, axes).
     columns
         The columns that the axes are, `None` for principal components.
     witness
         The witness of the rows shown.
+    kernel, weights
+        Of all rows; see `weights_of`.
     """
 
     pooled: Float64s
@@ -70,7 +70,7 @@ class Seen:
         return witness_at(points, self.pooled, self.kernel, self.weights)
 
 
-def seen(
+def rows_shown(
     result: BoundsResult,
     X: Any,
     Y: Any,
@@ -79,13 +79,13 @@ def seen(
     side: str | None,
     kernel: Any,
     max_rows: int,
-) -> Seen:
+) -> RowsShown:
     """Return the rows to show, and the witness of all rows there."""
     group_x, group_y = as_groups(X, Y)
     p, q = result.n_samples_X, result.n_samples_Y
     if (len(group_x), len(group_y)) != (p, q):
-        came = f"{len(group_x)} and {len(group_y)}"
-        msg = f"`X` and `Y` must be the groups of the result, {p} and {q} rows; got {came}."
+        got = f"{len(group_x)} and {len(group_y)}"
+        msg = f"`X` and `Y` must be the groups of the result, {p} and {q} rows; got {got}."
         raise DataError(msg)
     columns, chosen = columns_of(group_x, features), kernel_of(result.provenance, kernel)
     pooled = np.concatenate([group_x.values, group_y.values])
@@ -93,10 +93,10 @@ def seen(
     if columns is None:
         places, names = principal(pooled[rows])
     else:
-        places = pooled[rows][:, columns]
-        names = [column_name(group_x, column) for column in columns]
+        places, known = pooled[rows][:, columns], group_x.columns
+        names = [f"column {i}" if known is None else name_text(known[i], LABEL_WIDTH) for i in columns]
     witness = witness_at(pooled[rows], pooled, chosen, weights)
-    return Seen(pooled, rows, places, names, columns, witness, chosen, weights)
+    return RowsShown(pooled, rows, places, names, columns, witness, chosen, weights)
 
 
 def kernel_of(made: Provenance, given: Any) -> Kernel:
@@ -115,8 +115,8 @@ def kernel_of(made: Provenance, given: Any) -> Kernel:
     if issubclass(cls, PairKernel) and not issubclass(cls, BandwidthKernel):
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{k: v for k, v in made.kernel_options.items() if k in known})
-    why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not kept"
-    msg = f"the kernel of this result ({made.kernel!r}) {why}. Give rows as `X`, `Y`, and `kernel=...`."
+    why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not stored"
+    msg = f"the kernel of this result ({made.kernel!r}) {why}. Pass rows as `X` and `Y`, and `kernel=...`."
     raise MmdBoundsError(msg)
 
 
@@ -131,7 +131,7 @@ def weights_of(result: BoundsResult, side: str | None) -> Float64s:
 
 
 def witness_at(points: Float64s, pooled: Float64s, kernel: Kernel, weights: Float64s) -> Float64s:
-    """Return the witness at any points: their kernel values to the pooled rows; weighted and summed."""
+    """Return the witness at any points: the weighted sum of their kernel values to the pooled rows."""
     n = len(pooled)
     # Points and rows stand in one list, because the sums know rows by their places only.
     sums = make_sums(np.concatenate([pooled, points]), kernel)
@@ -151,11 +151,11 @@ def columns_of(group: Group, features: Feature | Sequence[Feature] | None) -> li
     if features is None:
         return list(range(n_columns)) if n_columns <= 2 else None
     one = isinstance(features, str) or not isinstance(features, Sequence | np.ndarray)
-    asked: list[Any] = [features] if one else list(features)  # type: ignore[arg-type]
-    if len(asked) not in (1, 2):
-        msg = f"`features` must be one or two columns; got {len(asked)}."
+    given: list[Any] = [features] if one else list(features)  # type: ignore[arg-type]
+    if len(given) not in (1, 2):
+        msg = f"`features` must be one or two columns; got {len(given)}."
         raise MmdBoundsError(msg)
-    return [_column(group, each) for each in asked]
+    return [_column(group, each) for each in given]
 
 
 def _column(group: Group, feature: Feature) -> int:
@@ -163,7 +163,11 @@ def _column(group: Group, feature: Feature) -> int:
     if isinstance(feature, str):
         known = group.columns or ()
         if feature not in known:
-            there = f"there is no such column.{did_you_mean(feature, known)}" if known else "X has no names."
+            there = (
+                f"there is no such column.{did_you_mean(feature, known)}"
+                if known
+                else "`X` has no column names."
+            )
             msg = f"`features` must name columns of `X`; got {feature!r}: {there}"
             raise MmdBoundsError(msg)
         return known.index(feature)
@@ -171,11 +175,6 @@ def _column(group: Group, feature: Feature) -> int:
         msg = f"`features` must be names, or whole numbers from 0 to {n_columns - 1}; got {feature!r}."
         raise MmdBoundsError(msg)
     return int(feature)
-
-
-def column_name(group: Group, column: int) -> str:
-    """Return what a column is called."""
-    return f"column {column}" if group.columns is None else name_text(group.columns[column], LABEL_WIDTH)
 
 
 def principal(points: Float64s) -> tuple[Float64s, list[str]]:

@@ -1,8 +1,9 @@
-"""The pictures of a page as Vega-Lite specifications.
+"""The charts of a page as Vega-Lite specifications.
 
 Fields are called f0, f1, ... and every title, label of a series and expression is written here: names and
 cells of a user's file come as values of fields, or not at all. Colours are dark enough for white paper
-and light enough for a dark screen, and series also differ by dashes or shapes.
+and light enough for a dark screen, and series also differ by dashes or shapes. `words` says what a
+chart shows, for those who do not see it.
 """
 
 from __future__ import annotations
@@ -16,19 +17,22 @@ Values = list[dict[str, Any]]
 CHOSEN = "chosen"
 """The parameter that holds the place of the share that the slider is at."""
 
-BLUE, ORANGE, GREY = "#2f7fc1", "#c8651b", "#808080"
+BLUE, ORANGE, GREY, DARK = "#2f7fc1", "#c8651b", "#808080", "#333333"
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
+DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
 UPRIGHT = "M0,-1V1"
 """A short upright line, as a path."""
 
 HERE = f"datum.f0 == {CHOSEN}"
-X_TITLE = "share of the true X rows that is misfiled"
+X_TITLE = "share of the true X rows that are misfiled"
 
-LARGEST, SMALLEST, FILED, CHANCE = "largest possible", "smallest possible", "as filed", "95 % of chance"
+UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
+CHANCE = "95 % of what chance alone would give"
 WORST, BEST = "largest p-value", "smallest p-value"
+VALUE_TITLES = {"f1": "value", "f2": "squared MMD"}
 STYLES: dict[str, tuple[str, list[int]]] = {
-    LARGEST: (ORANGE, [1, 0]),
-    SMALLEST: (BLUE, [1, 0]),
+    UPPER: (ORANGE, [1, 0]),
+    LOWER: (BLUE, [1, 0]),
     FILED: (GREY, [2, 3]),
     CHANCE: (GREY, [8, 4]),
     WORST: (ORANGE, [1, 0]),
@@ -38,17 +42,7 @@ STYLES: dict[str, tuple[str, list[int]]] = {
 
 
 def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: str) -> Spec:
-    """Return a chart as wide as the page.
-
-    Parameters
-    ----------
-    height
-        In pixels.
-    layers, datasets
-        What is drawn, and from what.
-    words
-        What the chart shows, for those who do not see it.
-    """
+    """Return a chart as wide as the page, and `height` pixels high."""
     return {
         "description": words,
         "width": "container",
@@ -64,7 +58,7 @@ def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: st
             "view": {"stroke": None},
             "axis": {
                 **{f"{part}FontSize": 12 for part in ("label", "title")},
-                **{f"{part}Color": "#333333" for part in ("label", "title")},
+                **{f"{part}Color": DARK for part in ("label", "title")},
                 "titleFontWeight": "normal",
                 "titlePadding": 8,
                 "gridColor": "#e4e4e4",
@@ -77,7 +71,7 @@ def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: st
                 "columns": 2,
                 "title": None,
                 "labelFontSize": 12,
-                "labelColor": "#333333",
+                "labelColor": DARK,
                 "labelLimit": 300,
                 "symbolSize": 90,
             },
@@ -96,11 +90,21 @@ def layer(data: str, mark: Spec, encoding: Spec, where: str | None = None, name:
 def series(names: Sequence[str], field: str) -> Spec:
     """Return colour and dashes by series, with one legend for both."""
     colours, dashes = zip(*(STYLES[name] for name in names), strict=True)
-    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300}
+    n_columns = 2 if max(map(len, names)) < 20 else 1  # on a phone longer labels would be cut off
+    legend = {"symbolType": "stroke", "symbolStrokeWidth": 2, "symbolSize": 300, "columns": n_columns}
     by = {"field": field, "type": "nominal", "legend": legend}
     return {
         "color": {**by, "scale": {"domain": names, "range": colours}},
         "strokeDash": {**by, "scale": {"domain": names, "range": dashes}},
+    }
+
+
+def markers(names: Sequence[str], field: str, looks: Mapping[str, str]) -> Spec:
+    """Return colour and shape by series, with one legend for both; `looks` has the colour of each shape."""
+    by = {"field": field, "type": "nominal"}
+    return {
+        "color": {**by, "scale": {"domain": names, "range": list(looks.values())[: len(names)]}},
+        "shape": {**by, "scale": {"domain": names, "range": list(looks)[: len(names)]}},
     }
 
 
@@ -131,47 +135,27 @@ def over_shares(
         f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering.
     lines
         f0: place, f1: share, f2: value, f3: which of `names`.
-    names
-        The series.
-    y
-        The position on the vertical axis, of field f2.
+    names, y
+        The series, and the position on the vertical axis, of field f2.
     hover
         Titles of the texts for hovering.
     marks
         f0: a share that is marked by a vertical line, f1: what it is.
-    words
-        As in `spec`.
     """
     x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
-    band = {"x": x, "y": y, "y2": {"field": "f3"}}
-    known = "isValid(datum.f2) && isValid(datum.f3)"
-    here = f"{HERE} && isValid(datum.f2)"
+    looks = series(names, "f3")
+    texts = tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})
+    band = {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}
+    curve = {"type": "line", "strokeWidth": 2, "clip": True}
+    dot = {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True}
+    both, moving = "isValid(datum.f2) && isValid(datum.f3)", f"{HERE} && isValid(datum.f2) && datum.f4"
     layers = [
-        layer("points", {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}, band, known),
-        layer(
-            "lines",
-            {"type": "line", "strokeWidth": 2, "clip": True},
-            {"x": x, "y": y, **series(names, "f3")},
-        ),
+        layer("points", band, {"x": x, "y": y, "y2": {"field": "f3"}}, both),
+        layer("lines", curve, {"x": x, "y": y, **looks}),
         *_marked(marks),
-        layer(
-            "points",
-            {"type": "rule", "strokeWidth": 1.5, "color": "#333333"},
-            {"x": x},
-            HERE,
-            "here",
-        ),
-        layer(
-            "lines",
-            {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True},
-            {"x": x, "y": y, "color": series(names, "f3")["color"]},
-            f"{here} && datum.f4",
-        ),
-        layer(
-            "points",
-            {"type": "rule", "strokeWidth": 22, "opacity": 0},
-            {"x": x, "tooltip": tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})},
-        ),
+        layer("points", {"type": "rule", "strokeWidth": 1.5, "color": DARK}, {"x": x}, HERE, "here"),
+        layer("lines", dot, {"x": x, "y": y, "color": looks["color"]}, moving),
+        layer("points", {"type": "rule", "strokeWidth": 22, "opacity": 0}, {"x": x, "tooltip": texts}),
     ]
     return spec(280, layers, {"points": points, "lines": lines, "marks": marks}, words)
 
@@ -181,39 +165,24 @@ def _marked(marks: Values) -> list[Spec]:
     if not marks:
         return []
     x = {"field": "f0", "type": "quantitative"}
-    text = {
-        "type": "text",
-        "align": "left",
-        "baseline": "top",
-        "dx": 5,
-        "dy": 2,
-        "fontSize": 12,
-        "color": "#333333",
-    }
+    at_top = {"align": "left", "baseline": "top", "dx": 5, "dy": 2}
+    text = {"type": "text", **at_top, "fontSize": 12, "color": DARK}
     return [
-        layer("marks", {"type": "rule", "strokeDash": [2, 3], "color": GREY, "strokeWidth": 1.5}, {"x": x}),
+        layer("marks", DOTTED, {"x": x}),
         layer("marks", text, {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}),
     ]
 
 
-ROW_SIDES = ("smallest value", "largest value")
+ROW_SIDES = (LOWER, UPPER)
 """The two ends that a row can change."""
 
 
 def row_changes(values: Values, words: str) -> Spec:
     """Return what single rows do to the two ends.
 
-    Parameters
-    ----------
-    values
-        f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of `ROW_SIDES`, f5:
-        whether the row moves there; f6 and f7: the change, and whether it moves, as text.
-    words
-        As in `spec`.
+    Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of
+    `ROW_SIDES`, f5: whether the row is moved there; f6 and f7: the change, and whether it is moved, as text.
     """
-    colours = {"domain": ROW_SIDES, "range": [BLUE, ORANGE]}
-    shapes = {"domain": ROW_SIDES, "range": ["circle", "square"]}
-    of_side = {"field": "f4", "type": "nominal"}
     encoding = {
         "y": {
             "field": "f2",
@@ -222,10 +191,9 @@ def row_changes(values: Values, words: str) -> Spec:
             "sort": {"field": "f1", "op": "min"},
             "axis": {"labelLimit": 150, "grid": True},
         },
-        "x": quantitative("f3", "change of that value", axis={"format": "~g", "tickCount": 5}),
-        "color": {**of_side, "scale": colours},
-        "shape": {**of_side, "scale": shapes},
-        "tooltip": tooltip({"f2": "row", "f4": "of the", "f6": "change", "f7": "moves"}),
+        "x": quantitative("f3", "change of the bound (squared MMD)", axis={"format": "~g", "tickCount": 5}),
+        **markers(ROW_SIDES, "f4", {"circle": BLUE, "square": ORANGE}),
+        "tooltip": tooltip({"f2": "row", "f4": "changes the", "f6": "by", "f7": "moved there"}),
     }
     mark = {"type": "point", "size": 70, "strokeWidth": 1.6}
     # Hidden, not left out: where none of these rows moves, a scale of no values would be a warning.
@@ -242,33 +210,17 @@ def row_changes(values: Values, words: str) -> Spec:
 
 
 def interval(low: float, high: float, values: Values, names: Sequence[str], words: str) -> Spec:
-    """Return a range on one line.
+    """Return a range on one line, with values on it.
 
-    Parameters
-    ----------
-    low, high
-        Its ends.
-    values
-        f0: a value on it, f1: which of `names`, f2: the value in digits.
-    names
-        What is marked: up to three kinds.
-    words
-        As in `spec`.
+    Values are f0: the value, f1: which of up to three `names`, f2: the value in digits.
     """
     x = quantitative("f0", "squared MMD", scale={"zero": False}, axis={"tickCount": 6})
-    kinds = {"field": "f1", "type": "nominal"}
-    colours = {"domain": names, "range": [ORANGE, BLUE, GREY][: len(names)]}
-    shapes = {"domain": names, "range": [UPRIGHT, "circle", "diamond"][: len(names)]}
-    marked = {
-        "x": x,
-        "color": {**kinds, "scale": colours},
-        "shape": {**kinds, "scale": shapes},
-        "tooltip": tooltip({"f1": "what", "f2": "squared MMD"}),
-    }
+    looks = markers(names, "f1", {UPRIGHT: ORANGE, "circle": BLUE, "diamond": GREY})
     band = {"type": "rule", "strokeWidth": 8, "color": GREY, "opacity": 0.35}
+    mark = {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}
     layers = [
         layer("range", band, {"x": x, "x2": {"field": "f1"}}),
-        layer("values", {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}, marked),
+        layer("values", mark, {"x": x, **looks, "tooltip": tooltip(VALUE_TITLES)}),
     ]
     return spec(60, layers, {"range": [{"f0": low, "f1": high}], "values": values}, words)
 
@@ -276,30 +228,13 @@ def interval(low: float, high: float, values: Values, names: Sequence[str], word
 def histogram(bars: Values, marks: Values, names: Sequence[str], words: str) -> Spec:
     """Return how often random labellings have which value, and where the values found are.
 
-    Parameters
-    ----------
-    bars
-        f0 and f1: ends of a bar, f2: how many.
-    marks
-        f0: a value, f1: which of `names`, f2: the value in digits.
-    names
-        Of the values.
-    words
-        As in `spec`.
+    Bars are f0 and f1: their ends, f2: how many; marks are f0: a value, f1: which of `names`, f2: in digits.
     """
     x = quantitative("f0", "squared MMD", bin={"binned": True}, axis={"tickCount": 6, "grid": False})
-    place = quantitative("f0", "squared MMD")
-    hover = tooltip({"f1": "what", "f2": "squared MMD"})
+    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")}
+    value = {"x": quantitative("f0", "squared MMD"), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
     layers = [
-        layer(
-            "bars",
-            {"type": "bar", "color": GREY, "opacity": 0.5},
-            {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")},
-        ),
-        layer(
-            "marks",
-            {"type": "rule", "strokeWidth": 2.5},
-            {"x": place, **series(names, "f1"), "tooltip": hover},
-        ),
+        layer("bars", {"type": "bar", "color": GREY, "opacity": 0.5}, count),
+        layer("marks", {"type": "rule", "strokeWidth": 2.5}, value),
     ]
     return spec(240, layers, {"bars": bars, "marks": marks}, words)

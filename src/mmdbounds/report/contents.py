@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self
 
 from mmdbounds.report.charts import Spec
+from mmdbounds.words.phrases import percent, rows
+
+Columns = Sequence[tuple[str, Callable[[Any], str]]]
+"""The columns of a table: the heading of each, and the function that gives its cell for one item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A picture with its caption.
-
-    Attributes
-    ----------
-    name
-        Of the element on the page.
-    title, caption
-        What it shows, in a few words and in full.
-    spec
-        For Vega-Lite.
-    of_rows
-        Whether it shows single rows, which some shares have none of.
-    """
+    """A chart, with its specification for Vega-Lite; `of_rows`: of single rows, which some shares lack."""
 
     name: str
     title: str
@@ -40,50 +33,44 @@ class Table:
     body: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
 
+    @classmethod
+    def of(cls, columns: Columns, items: Iterable[Any], *, caption: str, notes: Sequence[str] = ()) -> Self:
+        """Return a table with a row for each item, without the columns that have nothing to say."""
+        body = [[cell(item) for _, cell in columns] for item in items]
+        kept = [i for i in range(len(columns)) if any(cells[i] for cells in body)]
+        head = [columns[i][0] for i in kept]
+        return cls(caption=caption, head=head, body=[[cells[i] for i in kept] for cells in body], notes=notes)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What changes with the share of misfiled rows.
-
-    Attributes
-    ----------
-    label
-        The share and the number of rows.
-    said
-        What holds there, a sentence or more each.
-    rows
-        The table of single rows.
-    """
+    """What depends on the share of misfiled rows: its `share_label`, sentences, and table of single rows."""
 
     label: str
-    said: Sequence[str]
+    sentences: Sequence[str] = ()
     rows: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """All that a page says of a result.
+    """All that a page says about a result.
 
     Attributes
     ----------
-    title
-        The question.
-    answer
-        The answer and its converse.
+    title, answer
+        The question; the answer and its converse.
     slider
         What the slider changes; `None` for a page without one.
     moments, start
         What holds at each share, and the share that is shown first.
     figures, table
-        The pictures, and the main table; with a slider it has one row for each share.
+        The charts, and the main table; with a slider it has one row for each share.
     rows
-        Heading of the table of single rows, `None` if there is none; its body is in `moments`.
+        The table of single rows without its body, which is in `moments`; `None` if there is none.
     notes
-        What else is to be said of the pictures.
-    assumptions, assumed
-        What the answer rests on, and the words before it.
-    remarks
-        What is to be said after it.
+        What else there is to say about the charts.
+    assumptions, assumed, remarks
+        What the answer rests on, the words before it, and what comes after it.
     settings
         Names and values of what was set.
     """
@@ -97,7 +84,12 @@ class Contents:
     table: Table
     rows: Table | None = None
     notes: Sequence[str] = ()
-    assumptions: Sequence[str] = ()
+    assumptions: Sequence[str]
     assumed: str = "Valid if"
     remarks: Sequence[str] = ()
     settings: Sequence[tuple[str, str]] = ()
+
+
+def share_label(epsilon: float, n_moved: int) -> str:
+    """Return a share with its number of rows: 9.91 % (21 rows)."""
+    return f"{percent(epsilon)} ({rows(n_moved)})"

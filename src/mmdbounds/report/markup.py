@@ -101,10 +101,8 @@ def table(
     ----------
     head, body, caption
         What it says.
-    name
-        Of the element.
-    current
-        The row that is marked, if any.
+    name, current
+        The name of the element, and the row that is marked, if any.
     """
     titles = element("tr", *(element("th", each, scope="col") for each in head))
     rows = (

@@ -1,5 +1,5 @@
 // What a reader can do: move the slider. Everything was computed before; charts are drawn by Vega-Lite.
-const told = JSON.parse(document.getElementById("told").textContent);
+const pageData = JSON.parse(document.getElementById("page-data").textContent);
 const views = [];
 const byId = (name) => document.getElementById(name);
 
@@ -25,12 +25,12 @@ function tableRow(cells) {
 }
 
 function show(place) {
-  const moment = told.moments[place];
+  const moment = pageData.moments[place];
   const slider = byId("share");
   if (slider) {
     slider.setAttribute("aria-valuetext", moment.label);
     byId("label").textContent = moment.label;
-    fill(byId("said"), paragraph, moment.said);
+    fill(byId("sentences"), paragraph, moment.sentences);
     document.querySelectorAll("#curve tbody tr").forEach((row, i) => {
       if (i === place) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
@@ -45,34 +45,34 @@ function show(place) {
 }
 
 async function draw({ name, spec, of_rows: ofRows }) {
-  const rows = told.moments.findIndex((moment) => moment.rows.length);
-  spec.params[0].value = ofRows && !told.moments[told.start].rows.length ? rows : told.start;
+  const rows = pageData.moments.findIndex((moment) => moment.rows.length);
+  spec.params[0].value = ofRows && !pageData.moments[pageData.start].rows.length ? rows : pageData.start;
   const made = await window.vegaEmbed(byId(`chart-${name}`), spec, {
     mode: "vega-lite",
     renderer: "svg",
-    ast: true, // expressions are interpreted: the page's policy forbids to compile any
+    ast: true, // expressions are interpreted: the page's policy forbids compiling any
     actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false },
     defaultStyle: false, // the page has its own, the policy forbids others
     forceActionsMenu: true,
     tooltip: { disableDefaultStyle: true },
     downloadFileName: `mmdbounds-${name}`,
-    i18n: { CLICK_TO_VIEW_ACTIONS: "Save the picture" },
+    i18n: { CLICK_TO_VIEW_ACTIONS: "Save this chart" },
   });
   const drawn = byId(`chart-${name}`).querySelector(".chart-wrapper");
   drawn.setAttribute("role", "img");
   const menu = byId(`chart-${name}`).querySelector("summary");
-  if (menu) menu.setAttribute("aria-label", "Save the picture");
+  if (menu) menu.setAttribute("aria-label", "Save this chart");
   views.push({ view: made.view, ofRows });
 }
 
 async function start() {
   const slider = byId("share");
   if (slider) {
-    slider.value = String(told.start);
+    slider.value = String(pageData.start);
     slider.addEventListener("input", () => show(Number(slider.value)));
   }
-  for (const figure of told.figures) await draw(figure);
-  show(slider ? Number(slider.value) : told.start); // it may have been moved meanwhile
+  for (const figure of pageData.figures) await draw(figure);
+  show(slider ? Number(slider.value) : pageData.start); // it may have been moved meanwhile
   document.documentElement.dataset.ready = "yes";
 }
 

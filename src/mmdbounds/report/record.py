@@ -5,24 +5,58 @@ from __future__ import annotations
 import importlib.metadata
 import platform
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from mmdbounds._version import __version__
-from mmdbounds.kernel_words import kernel_name
-from mmdbounds.phrases import rows, shown
-from mmdbounds.report.runtime import VERSIONS
+from mmdbounds.report.recipe import recipe
 from mmdbounds.results import Provenance
+from mmdbounds.words.phrases import kernel_name, rows, shown
 
 Facts = list[tuple[str, str]]
 
 COLUMNS_NAMED = 40
 """Columns named on a page; the others are counted."""
 
+APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
 
-APPROXIMATE = "all values, proofs and p-values are those of this kernel, not of the one it stands for"
+CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"
+"""What draws the charts; a test compares it with the file."""
 
 
-def data_facts(result: Any) -> Facts:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """Where a result comes from, as names and values, and how to make it again.
+
+    `is_open` says whether the page contains names or values of rows.
+    """
+
+    data: Facts
+    settings: Facts
+    versions: Facts
+    recipe: str
+    is_open: bool
+
+
+def record_of(result: Any, *, is_open: bool) -> Record:
+    """Return where a result comes from."""
+    made = result.provenance
+    page = [
+        f"mmdbounds {__version__}",
+        f"Python {platform.python_version()}",
+        f"NumPy {importlib.metadata.version('numpy')}",
+        CHART_VERSIONS,
+    ]
+    return Record(
+        data=_data_facts(result),
+        settings=_setting_facts(made),
+        versions=[("result", f"mmdbounds {made.version}"), ("this page", ", ".join(page))],
+        recipe=recipe(result),
+        is_open=is_open,
+    )
+
+
+def _data_facts(result: Any) -> Facts:
     """Return what is said of the data: of the file its name and sum, of the columns their names."""
     record = result.provenance.data
     facts = [
@@ -30,7 +64,7 @@ def data_facts(result: Any) -> Facts:
         ("group Y", f"{shown(result.name_y)}, {rows(result.n_samples_Y)}"),
     ]
     if not record:
-        return [("source", "arrays, compared as they are"), *facts]
+        return [("source", "arrays, used as given"), *facts]
     source = record.get("source")
     facts = [
         ("source", "a DataFrame" if source is None else shown(source)),
@@ -38,30 +72,32 @@ def data_facts(result: Any) -> Facts:
         ("read as", shown(record.get("read_as") or "")),
         ("group column", shown(record.get("group_column"))),
         *facts,
-        ("left out", ", ".join(_left_out(record))),
+        ("rows left out", _left_out(record)),
         ("columns compared", _names(record.get("columns"))),
-        ("constant, left out", _names(record.get("dropped_constant_columns"))),
-        ("empty, left out", _names(record.get("dropped_empty_columns"))),
+        ("constant columns, left out", _names(record.get("dropped_constant_columns"))),
+        ("empty columns, left out", _names(record.get("dropped_empty_columns"))),
         ("missing cells", _missing(record)),
         ("scale", shown(record.get("scale"))),
     ]
     return [(name, value) for name, value in facts if value]
 
 
-def _left_out(record: Mapping[str, Any]) -> list[str]:
+def _left_out(record: Mapping[str, Any]) -> str:
     """Return which rows of the table were not compared."""
     counts = {
         "of other groups": record.get("n_other_groups"),
         "without a group": record.get("n_missing_group"),
         "with missing cells": sum(record.get("n_dropped_rows") or ()),
     }
-    return [f"{rows(count)} {which}" for which, count in counts.items() if count]
+    return ", ".join(f"{rows(count)} {which}" for which, count in counts.items() if count)
 
 
 def _missing(record: Mapping[str, Any]) -> str:
     """Say how many cells were filled, where some were."""
     filled = sum((record.get("n_filled_cells") or {}).values())
-    return f"{filled:,} filled, numbers by the median, others by the most frequent value" if filled else ""
+    return (
+        f"{filled:,} filled: numbers with the median, others with the most frequent value" if filled else ""
+    )
 
 
 def _names(names: Any) -> str:
@@ -73,7 +109,7 @@ def _names(names: Any) -> str:
     return f"{len(given):,}: {', '.join(given[:COLUMNS_NAMED])}{more}"
 
 
-def setting_facts(made: Provenance) -> Facts:
+def _setting_facts(made: Provenance) -> Facts:
     """Return how the groups were compared."""
     approximate = "n_features" in made.kernel_options
     length = {} if made.bandwidth is None else {"bandwidth": f"{made.bandwidth:.6g}"}
@@ -81,25 +117,14 @@ def setting_facts(made: Provenance) -> Facts:
     return [
         ("method", _with_options(made.method, made.options)),
         ("kernel", _with_options(kernel_name(made), options)),
-        *([("approximate", APPROXIMATE)] if approximate else []),
+        *([("approximate kernel", APPROXIMATE)] if approximate else []),
         ("estimator", made.estimator),
-        ("computed", f"{made.dtype}, {made.backend} on {made.device}"),
+        ("computed in", f"{made.dtype}, {made.backend} on {made.device}"),
         ("kernel values", f"{made.n_pairs:,} in {made.seconds:.2g} s"),
-        ("seed", "none is needed" if made.seed is None else str(made.seed)),
+        ("seed", "not needed" if made.seed is None else str(made.seed)),
     ]
 
 
 def _with_options(name: str, options: Mapping[str, Any]) -> str:
-    said = ", ".join(f"{key} {shown(value)}" for key, value in options.items() if value is not None)
-    return f"{shown(name)} ({said})" if said else shown(name)
-
-
-def version_facts(made: Provenance) -> Facts:
-    """Return the versions of what made the result, and of what wrote the page."""
-    page = [
-        f"mmdbounds {__version__}",
-        f"Python {platform.python_version()}",
-        f"NumPy {importlib.metadata.version('numpy')}",
-        VERSIONS,
-    ]
-    return [("the result", f"mmdbounds {made.version}"), ("this page", ", ".join(page))]
+    listed = ", ".join(f"{key} {shown(value)}" for key, value in options.items() if value is not None)
+    return f"{shown(name)} ({listed})" if listed else shown(name)

@@ -1,117 +1,184 @@
-"""Single rows on a page: by their numbers, unless their names and cells were asked for."""
+"""Single rows on a page: by number, unless their names and cells were asked for.
+
+To add a column to the table of rows, add a pair to `ROW_COLUMNS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from mmdbounds.phrases import number, row_name, shown
-from mmdbounds.report.charts import ROW_SIDES, Values
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.report.charts import ROW_SIDES, Values, row_changes
+from mmdbounds.report.contents import Columns, Figure, Table
+from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
+from mmdbounds.words.phrases import number, row_name, shown
 
 ROWS_SHOWN = 30
-"""Rows shown at the most, those that matter most first: a page must not grow with the data."""
+"""Rows shown at most, the most important first: a page must not grow with the data."""
 
-HEAD = ("row", "moves: smallest", "moves: largest", "change: smallest", "change: largest")
+MOST_COLUMNS = 30
+"""Columns whose cells are shown; more are not read."""
+
 SIDES = ("lower", "upper")
 
-CHANGE = (
-    "Change: by so much the smallest (largest) possible value changes if the row is on the other side of the "
-    "filing than there, and the row that suits best takes its place."
+CAPTION = (
+    "Filled: the row is among those moved to reach that bound; hollow: it is not. Change: how much, at most, "
+    "the lower (upper) bound changes once this row's true group is known."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowNames:
-    """How rows are named.
-
-    Attributes
-    ----------
-    is_open
-        Whether their names may be shown.
-    columns, cells
-        Columns whose cells are shown, and the cells by the row's number in the file.
-    """
+    """How rows are named: by name if `is_open`, with their cells, by number in the file, in `columns`."""
 
     is_open: bool = False
     columns: Sequence[str] = ()
     cells: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
-    def name(self, letter: str, place: int, name: str | None, file_row: int | None) -> str:
-        """Return what a row is called on the page."""
-        return row_name(letter, place, name if self.is_open else None, file_row)
 
-    def shown_cells(self, file_row: int | None) -> list[str]:
-        """Return the cells of a row, as many as there are columns."""
-        if file_row is None or file_row not in self.cells:
-            return [""] * len(self.columns)
-        return [shown(cell) for cell in self.cells[file_row]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownRow:
+    """A row that is shown: its label, and for each side whether it moves and what it changes.
 
-
-def head(names: RowNames) -> tuple[str, ...]:
-    """Return the heading of the table of rows."""
-    return (*HEAD, *map(shown, names.columns))
-
-
-def table_body(table: Mapping[str, Any], letters: Sequence[str], names: RowNames) -> list[list[str]]:
-    """Return the rows that matter most as cells of a table.
-
-    Parameters
-    ----------
-    table
-        Columns as those of `BoundsResult.row_table`; a column that is not known may be left out.
-    letters
-        X or Y for each row.
-    names
-        How rows are named.
+    `cells` are its cells in the file, one for each of `RowNames.columns`, if they may be shown.
     """
-    body = []
-    for i, label in enumerate(_labels(table, letters, names)):
-        moved = ["yes" if table[f"in_{side}"][i] else "" for side in SIDES]
-        changes = [_digits(table[f"{side}_change"][i]) for side in SIDES]
-        body.append([label, *moved, *changes, *names.shown_cells(_at(table, "file_row", i))])
-    return body
+
+    label: str
+    moved: Mapping[str, bool]
+    change: Mapping[str, float | None]
+    cells: Sequence[str]
 
 
-def chart_values(table: Mapping[str, Any], letters: Sequence[str], names: RowNames, place: int = 0) -> Values:
-    """Return the rows that matter most as values of `charts.row_changes`; `place` is that of the share."""
+ROW_COLUMNS: Columns = (
+    ("row", lambda row: row.label),
+    ("moved for lower bound", lambda row: "yes" * row.moved["lower"]),
+    ("moved for upper bound", lambda row: "yes" * row.moved["upper"]),
+    ("change of lower bound", lambda row: _digits(row.change["lower"])),
+    ("change of upper bound", lambda row: _digits(row.change["upper"])),
+)
+"""The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow."""
+
+
+def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
+    """Return how the rows of a result are named on its page."""
+    if data is not None and not include_rows:
+        msg = "`data` needs `include_rows=True`, which lets the page show cells; got include_rows=False."
+        raise MmdBoundsError(msg)
+    if include_rows and isinstance(result, RobustTestResult):
+        msg = "`include_rows` must be False for a test, whose page shows no rows; got True."
+        raise MmdBoundsError(msg)
+    if data is None:
+        return RowNames(is_open=include_rows)
+    record = result.provenance.data
+    columns = list(record.get("columns", ()))[:MOST_COLUMNS]
+    first = [row for table in row_tables(result) for row in table.get("file_row", ())[:ROWS_SHOWN]]
+    wanted = sorted({int(row) for row in first if row is not None})
+    return RowNames(is_open=True, columns=columns, cells=_cells_in_file(record, columns, wanted, data))
+
+
+def row_tables(result: BoundsResult | SweepResult) -> Sequence[Mapping[str, Any]]:
+    """Return the tables of rows of a result, one for each share; empty where no row is known to matter."""
+    if isinstance(result, SweepResult):
+        return [point.rows for point in result.points]
+    moved = result.n_moved or result.n_moved_of_x
+    return [result.row_table() if moved and (result.lower.has_rows or result.upper.has_rows) else {}]
+
+
+def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any) -> dict[int, list[str]]:
+    """Return the cells of these rows as text."""
+    from mmdbounds.tables.files import load_file
+    from mmdbounds.tables.group_column import as_text
+
+    file = load_file(data, text=columns, na=record.get("na", ()), encoding=record.get("encoding"))
+    if file.sha256 != record.get("sha256"):
+        msg = (
+            f"`data` must be the file the result was computed from; got a different file, {shown(file.name)}."
+        )
+        raise DataError(msg)
+    chosen = file.frame[[row - 1 for row in wanted], columns]
+    return {row: [as_text(cell) for cell in cells] for row, cells in zip(wanted, chosen.rows(), strict=True)}
+
+
+def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
+    """Return the rows of a `BoundsResult.row_table` that matter most; without ``group`` all are of Y."""
+    first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
+    file_rows = [_at(table, "file_row", i) for i in first]
     return [
+        ShownRow(
+            label=label,
+            moved={side: bool(table[f"in_{side}"][i]) for side in SIDES},
+            change={side: _known(table[f"{side}_change"][i]) for side in SIDES},
+            cells=[shown(cell) for cell in names.cells.get(file_rows[i], [""] * len(names.columns))],
+        )
+        for i, label in enumerate(_labels(table, first, name_y, names))
+    ]
+
+
+def _labels(table: Mapping[str, Any], first: range, name_y: str, names: RowNames) -> list[str]:
+    """Return the labels of the first rows; one that several rows have is followed by their places."""
+    letters = ["Y" if _at(table, "group", i) in (None, name_y) else "X" for i in first]
+    places = [int(table["row"][i]) for i in first]
+    ids = [_at(table, "id", i) if names.is_open else None for i in first]
+    labels = [row_name(letters[i], places[i], ids[i], _at(table, "file_row", i)) for i in first]
+    return [
+        f"{label}, {letters[i]}[{places[i]}]" if labels.count(label) > 1 else label
+        for i, label in enumerate(labels)
+    ]
+
+
+class SingleRows(NamedTuple):
+    """What a page says of single rows: the body of their table at each share, the table, and its chart."""
+
+    bodies: list[list[list[str]]]
+    table: Table | None
+    figures: list[Figure]
+
+
+def single_rows(
+    result: BoundsResult | SweepResult, names: RowNames, *, n_rows: int, title: str, caption: str
+) -> SingleRows:
+    """Return what a page says of the `n_rows` that may be misfiled, with titles of chart and table."""
+    by_share = [_shown_rows(table, result.name_y, names) for table in row_tables(result)]
+    bodies = [
+        [[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in shown_here]
+        for shown_here in by_share
+    ]
+    n_shown = max(map(len, by_share))
+    if not n_shown:
+        return SingleRows(bodies, None, [])
+    note = f"All {n_rows:,} rows are shown."
+    if n_shown < n_rows:
+        note = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
+    head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
+    changes = [change for rows in by_share for row in rows for change in row.change.values()]
+    known = any(change is not None for change in changes)
+    table = Table(caption=caption, head=head, body=[], notes=[note])
+    return SingleRows(bodies, table, [_row_figure(title, by_share)] if known else [])
+
+
+def _row_figure(title: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
+    """Return the chart of what single rows do to the two bounds, at each share that the slider can be at."""
+    values: Values = [
         {
             "f0": place,
-            "f1": i,
-            "f2": label,
-            "f3": _known(table[f"{side}_change"][i]),
-            "f4": of,
-            "f5": bool(table[f"in_{side}"][i]),
-            "f6": _digits(table[f"{side}_change"][i]),
-            "f7": "yes" if table[f"in_{side}"][i] else "no",
+            "f1": rank,
+            "f2": row.label,
+            "f3": row.change[side],
+            "f4": label,
+            "f5": row.moved[side],
+            "f6": _digits(row.change[side]),
+            "f7": "yes" if row.moved[side] else "no",
         }
-        for i, label in enumerate(_labels(table, letters, names))
-        for side, of in zip(SIDES, ROW_SIDES, strict=True)
+        for place, shown_here in enumerate(by_share)
+        for rank, row in enumerate(shown_here)
+        for side, label in zip(SIDES, ROW_SIDES, strict=True)
     ]
-
-
-def any_known(table: Mapping[str, Any]) -> bool:
-    """Return whether what a row does is known of any row; a labelling that was resized says nothing."""
-    return any(_known(change) is not None for side in SIDES for change in table[f"{side}_change"])
-
-
-def how_many(n_rows: int, n_shown: int) -> str:
-    """Say that only some rows are shown, where that is so."""
-    if n_shown >= n_rows:
-        return f"All {n_rows:,} rows are shown."
-    return f"Shown: the {n_shown:,} rows that matter most of {n_rows:,}."
-
-
-def _labels(table: Mapping[str, Any], letters: Sequence[str], names: RowNames) -> list[str]:
-    """Return the names of the first rows; one that several rows have is followed by their places."""
-    first = range(min(ROWS_SHOWN, len(letters)))
-    where = [(letters[i], int(table["row"][i])) for i in first]
-    labels = [names.name(*where[i], _at(table, "id", i), _at(table, "file_row", i)) for i in first]
-    return [
-        f"{label}, {letter}[{place}]" if labels.count(label) > 1 else label
-        for label, (letter, place) in zip(labels, where, strict=True)
-    ]
+    spec = row_changes(
+        values, "How single rows change the two bounds. The same numbers are in the table of rows."
+    )
+    return Figure(name="rows", title=title, caption=CAPTION, spec=spec, of_rows=True)
 
 
 def _at(table: Mapping[str, Any], name: str, i: int) -> Any:
@@ -123,5 +190,5 @@ def _known(change: Any) -> float | None:
     return None if change is None or change != change else float(change)  # noqa: PLR0124 -- NaN
 
 
-def _digits(change: Any) -> str:
-    return "" if (known := _known(change)) is None else number(known)
+def _digits(change: float | None) -> str:
+    return "" if change is None else number(change)

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmdbounds.checks import MOST_PERMUTATIONS, check_count, is_number
+from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_number
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums
@@ -69,12 +69,10 @@ class Bootstrap:
         object.__setattr__(
             self, "n_resamples", check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
         )
-        if self.alpha is None:
-            return
-        if not is_number(self.alpha) or not 0 <= self.alpha <= 0.5:
-            msg = f"`alpha` must be a number in [0, 0.5] or None; got {self.alpha!r}."
-            raise MmdBoundsError(msg)
-        object.__setattr__(self, "alpha", float(self.alpha))
+        if self.alpha is not None:
+            where = "a number in [0, 0.5] or None"
+            alpha = check_number(self.alpha, "alpha", where, lambda share: 0 <= share <= 0.5)
+            object.__setattr__(self, "alpha", alpha)
 
     def options(self) -> dict[str, Any]:
         """Return the options as plain data, for the record."""

@@ -25,11 +25,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.approximation import Approximation, Compared
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import GroupSums, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
+from mmdbounds.results.bounds import Approximation, Compared
 from mmdbounds.search.choice import largest_sums
 from mmdbounds.search.found import Found
 from mmdbounds.sums import make_sums

@@ -18,7 +18,7 @@ NO_ROWS: Indices = np.empty(0, dtype=np.intp)
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """A value and the labelling that has it; see `mmdbounds.Bound` for the meaning of the fields.
+    """A value and the labelling that has it; see `mmdbounds.results.Bound` for the meaning of the fields.
 
     Free points and resamples are no labellings: then there is none, and no row moves.
     """

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_option, is_number
+from mmdbounds.checks import check_chance, check_count, check_option
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import lists_kernels
@@ -87,9 +87,7 @@ class QuasiNewton:
         check_option(self.objective, "objective", ("exact", "printed"))
         most = check_count(self.max_iterations, "max_iterations", least=1)
         object.__setattr__(self, "max_iterations", most)
-        if not is_number(self.tolerance) or not 0 < self.tolerance < 1:
-            msg = f"`tolerance` must be between 0 and 1; got {self.tolerance!r}."
-            raise MmdBoundsError(msg)
+        check_chance(self.tolerance, "tolerance")
 
     @property
     def name(self) -> str:

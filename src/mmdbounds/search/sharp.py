@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from mmdbounds.checks import check_count, is_number
+from mmdbounds.checks import check_count, check_share
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.results import Side
@@ -45,9 +45,7 @@ class Sharp:
         if self.certify not in (True, False, "auto"):
             msg = f"`certify` must be 'auto', True or False; got {self.certify!r}."
             raise MmdBoundsError(msg)
-        if not is_number(self.gap) or not 0 <= self.gap < 1:
-            msg = f"`gap` must be a share in [0, 1); got {self.gap!r}."
-            raise MmdBoundsError(msg)
+        check_share(self.gap, "gap")
 
     def options(self) -> dict[str, Any]:
         """Return the options as plain data, for the record."""

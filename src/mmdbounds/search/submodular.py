@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mmdbounds.checks import check_flag, is_number
+from mmdbounds.checks import check_flag, check_number
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
@@ -77,13 +77,10 @@ class Submodular(EachSide):
     name: ClassVar[str] = "sm"
 
     def __post_init__(self) -> None:
-        for option, most in (("weight", math.inf), ("jitter", 1.0)):
-            value = getattr(self, option)
-            if not is_number(value) or not 0 <= value < most:
-                where = "from 0" if most == math.inf else f"in [0, {most:g})"
-                msg = f"`{option}` must be a number {where}; got {value!r}."
-                raise MmdBoundsError(msg)
-            object.__setattr__(self, option, float(value))
+        weight = check_number(self.weight, "weight", "a number from 0", lambda size: 0 <= size < math.inf)
+        jitter = check_number(self.jitter, "jitter", "a number in [0, 1)", lambda size: 0 <= size < 1)
+        object.__setattr__(self, "weight", weight)
+        object.__setattr__(self, "jitter", jitter)
         object.__setattr__(self, "absolute", check_flag(self.absolute, "absolute"))
 
     def options(self) -> dict[str, Any]:

@@ -28,7 +28,8 @@ import numpy as np
 
 from mmdbounds import journal
 from mmdbounds._version import __version__
-from mmdbounds.atomic_write import write_whole
+from mmdbounds.atomic_write import check_writable, write_whole
+from mmdbounds.checks import check_path
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import is_shipped
@@ -81,8 +82,8 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = journal.checked_path(path)
-        journal.check_usable(self._path)
+        self._path = check_path(path, "checkpoint")
+        check_writable(self._path, is_read=True)
         self._theirs, self._sums = read_sums(self._path)
         self._of: dict[str, Any] | None = None
         self._room = 0.0
@@ -94,11 +95,7 @@ class Checkpoint:
         """Say whose sums are to be kept (`fingerprint`); a file with those of others is refused."""
         theirs = of if self._theirs is None else self._theirs
         if differs := [name for name in of if theirs.get(name) != of[name]]:
-            msg = (
-                f"{self._path} has sums of another problem: it differs in {', '.join(differs)}. "
-                "Name another file for `checkpoint`, or remove this one."
-            )
-            raise MmdBoundsError(msg)
+            raise journal.other_problem(self._path, "sums", differs)
         self._of, self._room = of, ROOM * working_memory * MIB
 
     def sums(

@@ -3,10 +3,8 @@
 Importing this package loads NumPy alone; polars and narwhals come with the first table.
 """
 
-from mmdbounds.tables.arrays import as_group
-from mmdbounds.tables.frames import read_table
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.pairing import Identity, as_groups, column_order
-from mmdbounds.tables.split import groups
+from mmdbounds.tables.group_input import Identity, as_group, as_groups, column_order
+from mmdbounds.tables.grouped_table import groups
 
-__all__ = ["Group", "Identity", "as_group", "as_groups", "column_order", "groups", "read_table"]
+__all__ = ["Group", "Identity", "as_group", "as_groups", "column_order", "groups"]

@@ -1,54 +1,44 @@
-"""Columns of any kind become numbers: truth as 0 and 1, text as a category, and each on its scale."""
+"""Columns of any kind become numbers, text as categories; missing cells are refused, dropped or filled."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError
+from mmdbounds.errors import DataError, counted, listed, quoted
 from mmdbounds.tables import frames
-from mmdbounds.tables.matching import as_text
-from mmdbounds.tables.numerals import is_missing, is_numeral
-from mmdbounds.tables.phrases import counted, listed, option, shown
-from mmdbounds.tables.scaling import SCALERS, Rule, by_deviation, category_weight, has_quartiles
+from mmdbounds.tables.csv_files import is_missing, is_numeral
+from mmdbounds.tables.group import require_finite
+from mmdbounds.tables.group_column import as_text
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
+MISSING = ("refuse", "drop", "impute")
+"""What can be done about missing cells."""
+
 MAX_CATEGORIES = 50
-"""Different values of a text column from which on it is no category."""
+"""Most values of a text column that is a category."""
 
 MOST_DIGITS = 38
-"""Digits of the largest integers that DataFrames have."""
+"""Digits of the largest integers that DataFrames hold."""
 
 _DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([ T].*)?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
-    """What is known of a feature column beside its values.
-
-    Attributes
-    ----------
-    name
-        As in the table.
-    kind
-        ``"number"``, ``"integer"``, ``"boolean"`` or ``"category"``.
-    categories
-        The values of a category, in order; its cells are places in them.
-    offset
-        What was subtracted from whole numbers too large for float64; as text, because of that.
-    """
+    """What is known of a feature column beside its values."""
 
     name: str
-    kind: str
-    categories: tuple[str, ...] = ()
-    offset: str = ""
+    kind: str  # "number", "integer", "boolean" or "category"
+    categories: tuple[str, ...] = ()  # in order; the cells of a category are places in them
+    offset: str = ""  # what was subtracted from whole numbers too large for float64, hence text
 
     @property
     def is_continuous(self) -> bool:
@@ -62,6 +52,18 @@ class Column:
         return words.get(self.kind, f"{len(self.categories)} categories")
 
 
+class Trouble(NamedTuple):
+    """Why a column cannot be compared, and what to do about it beside leaving it out."""
+
+    words: str
+    advice: str = ""
+
+
+_IN_EVERY_ROW = Trouble("text, different in every row")
+_DATES_ADVICE = "turn dates into numbers of days first"
+_LARGE_ADVICE = "subtract a constant from large numbers first"
+
+
 def read_columns(
     frame: nw.DataFrame[Any],
     names: Sequence[str],
@@ -72,192 +74,181 @@ def read_columns(
 ) -> tuple[NDArray[np.float64], list[Column]]:
     """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
 
-    Parameters
-    ----------
-    frame
-        The table.
-    names
-        The features.
-    rows
-        Rows of both groups: whatever is decided here hangs on no others, nor on their labels.
-    na
-        Words and numbers for missing cells, beside the usual ones.
-    id_
-        The column that names the rows, if one was given.
-    scale
-        One of `TABLE_SCALES`; all but ``"none"`` make the zero of a column of no account.
+    `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
+    With any `scale` but ``"none"`` a constant may be subtracted from a column. `id_` may name the rows.
     """
-    kinds = frames.kinds(frame, names)
     values = np.empty((len(rows), len(names)))
-    columns, refused = [], {}
-    absent = [float(word) for word in na if is_numeral(word) and "," not in word]
-    for j, (name, kind) in enumerate(kinds.items()):
+    columns: list[Column] = []
+    refused: dict[str, Trouble] = {}
+    missing_numbers = [float(word) for word in na if is_numeral(word) and "," not in word]
+    for j, (name, kind) in enumerate(frames.kinds(frame, names).items()):
+        series = frame.get_column(name)
+        trouble = None
         if kind == "text":
-            series = frame.get_column(name)
-            given, declared = frames.cells(series), frames.is_category(series)
-            codes, categories, trouble = as_category([given[i] for i in rows], na, declared=declared)
-            values[:, j] = codes
+            cells = frames.cells(series)
+            values[:, j], categories, trouble = as_category(
+                [cells[i] for i in rows], na, declared=frames.is_category(series)
+            )
             columns.append(Column(name, "category", categories))
+        elif kind == "date":
+            trouble = Trouble("dates or times", _DATES_ADVICE)
         elif kind in frames.NOT_NUMBERS:
-            trouble = "dates or times" if kind == "date" else f"type {frames.type_name(frame[name])}"
+            trouble = Trouble(f"type {frames.type_name(series)}")
         else:
-            series = frame.get_column(name)
             values[:, j] = frames.column_numbers(series)[rows]
-            gone = np.isin(values[:, j], absent) if absent and kind != "boolean" else None
-            offset, trouble = "", ""
+            is_absent = np.isin(values[:, j], [] if kind == "boolean" else missing_numbers)
+            offset = ""
             if frames.may_lose_digits(series, values[:, j]):
-                offset, trouble = _centred(frames.cells(series), rows, values[:, j], scale)
-            if gone is not None:
-                values[gone, j] = np.nan
+                offset, trouble = _centre(frames.cells(series), rows, values[:, j], scale)
+            values[is_absent, j] = np.nan
             columns.append(Column(name, kind, offset=offset))
-        if trouble:
+        if trouble is not None:
             refused[name] = trouble
     if refused:
         raise DataError(_refusal(refused, id_))
     return values, columns
 
 
-def _centred(
+def _centre(
     cells: Sequence[Any], rows: NDArray[np.intp], values: NDArray[np.float64], scale: str
-) -> tuple[str, str]:
-    """Write the cells, less one of them, over the values; return that one, and what speaks against it.
+) -> tuple[str, Trouble | None]:
+    """Write the cells minus the middle one over the values; return that one, or what is against it.
 
-    Subtracted as whole numbers (or decimals), so that no digit is lost before.
+    Whole numbers (or decimals) are subtracted as such, so that no digit is lost before.
     """
     given = [cells[i] for i in rows]
     if not frames.n_rounded(given, values):
-        return "", ""
+        return "", None
     if scale == "none":
-        return "", "whole numbers beyond 2^53, of which digits would be lost"
-    there = sorted(cell for cell in given if cell is not None)
-    offset = there[len(there) // 2]
+        return "", Trouble("whole numbers beyond 2^53, which float64 would round", _LARGE_ADVICE)
+    present = sorted(cell for cell in given if cell is not None)
+    offset = present[len(present) // 2]
     values[:] = [np.nan if cell is None else float(cell - offset) for cell in given]
-    return str(offset), ""
+    return str(offset), None
 
 
 def as_category(
     cells: Sequence[Any], na: Collection[str], *, declared: bool = False
-) -> tuple[NDArray[np.float64], tuple[str, ...], str]:
-    """Return the place of each cell in the sorted categories, the categories, and what speaks against them.
+) -> tuple[NDArray[np.float64], tuple[str, ...], Trouble | None]:
+    """Return the place of each cell in the sorted categories, the categories, and what is against them.
 
-    Parameters
-    ----------
-    cells
-        Text, `None` where a cell is missing.
-    na
-        Words for missing cells, beside the usual ones.
-    declared
-        Whether the column's type says that it is a category, so that numbers and dates are no slips.
+    `declared` says that the column's type is a category, so that numbers and dates are intended.
     """
     texts = {cell: as_text(cell) for cell in set(cells)}
     names = sorted({text for text in texts.values() if not is_missing(text, na)})
-    if trouble := _trouble(names, len(cells), declared):
+    if trouble := _category_trouble(names, len(cells), declared):
         return np.full(len(cells), np.nan), (), trouble
     place = {name: float(i) for i, name in enumerate(names)}
     code = {cell: place.get(text, np.nan) for cell, text in texts.items()}
-    return np.array([code[cell] for cell in cells]), tuple(names), ""
+    return np.array([code[cell] for cell in cells]), tuple(names), None
 
 
-def _trouble(names: Sequence[str], n_rows: int, declared: bool) -> str:
-    """Say in words why text cannot be a category; nothing if it can."""
+def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trouble | None:
+    """Return why text with these values cannot be a category, `None` if it can."""
+    too_many = len(names) > MAX_CATEGORIES
+    advice = f"make categories of at most {MAX_CATEGORIES} values"
     if declared:
-        return f"{len(names)} categories" if len(names) > MAX_CATEGORIES else ""
-    numerals = sum(map(is_numeral, names))
+        return Trouble(f"{len(names)} categories", advice) if too_many else None
+    n_numerals = sum(map(is_numeral, names))
     if names and all(_DATE.fullmatch(name) for name in names):
-        return "text, dates"
-    if names and numerals == len(names):
-        return _trouble_of_numbers(names)
+        return Trouble("text, dates", _DATES_ADVICE)
+    if names and n_numerals == len(names):
+        return _number_trouble(names)
     # A few words among numbers are slips or words for missing cells, not categories.
-    if 2 * numerals > len(names):
-        return f"numbers and text, {counted(len(names) - numerals, 'word')}"
+    if 2 * n_numerals > len(names):
+        words = f"numbers and text, {counted(len(names) - n_numerals, 'word')}"
+        return Trouble(words, "name words for missing cells with `na=`")
     if len(names) > 1 and len(names) == n_rows:
-        return "text, different in every row"
-    return f"text, {len(names)} different values" if len(names) > MAX_CATEGORIES else ""
+        return _IN_EVERY_ROW
+    return Trouble(f"text, {len(names)} different values", advice) if too_many else None
 
 
-def _trouble_of_numbers(names: Sequence[str]) -> str:
-    """Say in words why text that is all numbers was not read as numbers."""
+def _number_trouble(names: Sequence[str]) -> Trouble:
+    """Return why text that is all numbers was not read as numbers."""
     if any("," in name for name in names):
-        return "numbers with commas"
-    too_long = any(name.strip("+-").isdigit() and len(name) > MOST_DIGITS for name in names)
-    return "whole numbers of which digits would be lost" if too_long else "numbers written as text"
+        return Trouble("numbers with commas", "write decimals with a point")
+    if any(name.strip("+-").isdigit() and len(name) > MOST_DIGITS for name in names):
+        return Trouble("whole numbers with too many digits", _LARGE_ADVICE)
+    return Trouble("numbers written as text", "turn text into numbers first")
 
 
-def _refusal(refused: Mapping[str, str], id_: str | None) -> str:
-    """Return the message about columns that cannot be compared, with what to do about each sort."""
-    naming = next((name for name, words in refused.items() if "every row" in words), None)
-    advice = f"Leave columns out with {option('exclude')}"
-    if naming is not None and id_ is None:
-        advice = f"If {shown(naming)} names the rows, pass {option('id')}; l{advice[1:]}"
-    for word, more in (
-        ("dates", "turn dates into numbers of days first"),
-        ("commas", "write decimals with a point"),
-        ("numbers and text", f"name words for missing cells with {option('na')}"),
-        ("written as text", "turn text into numbers first"),
-        ("be lost", "subtract a constant from large numbers first"),
-        ("different values", f"make categories of at most {MAX_CATEGORIES} values"),
-    ):
-        if any(word in words for words in refused.values()):
-            advice += f", or {more}"
-    start = "1 column cannot" if len(refused) == 1 else f"{len(refused)} columns cannot"
-    parts = listed([f"{shown(name)} ({words})" for name, words in refused.items()])
-    return f"{start} be compared: {parts}. {advice}."
+def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
+    """Return the message about columns that cannot be compared, with what to do about each kind."""
+    naming = next((name for name, trouble in refused.items() if trouble is _IN_EVERY_ROW), None)
+    use = (
+        "" if naming is None or id_ is not None else f" If {quoted(naming)} names the rows, set `id=` to it."
+    )
+    advice = dict.fromkeys(trouble.advice for trouble in refused.values() if trouble.advice)
+    to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
+    parts = listed([f"{quoted(name)} ({trouble.words})" for name, trouble in refused.items()])
+    return f"{counted(len(refused), 'column')} cannot be compared: {parts}.{use} {to_do}."
 
 
-def features(
-    values: NDArray[np.float64], columns: Sequence[Column], scale: str
-) -> tuple[NDArray[np.float64], list[str], dict[str, Rule]]:
-    """Return the columns on their scale, categories as one 0-1 column for each value; names; and rules.
+@dataclass(frozen=True, slots=True, eq=False)
+class Complete:
+    """Rows without missing cells, and what it took."""
 
-    Parameters
-    ----------
-    values
-        Rows of both groups, nothing missing, no column constant. Written over where that saves a copy.
-    columns
-        What the columns hold.
-    scale
-        One of `TABLE_SCALES`.
+    values: NDArray[np.float64]  # the rows and columns that are left
+    columns: list[Column]
+    kept: NDArray[np.bool_]  # for each row that there was, whether it is left
+    empty: list[str] = field(default_factory=list)  # columns without any value, which are left out
+    n_filled: dict[str, int] = field(default_factory=dict)  # cells that were filled, by column
+
+
+def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: str, subject: str) -> Complete:
+    """Return rows in which nothing is missing, from those of both groups with missing cells as NaN.
+
+    The values are written over where that saves a copy. ``"drop"`` leaves rows out; ``"impute"`` fills in the
+    median of numbers and the most frequent value of categories and booleans (the first of several).
     """
-    names = [name for column in columns for name in _feature_names(column)]
-    made = values if len(names) == len(columns) else np.empty((len(values), len(names)))
-    rules: list[Rule] = []
-    start = 0
-    for j, column in enumerate(columns):
-        stop = start + max(1, len(column.categories))
-        if column.kind == "category":
-            made[:, start:stop], of_each = _indicators(values[:, j], len(column.categories), scale)
-            rules += of_each
-        else:
-            # Quartiles and ranks of two values say nothing that their deviation does not.
-            truth = by_deviation if column.kind == "boolean" and scale != "none" else SCALERS[scale]
-            made[:, start], rule = truth(values[:, j])
-            rules.append([column.offset, *rule] if column.offset else rule)
-        start = stop
-    return made, names, {} if scale == "none" else dict(zip(names, rules, strict=True))
+    everyone = np.ones(len(values), dtype=np.bool_)
+    names = [column.name for column in columns]
+    if missing == "refuse":
+        advice = (
+            "Set `missing=` to 'drop' to leave such rows out or to 'impute' to fill the cells, or leave "
+            "columns out with `exclude=`."
+        )
+        require_finite(values, names, subject, advice)
+        return Complete(values, list(columns), everyone)
+    gone = np.isnan(values)
+    has_value: NDArray[np.bool_] = np.asarray(~gone.all(axis=0))
+    if not has_value.any():
+        msg = f"{subject} has no value in any feature column. Check `columns=` and `na=`."
+        raise DataError(msg)
+    empty = [name for name, there in zip(names, has_value, strict=True) if not there]
+    left = [column for column, there in zip(columns, has_value, strict=True) if there]
+    if empty:
+        values, gone = values[:, has_value], gone[:, has_value]
+    values[gone] = 0.0  # only infinite values are to be found
+    advice = "Leave such rows out first, or columns with `exclude=`."
+    require_finite(values, [column.name for column in left], subject, advice, "infinite")
+    if missing == "drop":
+        kept: NDArray[np.bool_] = np.asarray(~gone.any(axis=1))
+        if kept.all():
+            return Complete(values, left, kept, empty)
+        values = values[kept]
+        left = [_without_unused_categories(column, values[:, j]) for j, column in enumerate(left)]
+        return Complete(values, left, kept, empty)
+    n_filled = {column.name: n for j, column in enumerate(left) if (n := int(gone[:, j].sum()))}
+    for j in np.flatnonzero(gone.any(axis=0)):
+        values[gone[:, j], j] = _typical(values[~gone[:, j], j], left[j])
+    return Complete(values, left, everyone, empty, n_filled)
 
 
-def _feature_names(column: Column) -> list[str]:
-    return [f"{column.name}={value}" for value in column.categories] or [column.name]
+def _without_unused_categories(column: Column, codes: NDArray[np.float64]) -> Column:
+    """Return a category without the values that no row has any more; the new places replace the codes."""
+    if column.kind != "category" or not len(codes):
+        return column
+    used, places = np.unique(codes, return_inverse=True)
+    codes[:] = places
+    return replace(column, categories=tuple(column.categories[int(i)] for i in used))
 
 
-def _indicators(
-    codes: NDArray[np.float64], n_categories: int, scale: str
-) -> tuple[NDArray[np.float64], list[Rule]]:
-    """Return a 0-1 column for each category; centred and weighted unless values stay as they are."""
-    places = codes.astype(np.intp)
-    made = np.zeros((len(codes), n_categories))
-    made[np.arange(len(codes)), places] = 1.0
-    if scale == "none":
-        return made, [[]] * n_categories
-    counts = np.bincount(places, minlength=n_categories)
-    shares, weight = counts / len(codes), category_weight(counts)
-    return (made - shares) * weight, [[float(share), 1 / weight] for share in shares]
-
-
-def without_quartiles(values: NDArray[np.float64], columns: Sequence[Column]) -> list[str]:
-    """Return the columns of numbers whose quartiles are equal, so that ``"robust"`` takes their deviation."""
-    return [
-        column.name
-        for j, column in enumerate(columns)
-        if column.is_continuous and not has_quartiles(values[:, j])
-    ]
+def _typical(cells: NDArray[np.float64], column: Column) -> float:
+    """Return the value that replaces a missing cell."""
+    if column.is_continuous:
+        ordered = np.sort(cells)
+        # Half of each: their sum may be beyond float64.
+        return float(ordered[(len(cells) - 1) // 2] / 2 + ordered[len(cells) // 2] / 2)
+    found, counts = np.unique(cells, return_counts=True)
+    return float(found[np.argmax(counts)])

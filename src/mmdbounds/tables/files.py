@@ -1,4 +1,7 @@
-"""Files are opened here, by their literal names, unpacked, told by their contents and read."""
+"""A file, a DataFrame or a dict of columns is opened as a `Table`.
+
+Names of files are taken literally. What a file is, its contents decide.
+"""
 
 from __future__ import annotations
 
@@ -6,115 +9,128 @@ import gzip
 import hashlib
 import os
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.errors import DataError
-from mmdbounds.tables import readers
-from mmdbounds.tables.csvtext import check_encoding, clean_text
-from mmdbounds.tables.formats import (
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
+from mmdbounds.tables import frames
+from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
+from mmdbounds.tables.file_formats import (
     EXPORT,
-    READ,
+    FORMATS,
     binary_format,
+    binary_refusal,
     ending,
-    not_read,
+    read_binary,
+    read_json_lines,
     require_text,
     text_format,
 )
-from mmdbounds.tables.phrases import nearest, option, shown
+from mmdbounds.tables.group_column import as_text
 
 if TYPE_CHECKING:
+    import narwhals.stable.v1 as nw
     import polars as pl
+
+_GZIP = b"\x1f\x8b"
+_STDIN = "<stdin>"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TableFile:
-    """A table that was read from a file, and which file that was.
+class Table:
+    """A DataFrame and, if it came from one, its file."""
 
-    Attributes
-    ----------
-    frame
-        The table.
-    name, sha256
-        Name of the file, without folders, and the hash of its bytes.
-    read_as
-        In words how it was read.
-    """
+    frame: nw.DataFrame[Any]
+    name: str | None = None  # without folders
+    sha256: str | None = None
+    read_as: str | None = None  # in words
 
-    frame: pl.DataFrame
-    name: str
-    sha256: str
-    read_as: str
+    @property
+    def subject(self) -> str:
+        """What messages call the table."""
+        return "`data`" if self.name is None else quoted(self.name)
+
+    def texts(self, column: str) -> list[str]:
+        """Return the cells of a column as they are printed."""
+        return [as_text(cell) for cell in frames.cells(self.frame[column])]
+
+    def row_names(self, id_: str | None) -> NDArray[np.str_] | None:
+        """Return the names of all rows: those in the id column, else the index of a pandas DataFrame."""
+        if id_ is None:
+            return frames.index_labels(self.frame)
+        return np.array(self.texts(id_), dtype=np.str_)
 
 
-def is_file(source: Any) -> bool:
-    """Tell names of files and open files from everything else."""
-    return isinstance(source, str | os.PathLike) or callable(getattr(source, "read", None))
+def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: str | None) -> Table:
+    """Return the table in a file, a DataFrame or a dict of columns; for the options see `load_file`."""
+    if isinstance(data, str | os.PathLike) or callable(getattr(data, "read", None)):
+        return load_file(data, [str(name) for name in text if name is not None], na, encoding)
+    if not (isinstance(data, Mapping) or frames.is_frame(data)):
+        msg = (
+            f"`data` must be a DataFrame or the name of a {FORMATS} file; got {type(data).__name__}. "
+            "Pass arrays to `mmd_bounds(X, Y, ...)` directly."
+        )
+        raise DataError(msg)
+    if check_encoding(encoding) is not None:
+        msg = f"`encoding` is for files; got {shown_value(encoding)} with a DataFrame. Leave it out."
+        raise DataError(msg)
+    frame = (frames.columns_frame if isinstance(data, Mapping) else frames.as_frame)(data, "data")
+    if not len(frame):
+        msg = "`data` has no rows."
+        raise DataError(msg)
+    return Table(frame)
 
 
 def load_file(
     source: Any, text: Collection[str] = (), na: Collection[str] = (), encoding: str | None = None
-) -> TableFile:
-    """Read a CSV, Parquet, Arrow or JSON lines file.
+) -> Table:
+    """Read a file with at least one row, given by its name or opened for reading bytes.
 
-    Parameters
-    ----------
-    source
-        Name of a local file, taken literally, or a file opened for reading bytes.
-    text
-        Columns of a CSV file to be kept as they are printed (``007`` stays ``007``).
-    na
-        Words for missing cells, beside the usual ones.
-    encoding
-        Encoding of a text file, by default UTF-8.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or it is not a table with at least one row.
+    The columns in `text` are kept as they are printed (``007`` stays ``007``). `na` are words for missing
+    cells in CSV, beside the usual ones.
     """
     coding = check_encoding(encoding)
     raw, name = _read_stream(source) if hasattr(source, "read") else _read_named(source)
-    label = "standard input" if name == _STDIN else shown(name)
+    label = "standard input" if name == _STDIN else quoted(name)
     if not raw:
         msg = f"{label} is an empty file."
         raise DataError(msg)
-    sha256, packed = hashlib.sha256(raw).hexdigest(), raw.startswith(b"\x1f\x8b")
+    sha256, is_packed = hashlib.sha256(raw).hexdigest(), raw.startswith(_GZIP)
     data = _unpacked(raw, label)
-    del raw  # a large file shall not be there twice
+    del raw  # a large file must not be in memory twice
     if (which := binary_format(data)) is not None:
         if encoding is not None:
-            msg = f"{option('encoding')} goes with text; {label} is a {which} file. Leave it out."
+            msg = f"`encoding` is for text; {label} is a {which} file. Leave it out."
             raise DataError(msg)
-        frame, how = readers.read_binary(data, which, label), which.removesuffix(" stream")
+        frame, how = read_binary(data, which, label), which.removesuffix(" stream")
     else:
         frame, how = _read_text(data, name, label, text, na, coding)
     if frame.height == 0:
         msg = f"{label} has no rows below the header."
         raise DataError(msg)
-    how = ", ".join([how, *(["gzip"] if packed else []), *([coding] if coding else [])])
-    return TableFile(frame, name, sha256, how)
+    how = ", ".join([how, *(["gzip"] if is_packed else []), *([coding] if coding else [])])
+    return Table(frames.as_frame(frame, "data"), name, sha256, how)
 
 
 def _read_text(
     data: bytes, name: str, label: str, text: Collection[str], na: Collection[str], coding: str | None
 ) -> tuple[pl.DataFrame, str]:
-    """Return a table from a text file, and how it was read."""
-    require_text(data, name, label, coded=coding is not None)
+    """Return the table in a text file, and how it was read."""
+    require_text(data, name, label, has_encoding=coding is not None)
     try:
         data = clean_text(data, label, coding)
     except DataError:
         if ending(name) not in EXPORT:
             raise
-        raise DataError(not_read(ending(name), "", label)) from None
+        raise DataError(binary_refusal(ending(name), "", label)) from None
     if text_format(data, name, label) == "JSON lines":
-        return readers.read_json_lines(data, text, label), "JSON lines"
-    return readers.read_csv(data, text, na, label)
-
-
-_STDIN = "<stdin>"
+        return read_json_lines(data, text, label), "JSON lines"
+    return read_csv(data, text, na, label)
 
 
 def _read_stream(source: Any) -> tuple[bytes, str]:
@@ -124,10 +140,11 @@ def _read_stream(source: Any) -> tuple[bytes, str]:
     try:
         data = source.read()
     except (OSError, ValueError) as error:
-        msg = f"{shown(name)} cannot be read: {getattr(error, 'strerror', None) or type(error).__name__}."
+        reason = "it is closed" if getattr(source, "closed", False) else type(error).__name__
+        msg = f"{quoted(name)} cannot be read: {getattr(error, 'strerror', None) or reason}."
         raise DataError(msg) from None
     if not isinstance(data, bytes):
-        msg = f"a file must be open for bytes; got {type(data).__name__}. Open it with mode 'rb'."
+        msg = f"a file must be opened for bytes; got {type(data).__name__}. Open it with mode 'rb'."
         raise DataError(msg)
     return data, name
 
@@ -139,32 +156,26 @@ def _read_named(source: str | os.PathLike[str]) -> tuple[bytes, str]:
         with open(path, "rb") as file:
             return file.read(), PurePath(path).name
     except FileNotFoundError:
-        msg = f"there is no file {_shown_path(path)}.{_similar_file(path)}"
+        msg = f"there is no file {shown_path(path)!r}.{_similar_file(path)}"
     except IsADirectoryError:
-        msg = f"{_shown_path(path)} is a directory; name a {READ} file in it."
+        msg = f"{shown_path(path)!r} is a folder; name a {FORMATS} file in it."
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a possible file name"
-        # Windows answers a directory with "permission denied".
-        msg = f"{_shown_path(path)} cannot be read: {reason}."
+        # Windows answers a folder with "permission denied".
+        msg = f"{shown_path(path)!r} cannot be read: {file_trouble(error)}."
     raise DataError(msg) from None
-
-
-def _shown_path(path: str) -> str:
-    """Return a path in quotes; of a very long one the end, which tells the files apart."""
-    return repr(path if len(path) <= 160 else "..." + path[-157:])
 
 
 def _similar_file(path: str) -> str:
     folder, name = os.path.split(path)
     try:
-        return nearest(name, os.listdir(folder or "."))
+        return did_you_mean(name, os.listdir(folder or "."))
     except (OSError, ValueError):
         return ""
 
 
 def _unpacked(data: bytes, label: str) -> bytes:
     """Return the contents of a gzip file, and other bytes as they are."""
-    if not data.startswith(b"\x1f\x8b"):
+    if not data.startswith(_GZIP):
         return data
     try:
         return gzip.decompress(data)

@@ -1,4 +1,4 @@
-"""Pooled scaling: looks at all rows together, never at the groups nor at the order of the rows."""
+"""Columns on their scale: computed over all rows together, never from the groups or the order of the rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError
-from mmdbounds.tables.phrases import nearest, option, shown
+from mmdbounds.tables.columns import Column
 
-Column = NDArray[np.float64]
+Values = NDArray[np.float64]
+"""The numbers of one column, shape (rows,)."""
 
 SCALES = ("standard", "none")
 """Scales of arrays."""
@@ -24,26 +24,15 @@ TABLE_SCALES = ("standard", "robust", "rank", "none")
 Rule = list[Any]
 """What was done to a column, ready for JSON: two columns on the same scale have the same."""
 
-
-class Scaled(NamedTuple):
-    """A column on its scale, and the rule that brought it there."""
-
-    values: Column
-    rule: Rule
-
-
 NORMAL_IQR = 1.3489795003921634
 """Distance between the quartiles of a normal distribution with deviation 1."""
 
 
-def check_scale(scale: object, known: Sequence[str] = SCALES) -> str:
-    """Return `scale` if it is one of those known."""
-    if not isinstance(scale, str) or scale not in known:
-        hint = nearest(str(scale), known)
-        *others, last = map(repr, known)
-        msg = f"{option('scale')} must be {', '.join(others)} or {last}; got {shown(scale)}.{hint}"
-        raise DataError(msg)
-    return scale
+class Scaled(NamedTuple):
+    """A column on its scale, and the rule that brought it there."""
+
+    values: Values
+    rule: Rule
 
 
 def varying_columns(pooled: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -72,7 +61,7 @@ def standardise(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
     return scaled
 
 
-def by_deviation(column: Column) -> Scaled:
+def by_deviation(column: Values) -> Scaled:
     """Return a column with mean 0 and standard deviation 1."""
     column, middle, exponent = _near_zero(column)
     ordered = np.sort(column)
@@ -81,7 +70,7 @@ def by_deviation(column: Column) -> Scaled:
     return Scaled((column - mean) / spread, _rule(middle + mean, spread, exponent))
 
 
-def by_quartiles(column: Column) -> Scaled:
+def by_quartiles(column: Values) -> Scaled:
     """Return a column with median 0 and the quartiles of a standard normal distribution apart.
 
     A column whose quartiles are equal, such as one that is mostly 0, is scaled by its deviation.
@@ -94,13 +83,13 @@ def by_quartiles(column: Column) -> Scaled:
     return Scaled((column - centre) / spread, _rule(middle + centre, spread, exponent))
 
 
-def has_quartiles(column: Column) -> bool:
+def has_quartiles(column: Values) -> bool:
     """Tell whether the quartiles of a column differ."""
     low, high = np.quantile(_near_zero(column)[0], (0.25, 0.75))
     return bool(low < high)
 
 
-def by_rank(column: Column) -> Scaled:
+def by_rank(column: Values) -> Scaled:
     """Return the ranks of a column, mean ranks where values are equal, with mean 0 and deviation 1."""
     found, place, counts = np.unique(column, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -108,34 +97,16 @@ def by_rank(column: Column) -> Scaled:
     return Scaled(by_deviation((last - (counts - 1) / 2)[place]).values, [digest])
 
 
-def unscaled(column: Column) -> Scaled:
-    """Return a column as it is."""
-    return Scaled(column, [])
-
-
-SCALERS: dict[str, Callable[[Column], Scaled]] = {
+SCALERS: dict[str, Callable[[Values], Scaled]] = {
     "standard": by_deviation,
     "robust": by_quartiles,
     "rank": by_rank,
-    "none": unscaled,
+    "none": lambda column: Scaled(column, []),
 }
 """What each scale does to a column of numbers."""
 
 
-def category_weight(counts: NDArray[np.intp]) -> float:
-    """Return the weight of the 0-1 columns of a category, one for each value, from the rows of each value.
-
-    With it they have variance 1 together, as a column of numbers has alone: over random pairs of rows either
-    differs by a mean square of 2. A category of two values then counts exactly as much as
-    the same column written as 0 and 1.
-    """
-    n = int(counts.sum())
-    # Integers, so that nothing depends on the order of the categories.
-    differing = n * n - sum(int(count) ** 2 for count in counts)
-    return n / math.sqrt(differing)
-
-
-def _near_zero(column: Column) -> tuple[Column, float, int]:
+def _near_zero(column: Values) -> tuple[Values, float, int]:
     """Return a column divided by a power of two, less its middle value; that value; and the power's exponent.
 
     The power brings the largest value below 1. A difference of two values is rounded by no more than the
@@ -151,3 +122,68 @@ def _near_zero(column: Column) -> tuple[Column, float, int]:
 def _rule(centre: float, spread: float, exponent: int) -> Rule:
     """Return what is subtracted from a column, and what it is then divided by."""
     return [math.ldexp(centre, exponent), math.ldexp(spread, exponent)]
+
+
+def without_quartiles(values: NDArray[np.float64], columns: Sequence[Column]) -> list[str]:
+    """Return the columns of numbers whose quartiles are equal, so that ``"robust"`` takes their deviation."""
+    return [
+        column.name
+        for j, column in enumerate(columns)
+        if column.is_continuous and not has_quartiles(values[:, j])
+    ]
+
+
+def features(
+    values: NDArray[np.float64], columns: Sequence[Column], scale: str
+) -> tuple[NDArray[np.float64], list[str], dict[str, Rule]]:
+    """Return the columns on their scale, categories as one 0-1 column for each value; names; and rules.
+
+    `values` holds the rows of both groups, nothing missing and no column constant. It is written over where
+    that saves a copy.
+    """
+    names = [name for column in columns for name in _feature_names(column)]
+    made = values if len(names) == len(columns) else np.empty((len(values), len(names)))
+    rules: list[Rule] = []
+    for j, column in enumerate(columns):
+        start = len(rules)
+        if column.kind == "category":
+            stop = start + len(column.categories)
+            made[:, start:stop], of_each = _indicators(values[:, j], len(column.categories), scale)
+            rules += of_each
+        else:
+            # Quartiles and ranks of two values say nothing that their deviation does not.
+            is_truth = column.kind == "boolean" and scale != "none"
+            made[:, start], rule = (by_deviation if is_truth else SCALERS[scale])(values[:, j])
+            rules.append([column.offset, *rule] if column.offset else rule)
+    return made, names, {} if scale == "none" else dict(zip(names, rules, strict=True))
+
+
+def _feature_names(column: Column) -> list[str]:
+    return [f"{column.name}={value}" for value in column.categories] or [column.name]
+
+
+def _indicators(
+    codes: NDArray[np.float64], n_categories: int, scale: str
+) -> tuple[NDArray[np.float64], list[Rule]]:
+    """Return a 0-1 column for each category; centred and weighted unless the scale is ``"none"``."""
+    places = codes.astype(np.intp)
+    made = np.zeros((len(codes), n_categories))
+    made[np.arange(len(codes)), places] = 1.0
+    if scale == "none":
+        return made, [[]] * n_categories
+    counts = np.bincount(places, minlength=n_categories)
+    shares, weight = counts / len(codes), category_weight(counts)
+    return (made - shares) * weight, [[float(share), 1 / weight] for share in shares]
+
+
+def category_weight(counts: NDArray[np.intp]) -> float:
+    """Return the weight of the 0-1 columns of a category from the number of rows with each value.
+
+    With it they have variance 1 together, as a column of numbers has alone: over random pairs of rows either
+    differs by a mean square of 2. A category of two values then counts exactly as much as
+    the same column written as 0 and 1 (docs/tables.md, "Scales").
+    """
+    n = int(counts.sum())
+    # Integers, so that nothing depends on the order of the categories.
+    differing = n * n - sum(int(count) ** 2 for count in counts)
+    return n / math.sqrt(differing)

@@ -11,13 +11,13 @@ from mmdbounds.sums.cpu import fused
 from mmdbounds.sums.cpu.engines import take_one_by_one
 
 BY_PRODUCT = {
-    "rbf": mb.RBF(1.0),
-    "matern32": mb.Matern32(1.0),
-    "matern52": mb.Matern52(1.0),
-    "imq": mb.InverseMultiquadric(1.0),
-    "polynomial": mb.Polynomial(degree=2, gamma=1.0, coef0=3.0),
-    "linear": mb.Linear(),
-    "cosine": mb.Cosine(),
+    "rbf": mb.kernels.RBF(1.0),
+    "matern32": mb.kernels.Matern32(1.0),
+    "matern52": mb.kernels.Matern52(1.0),
+    "imq": mb.kernels.InverseMultiquadric(1.0),
+    "polynomial": mb.kernels.Polynomial(degree=2, gamma=1.0, coef0=3.0),
+    "linear": mb.kernels.Linear(),
+    "cosine": mb.kernels.Cosine(),
 }
 
 

@@ -85,7 +85,7 @@ def test_arrays_of_unknown_length_are_computed_once(fetched, tmp_path):
 
 
 def pooled(X, Y):
-    from mmdbounds.problem import pose
+    from mmdbounds.problem import Comparison, pose
 
     options = {
         "kernel": "rbf",
@@ -94,13 +94,13 @@ def pooled(X, Y):
         "backend": "auto",
         "dtype": "float64",
     }
-    return pose(X, Y, **options, working_memory=1024).pooled
+    return pose(X, Y, Comparison(**options, working_memory=1024)).pooled
 
 
 @pytest.mark.usefixtures("rows_stay")
 def test_after_a_death_a_partition_is_computed_at_most_once_more(client, tmp_path, monkeypatch):
     monkeypatch.setattr(dask_rows, "FEWEST", 60)
-    counted, kernel = Counted(tmp_path), mb.RBF(2.0)
+    counted, kernel = Counted(tmp_path), mb.kernels.RBF(2.0)
     Z = np.random.default_rng(0).normal(size=(500, 3))
     group_x, _, rows = dask_rows.cluster_groups(counted.array(Z, 60), Z[:100], client, 1024)
     W, everyone = np.eye(2)[(np.arange(600) < 500).astype(int)], slice(0, 600)
@@ -189,7 +189,7 @@ def test_what_needs_all_rows_is_refused_with_what_to_do(request, monkeypatch):
     monkeypatch.setattr(dask_rows, "FETCHED_AT_ONCE", 0)
     with pytest.raises(mb.MmdBoundsError, match="needs 600 rows in one process"):
         mb.mmd2(X, Y)  # the median looks at all rows where they are so few
-    sums = make_sums(pooled(X, Y), mb.RBF(1.0))
+    sums = make_sums(pooled(X, Y), mb.kernels.RBF(1.0))
     assert sums.block(slice(0, 2), slice(0, 2)).shape == (2, 2)  # rows too wide to be fetched: done there
 
 
@@ -219,7 +219,7 @@ def bad_collection(what):
     ("what", "message"),
     {
         "1-D": "must be 2-D, rows by columns; got shape",
-        "text": "1 column that is not numbers: 'name'",
+        "text": "1 column that is not numeric: 'name'",
         "complex": "must hold real numbers; got dtype complex128",
         "holes": r"column 1 \(1 row\).*That is in partition 3 of 3",
         "series": "must be a Dask array or DataFrame; got Series",

@@ -48,7 +48,9 @@ def test_the_command_line_finds_the_scheduler_that_it_is_told_of(client, tmp_pat
     options = ["--method", "sd", "--scale", "none", "--json", "--backend"]
     address = {"DASK_SCHEDULER_ADDRESS": client.scheduler.address}
     found, expected = (
-        mb.BoundsResult.from_dict(json.loads(output_of("-m", "mmdbounds", *asked, *options, each, **address)))
+        mb.results.BoundsResult.from_dict(
+            json.loads(output_of("-m", "mmdbounds", *asked, *options, each, **address))
+        )
         for each in ("dask", "numpy")
     )
     assert found.provenance.backend == "dask"

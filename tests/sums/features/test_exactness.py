@@ -138,7 +138,7 @@ def test_at_most_and_random_features(estimator):
     assert (found.lower_certified, found.upper_certified, found.is_proved) == (None, None, False)
     assert found.observed.proved is None
     assert found.observed.exact == pytest.approx(
-        mb.mmd2(X, Y, kernel=mb.RBF(1.5), estimator=estimator), abs=1e-12
+        mb.mmd2(X, Y, kernel=mb.kernels.RBF(1.5), estimator=estimator), abs=1e-12
     )
 
 
@@ -193,10 +193,12 @@ def test_rows_are_drawn_in_proportion_to_what_their_residuals_can_be():
 def test_no_residual_of_random_features_exceeds_its_limit_more_often_than_it_says():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(40, 3))
-    K = naive_matrix(small_problem_like(Z, mb.RBF(1.0)))
+    K = naive_matrix(small_problem_like(Z, mb.kernels.RBF(1.0)))
     beyond = 0
     for seed in range(200):
-        made = make_map(resolve_kernel(mb.RandomFeatures(mb.RBF(1.0), 200, seed=seed), "median", Z), 3)
+        made = make_map(
+            resolve_kernel(mb.RandomFeatures(mb.kernels.RBF(1.0), 200, seed=seed), "median", Z), 3
+        )
         beyond += np.abs(K - made(Z) @ made(Z).T).max() > residual.largest_of_random_features(40, 200, 0.2)
     assert beyond <= binom.ppf(0.999, 200, 0.2)
     assert residual.largest_of_random_features(40, 4, 0.2) == 2.0  # nothing is larger
@@ -218,7 +220,7 @@ def test_a_few_rows_far_from_all_landmarks_are_not_overlooked(runs, n, monkeypat
     for seed in range(runs):
         X, Y, kernel = few_far_away(seed, n)
         found = mb.mmd_bounds(X, Y, 0.0, kernel=kernel, method="sd").approximation
-        truth = mb.mmd2(X, Y, kernel=mb.RBF(2.0))
+        truth = mb.mmd2(X, Y, kernel=mb.kernels.RBF(2.0))
         assert abs(found.observed.value - truth) <= found.observed.error + ROUNDING
         assert abs(found.observed.exact - truth) <= found.observed.margin + ROUNDING
         assert found.observed.error < 2e-5  # and that says something: six pairs of n (n - 1) are wrong by 1
@@ -266,7 +268,7 @@ def test_one_row_a_group_has_no_pairs():
         estimator="biased",
         method="s-sd",
     )
-    exact = mb.mmd2(X, Y, kernel=mb.RBF(1.0), estimator="biased")
+    exact = mb.mmd2(X, Y, kernel=mb.kernels.RBF(1.0), estimator="biased")
     assert result.approximation.observed.exact == pytest.approx(exact, abs=1e-12)
     assert result.approximation.lower_certified is None  # s-sd proves nothing
 
@@ -289,13 +291,13 @@ def bounded():
 @pytest.mark.parametrize("which", ["features", "landmarks", "nothing", "bootstrap"])
 def test_there_and_back(bounded, which):
     result = bounded[which]
-    again = mb.BoundsResult.from_dict(json.loads(result.to_json()))
+    again = mb.results.BoundsResult.from_dict(json.loads(result.to_json()))
     assert again.approximation == result.approximation
     assert again.to_json() == result.to_json()
     broken = result.to_dict()
     del broken["approximation"]["observed"]["margin"]
     with pytest.raises(mb.MmdBoundsError, match=r"lacks `approximation\.observed\.margin`"):
-        mb.BoundsResult.from_dict(broken)
+        mb.results.BoundsResult.from_dict(broken)
 
 
 def test_words_say_of_which_kernel_they_speak(bounded):

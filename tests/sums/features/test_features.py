@@ -214,16 +214,16 @@ def test_a_small_matrix_is_kept():
 def test_resolving_fills_in_what_the_rows_decide():
     Z = some_rows()
     kernel = resolve_kernel(mb.RandomFeatures("laplacian"), "median", Z)
-    assert kernel.exact == mb.Laplacian(median_distance(Z, l1=True))
+    assert kernel.exact == mb.kernels.Laplacian(median_distance(Z, l1=True))
     assert kernel.length == kernel.exact.length
     assert kernel.options() == {"kernel": "laplacian", "n_features": 2048, "seed": 0}
     assert kernel.upper_bound == 1.0
     assert resolve_kernel(kernel, "median", Z + 1) is kernel
     assert isinstance(make_map(kernel, 3), FourierMap)
     assert mb.RandomFeatures("rbf").follows_rows
-    assert not mb.RandomFeatures(mb.RBF(1.0)).follows_rows
+    assert not mb.RandomFeatures(mb.kernels.RBF(1.0)).follows_rows
     assert not mb.RandomFeatures("rbf", bandwidth=2.0).follows_rows
-    assert mb.Nystrom(mb.RBF(1.0)).follows_rows
+    assert mb.Nystrom(mb.kernels.RBF(1.0)).follows_rows
     polynomial = resolve_kernel(mb.Nystrom("polynomial", 5), "median", Z)
     assert polynomial.options() == {
         "kernel": "polynomial",
@@ -245,7 +245,7 @@ def test_resolving_fills_in_what_the_rows_decide():
         (lambda: mb.RandomFeatures(max), r"`kernel` must be a name or a kernel object; got builtin"),
         (lambda: mb.RandomFeatures(mb.RandomFeatures()), r"got 'random features'"),
         (
-            lambda: mb.RandomFeatures(mb.RBF(1.0), bandwidth=2.0),
+            lambda: mb.RandomFeatures(mb.kernels.RBF(1.0), bandwidth=2.0),
             r"`bandwidth` goes with a kernel given by na",
         ),
         (lambda: mb.RandomFeatures("rbf", bandwidth="mean"), r"'median' or a positive number; got 'mean'"),

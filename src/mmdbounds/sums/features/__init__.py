@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import MOST_SEED, check_count, is_number
-from mmdbounds.errors import MmdBoundsError, came
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.kernels import (
     Geometry,
     Kernel,
@@ -24,7 +24,7 @@ from mmdbounds.kernels import (
     lists_kernels,
     takes_bandwidth,
 )
-from mmdbounds.saved import from_fields
+from mmdbounds.results.serialize import from_fields
 
 POOL, POOL_PER_LANDMARK = 4096, 4
 """Rows from which landmarks are chosen, at the least and for each landmark."""
@@ -65,7 +65,7 @@ class ApproximateKernel(Kernel):
             )
             raise MmdBoundsError(msg)
         if not by_rows and not (is_number(self.bandwidth) and 0 < float(self.bandwidth) < math.inf):
-            msg = f"`bandwidth` must be 'median' or a positive number; got {came(self.bandwidth)}."
+            msg = f"`bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg)
 
     def _class_of_kernel(self) -> type[Kernel]:
@@ -159,7 +159,7 @@ class RandomFeatures(ApproximateKernel):
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(300, 2)), rng.normal(1, 1, size=(400, 2))
     >>> features = mb.RandomFeatures("rbf", n_features=4096, bandwidth=2.0)
-    >>> abs(mb.mmd2(X, Y, kernel=features) - mb.mmd2(X, Y, kernel=mb.RBF(2.0))) < 0.02
+    >>> abs(mb.mmd2(X, Y, kernel=features) - mb.mmd2(X, Y, kernel=mb.kernels.RBF(2.0))) < 0.02
     True
     """
 

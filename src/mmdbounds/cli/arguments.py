@@ -1,0 +1,318 @@
+"""The options that commands share, in groups, each written once; methods say what a group becomes.
+
+A flag for all commands that take a group is one more field of it, here.
+"""
+
+# ruff: noqa: RUF009 -- an option is a field
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import typer
+
+from mmdbounds.cli.options import COMPARED, COMPUTED, MISFILED, REQUIRED, SHOWN, TABLE, argument, option
+from mmdbounds.cli.side_files import STDIN, beside_the_answer, plan_file, say
+from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, shown_value
+
+if TYPE_CHECKING:
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.results import Result
+    from mmdbounds.search import Method
+
+CERTIFY: dict[str, Literal["auto"] | bool] = {
+    "auto": "auto",
+    **dict.fromkeys(("yes", "true"), True),
+    **dict.fromkeys(("no", "false"), False),
+}
+
+PROGRESS = "Show progress.  [default: on a terminal]"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The table and its two groups."""
+
+    file: str = argument(
+        REQUIRED, "Table: CSV, Parquet, Arrow or JSON lines, also gzipped; - for standard input.", "FILE"
+    )
+    group: str = option(REQUIRED, "Column with the group of each row.", "COL", TABLE)
+    hidden: str = option(REQUIRED, "Group whose rows may be misfiled (X).", "A", TABLE)
+    among: str = option(REQUIRED, "Group they may be misfiled under (Y).", "B", TABLE)
+    id: str | None = option(None, "Column that identifies the rows; never a feature.", "COL", TABLE)
+    unit: str | None = option(
+        None,
+        "Column with the unit of each row (patient, household); one row per unit is drawn.",
+        "COL",
+        TABLE,
+    )
+    columns: list[str] | None = option(None, "Compare only this column; repeat for more.", "COL", TABLE)
+    exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL", TABLE)
+    scale: str | None = option(
+        "standard",
+        "Scaling of numeric columns, computed over both groups: 'standard', 'robust', 'rank' or 'none'.",
+        "NAME",
+        TABLE,
+    )
+    missing: str = option(
+        "refuse",
+        "Missing cells: 'refuse', 'drop' (their rows) or 'impute' (median or most frequent value).",
+        "NAME",
+        TABLE,
+    )
+    na: list[str] | None = option(
+        None, "Text or number that marks a missing cell; repeat for more.", "TEXT", TABLE
+    )
+    encoding: str | None = option(
+        None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME", TABLE
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Misfiling:
+    """How much is misfiled: at most that, or exactly that."""
+
+    epsilon: float | None = option(None, "Share of the true A rows filed under B.", "SHARE", MISFILED)
+    share_of_y: float | None = option(
+        None, "Instead: share of the rows filed under B that belong to A.", "SHARE", MISFILED
+    )
+    n_moved: int | None = option(
+        None, "Instead: number of rows filed under B that belong to A.", "ROWS", MISFILED
+    )
+    y_in_x: float = option(0.0, "Two-way: share of the true B rows filed under A.", "SHARE", MISFILED)
+    n_moved_of_x: int = option(0, "Two-way: number of rows filed under A that belong to B.", "ROWS", MISFILED)
+    at_most: bool = option(
+        True, "Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly"
+    )
+
+    def contamination(self) -> Contamination:
+        """Return how much is misfiled, stated in exactly one way."""
+        from mmdbounds.contamination import Contamination
+
+        amounts = {"--epsilon": self.epsilon, "--share-of-y": self.share_of_y, "--n-moved": self.n_moved}
+        given = [flag for flag, amount in amounts.items() if amount is not None]
+        if len(given) != 1:
+            flags = " and ".join(given) if given else "none of them"
+            msg = f"give exactly one of --epsilon, --share-of-y and --n-moved; got {flags}."
+            raise MmdBoundsError(msg)
+        return Contamination(
+            self.epsilon,
+            y_in_x=self.y_in_x,
+            n_moved=self.n_moved,
+            n_moved_of_x=self.n_moved_of_x,
+            share_of_y=self.share_of_y,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """The method that searches for the extremes, and its options."""
+
+    method: str = option("sharp", "Search method: {methods}.", "NAME")
+    n_starts: int | None = option(None, "Starting points of sharp, per side.  [default: 16]", "STARTS")
+    certify: str = option(
+        "auto",
+        "Proofs of sharp: 'auto' (a few seconds' worth of work, the same on every machine), 'yes' (more) or "
+        "'no'.",
+        "WHEN",
+    )
+    gap: float | None = option(
+        None, "Gap at which proofs of sharp may stop, as a share of the width.  [default: 0.001]", "SHARE"
+    )
+    n_steps: int | None = option(None, "Steps of s-sd.  [default: one per misfiled row, at most 10]", "S")
+    schedule: str = option("even", "Schedule of the steps of s-sd: 'even' or 'paper'.", "NAME")
+
+    def chosen(self) -> Method:
+        """Return the method with its options, which go with that method only."""
+        from mmdbounds.search import Sharp, StepwiseDominance, as_method
+
+        name, method, certify = self.method, as_method(self.method), self._certify()
+        if name != "s-sd" and (self.n_steps is not None or self.schedule != "even"):
+            msg = f"`--n-steps` and `--schedule` go with `--method s-sd`; got --method {name}."
+            raise MmdBoundsError(msg)
+        if name != "sharp" and (self.n_starts is not None or self.gap is not None or certify != "auto"):
+            msg = f"`--n-starts`, `--certify` and `--gap` go with `--method sharp`; got --method {name}."
+            raise MmdBoundsError(msg)
+        if name == "sharp":
+            given: dict[str, Any] = {"n_starts": self.n_starts, "gap": self.gap, "certify": certify}
+            return Sharp(**{name: value for name, value in given.items() if value is not None})
+        if name == "s-sd":
+            schedule: Any = self.schedule  # checked there
+            return StepwiseDominance(n_steps=self.n_steps, schedule=schedule)
+        return method
+
+    def _certify(self) -> Literal["auto"] | bool:
+        if self.certify.casefold() not in CERTIFY:
+            msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {self.certify!r}."
+            raise MmdBoundsError(msg)
+        return CERTIFY[self.certify.casefold()]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permutations:
+    """The random labellings of a test."""
+
+    n_permutations: int = option(
+        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How the groups are compared, and where that is computed."""
+
+    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME", COMPARED)
+    bandwidth: str = option(
+        "median",
+        "Kernel bandwidth: 'median' (of the distances between rows) or a number.",
+        "LENGTH",
+        COMPARED,
+    )
+    estimator: str | None = option(
+        "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME", COMPARED
+    )
+    backend: str = option("auto", "Where to compute: {backends}; see `mmdbounds backends`.", "NAME", COMPUTED)
+    dtype: str = option("float64", "Precision of kernel values: 'float64' or 'float32'.", "NAME", COMPUTED)
+    working_memory: float = option(1024, "Memory budget, per process.", "MIB", COMPUTED)
+    features: int | None = option(
+        None,
+        "Approximate the kernel with this many random features; time then grows linearly with the rows.",
+        "NUMBER",
+        COMPUTED,
+    )
+    landmarks: int | None = option(
+        None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
+    )
+    rng: int = option(0, "Random seed; choose it before you see a result.", "SEED")
+
+    def keywords(self) -> dict[str, Any]:
+        """Return the keywords of `pose`; names are checked there, with a better message."""
+        from mmdbounds.kernels import is_precomputed
+
+        if is_precomputed(self.kernel):
+            msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
+            raise MmdBoundsError(msg)
+        kernel: Any = self.kernel
+        bandwidth = self._bandwidth()
+        if self.features is not None or self.landmarks is not None:
+            kernel, bandwidth = self._approximate_kernel(bandwidth), "median"  # it carries its own
+        return {
+            "kernel": kernel,
+            "bandwidth": bandwidth,
+            "estimator": self.estimator,
+            "backend": self.backend,
+            "dtype": self.dtype,
+            "working_memory": self.working_memory,
+        }
+
+    def _bandwidth(self) -> float | Literal["median"]:
+        if self.bandwidth == "median":
+            return "median"
+        try:
+            return float(self.bandwidth)
+        except ValueError:
+            msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
+            raise MmdBoundsError(msg) from None
+
+    def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
+        from mmdbounds.sums.features import Nystrom, RandomFeatures
+
+        if self.features is not None and self.landmarks is not None:
+            msg = f"give --features or --landmarks, not both; got {self.features} and {self.landmarks}."
+            raise MmdBoundsError(msg)
+        if self.landmarks is not None:
+            return Nystrom(self.kernel, self.landmarks, bandwidth=bandwidth)
+        return RandomFeatures(self.kernel, self.features or 0, bandwidth=bandwidth)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output:
+    """What is printed; a contradiction is refused before the work."""
+
+    dry_run: bool = option(
+        False, "Only show what would be compared, and how long it would take.", None, SHOWN, "--dry-run"
+    )
+    json: bool = option(False, "Print the full result as JSON.", None, SHOWN, "--json")
+    csv: bool = option(False, "Print the numbers as CSV.", None, SHOWN, "--csv")
+    quiet: bool = option(
+        False, "Print only the answer, without notes or progress.", None, SHOWN, "--quiet", "-q"
+    )
+    progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
+
+    def __post_init__(self) -> None:
+        """Refuse contradictions; with `quiet`, drop our warnings until `run` returns."""
+        if self.json and self.csv:
+            msg = "`--json` and `--csv` exclude each other; leave one of them out."
+            raise MmdBoundsError(msg)
+        if self.quiet and self.progress:
+            msg = "`--quiet` and `--progress` exclude each other; leave one of them out."
+            raise MmdBoundsError(msg)
+        if self.quiet:
+            warnings.simplefilter("ignore", MmdBoundsWarning)
+            object.__setattr__(self, "progress", False)
+
+    @property
+    def in_words(self) -> bool:
+        """Whether a person reads it, so that a sentence more does no harm."""
+        return not (self.json or self.csv or self.quiet)
+
+    def show(self, result: Result) -> None:
+        """Print a result."""
+        from mmdbounds.cli.formats import as_bare, as_csv
+
+        if self.json:
+            say(result.to_json())
+        elif self.csv:
+            say(as_csv(result).rstrip("\n"))
+        else:
+            say(as_bare(result) if self.quiet else result.summary())
+
+    def note(self, text: str) -> None:
+        """Say something on standard error, unless asked to be quiet."""
+        if not self.quiet:
+            typer.echo(f"mmdbounds: note: {text}", err=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Page:
+    """The page that a command also writes."""
+
+    report: Path | None = option(
+        None, "Also write a self-contained HTML page that works offline.", "FILE", SHOWN
+    )
+    include_rows: bool = False  # no option: on this page there are none
+
+    def plan(self, table: Table) -> None:
+        """Refuse what cannot be written, before the work."""
+        if self.report is None and self.include_rows:
+            msg = "`--include-rows` needs a page to put them on; add --report FILE."
+            raise MmdBoundsError(msg)
+        if self.report is not None:
+            from mmdbounds.report.page import check_report
+
+            check_report(self.report)
+            plan_file("--report", self.report, inputs=[table.file])
+
+    def write(self, result: Result, table: Table, output: Output) -> None:
+        """Write the page, if one is wanted, and say where it is."""
+        if self.report is None:
+            return
+        from mmdbounds.report import write_report
+
+        # What came through standard input cannot be read again: rows have their names, not their cells.
+        data = table.file if self.include_rows and table.file != STDIN else None
+        with beside_the_answer():
+            write_report(result, self.report, include_rows=self.include_rows, data=data)
+        if output.in_words:
+            say(f"\nThe report is in {self.report}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageWithRows(Page):
+    """The page that a command also writes, on which rows can be shown."""
+
+    include_rows: bool = option(
+        False, "Show names and cells of individual rows on the page.", None, SHOWN, "--include-rows"
+    )

@@ -1,0 +1,215 @@
+"""``mmdbounds bounds``, ``test`` and ``sweep``: a table in, and how much its two groups really differ."""
+
+# ruff: noqa: RUF009 -- an option is a field
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmdbounds.cli.arguments import (
+    Comparison,
+    Misfiling,
+    Output,
+    Page,
+    PageWithRows,
+    Permutations,
+    Search,
+    Table,
+)
+from mmdbounds.cli.endings import interruptible
+from mmdbounds.cli.options import COMPUTED, DONE, MISFILED, SHOWN, grouped, option
+from mmdbounds.cli.side_files import plan_file, say, write_beside
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExactMisfiling(Misfiling):
+    """How much is misfiled: exactly that, unless told otherwise."""
+
+    at_most: bool = option(
+        False, "Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsFiles(PageWithRows):
+    """The files that are also written."""
+
+    rows: Path | None = option(
+        None, "Also write the effect of each row on the bounds to a CSV file.", "FILE", SHOWN
+    )
+    checkpoint: Path | None = option(
+        None, "Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED
+    )
+
+    def plan(self, table: Table) -> None:
+        """Refuse what cannot be written, before the work."""
+        plan_file("--rows", self.rows, inputs=[table.file])
+        plan_file("--checkpoint", self.checkpoint, inputs=[table.file], is_read=True)
+        super().plan(table)
+
+
+@grouped
+def bounds_command(
+    table: Table,
+    misfiling: ExactMisfiling,
+    search: Search,
+    comparison: Comparison,
+    files: BoundsFiles,
+    output: Output,
+) -> None:
+    """Bound the squared MMD between two groups of a table.
+
+    Rows of A may be misfiled under B: each row filed under B could be one of them. Say how many with
+    --epsilon, --share-of-y or --n-moved.
+
+    \b
+    Example:
+      mmdbounds bounds patients.csv --group diagnosis --hidden MI \\
+        --among healthy --epsilon 0.1 --id patient
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.bounds import expected_pairs, mmd_bounds
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.formats import rows_csv
+    from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split, recorded
+
+    files.plan(table)
+    amount, method, how = misfiling.contamination(), search.chosen(), comparison.keywords()
+    split = read_split(table)
+    X, Y = recorded(split, table)
+    if output.dry_run:
+        counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
+        more = ("Little else takes time.",) if search.method in ("s-sd", "sd") else ()
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts), *more)
+        return
+    note_changes(X, output)
+    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
+    with interruptible(files.checkpoint):
+        result = mmd_bounds(
+            X,
+            Y,
+            amount,
+            method=method,
+            at_most=misfiling.at_most,
+            rng=comparison.rng,
+            checkpoint=files.checkpoint,
+            progress=output.progress,
+            **how,
+        )
+    output.show(result)
+    if files.rows is not None:
+        write_beside(files.rows, lambda: rows_csv(result).encode())
+    files.write(result, table, output)
+    if files.rows is not None and output.in_words:
+        say(f"\nThe effect of each row on the bounds is in {files.rows}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Testing(Permutations):
+    """Options of `robust_test`, under their names there."""
+
+    best_case: bool = option(
+        False, "Also prove how small the p-value could be; takes longer.", None, DONE, "--best-case"
+    )
+    beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
+
+
+@grouped
+def robust_test_command(
+    table: Table, misfiling: Misfiling, testing: Testing, comparison: Comparison, page: Page, output: Output
+) -> None:
+    """Test whether two groups of a table differ, even though rows may be misfiled.
+
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The p-value is
+    the largest over all sets of rows that they might be.
+
+    \b
+    Example:
+      mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
+        --epsilon 0.1 --id patient
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded
+    from mmdbounds.inference.robust import robust_test
+    from mmdbounds.inference.worst_case import expected_pairs
+
+    page.plan(table)
+    amount, how = misfiling.contamination(), comparison.keywords()
+    split = read_split(table)
+    X, Y = recorded(split, table)
+    note_repeated_ids(X, Y, table, output)
+    if output.dry_run:
+        counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, testing.n_permutations))
+        return
+    note_changes(X, output)
+    with interruptible():
+        result = robust_test(
+            X,
+            Y,
+            amount,
+            at_most=misfiling.at_most,
+            unit=split.units,
+            rng=comparison.rng,
+            progress=output.progress,
+            **vars(testing),
+            **how,
+        )
+    output.show(result)
+    page.write(result, table, output)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweeping(Permutations):
+    """Options of `sweep`, under their names there."""
+
+    epsilons: list[float] | None = option(
+        None, "Share of the true A rows to try; repeat for more.  [default: 0 to 0.5]", "SHARE", MISFILED
+    )
+    level: float = option(0.05, "Significance level of the test.", "SHARE")
+    value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
+
+
+@grouped
+def sweep_command(
+    table: Table, sweeping: Sweeping, comparison: Comparison, page: PageWithRows, output: Output
+) -> None:
+    """Find how many rows must be misfiled to explain away the difference between two groups.
+
+    Rows of A may be misfiled under B. The result has bounds and p-values for a range of shares, and the first
+    share at which the difference is no longer significant.
+
+    \b
+    Example:
+      mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
+        --id patient
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.cli.dry_run import show_plan
+    from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.inference.breakdown import LARGEST_SHARE, sweep
+    from mmdbounds.inference.worst_case import expected_pairs
+
+    page.plan(table)
+    how = comparison.keywords()
+    split = read_split(table)
+    X, Y = recorded(split, table)
+    note_repeated_ids(X, Y, table, output)
+    if output.dry_run:
+        largest = max(sweeping.epsilons or [LARGEST_SHARE])
+        most = min(Contamination(largest).n_moved_for(len(X)), len(Y) - 1)
+        counts = [Contamination(n_moved=moved).counts(len(X), len(Y)) for moved in (0, most)]
+        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, sweeping.n_permutations))
+        return
+    note_changes(X, output)
+    with interruptible():
+        result = sweep(
+            X,
+            Y,
+            unit=split.units,
+            rng=comparison.rng,
+            progress=output.progress,
+            **vars(sweeping),
+            **how,
+        )
+    output.show(result)
+    page.write(result, table, output)

@@ -1,0 +1,139 @@
+"""Results for machines: as CSV, in cells that no spreadsheet runs, and as the bare answer of ``--quiet``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mmdbounds.evaluation import Evaluation
+    from mmdbounds.results import BoundsResult, Result
+    from mmdbounds.results.curve import SweepResult
+    from mmdbounds.results.testing import RobustTestResult
+
+Columns = Mapping[str, Iterable[Any]]
+
+WHO = ("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most")
+POINT = (
+    *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
+    *("pvalue", "best_case", "null_quantile"),
+)
+
+# A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
+# begin a cell of its own where a spreadsheet takes another character than our comma for the separator.
+_FORMULA = re.compile("(^|[;\t\r\n])(?=[\t\r\n]|\\s*[=+@\uff1d\uff0b\uff0d\uff20-])")
+_PLAIN_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+
+
+def as_csv(result: Result) -> str:
+    """Return the numbers of a result as CSV."""
+    return _csv(FORMS[type(result).__name__][0](result))
+
+
+def as_bare(result: Result) -> str:
+    """Return the answer alone."""
+    return FORMS[type(result).__name__][1](result)
+
+
+def rows_csv(result: BoundsResult) -> str:
+    """Return `BoundsResult.row_table` as CSV: names and numbers of rows, no values of their columns.
+
+    Rows are identified by their names and numbers in the file; by their places in the group only where
+    nothing else is known.
+    """
+    table = result.row_table()
+    named = [name for name in ("id", "file_row") if any(cell is not None for cell in table[name])]
+    who = ["group", *(named or ["row"])]
+    what = ["in_lower", "in_upper", "lower_change", "upper_change"]
+    return _csv({name: table[name] for name in who + what})
+
+
+def no_formula(text: str) -> str:
+    """Return text with an apostrophe wherever a spreadsheet would start to run it as a formula."""
+    return text if _PLAIN_NUMBER.fullmatch(text) else _FORMULA.sub(r"\1'", text)
+
+
+def _csv(columns: Columns) -> str:
+    """Return columns of equal length as CSV."""
+    written = io.StringIO()
+    writer = csv.writer(written, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(map(_cell, row) for row in zip(*columns.values(), strict=True))
+    return written.getvalue()
+
+
+def _cell(value: Any) -> str:
+    """Return a value as text: true and false, numbers that lose nothing, nothing for a missing one."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, str):
+        return no_formula(value)
+    plain = value.item() if hasattr(value, "item") else value
+    return str(plain).lower() if isinstance(plain, bool) else repr(plain)
+
+
+def _bounds_columns(result: BoundsResult) -> Columns:
+    lower, upper = result.lower, result.upper
+    return _one_row(
+        **{name: getattr(result, name) for name in WHO},
+        observed=result.observed,
+        lower=lower.value,
+        upper=upper.value,
+        lower_certified=lower.certified,
+        upper_certified=upper.certified,
+        kind=lower.kind,
+        method=result.provenance.method,
+    )
+
+
+def _test_columns(result: RobustTestResult) -> Columns:
+    return _one_row(
+        **{name: getattr(result, name) for name in WHO},
+        observed=result.observed,
+        statistic=result.statistic,
+        pvalue=result.pvalue,
+        best_case=None if result.pvalue_range is None else result.pvalue_range[0],
+        pvalue_as_filed=result.pvalue_as_filed,
+        is_valid=result.is_valid,
+        is_tight=result.is_tight,
+        beta=result.beta,
+        n_permutations=result.n_permutations,
+    )
+
+
+def _sweep_columns(result: SweepResult) -> Columns:
+    return {name: [getattr(point, name) for point in result.points] for name in POINT}
+
+
+def _one_row(**cells: Any) -> Columns:
+    return {name: [cell] for name, cell in cells.items()}
+
+
+def _bare(*numbers: float) -> str:
+    """Return numbers that lose nothing, with blanks between them."""
+    return " ".join(repr(float(number)) for number in numbers)
+
+
+def _bare_breakdown(result: SweepResult) -> str:
+    """Return the share at which the finding breaks down, ``above`` the largest tried if at none of them."""
+    share = result.breakdown_epsilon
+    return f"above {_bare(result.share(result.most_moved))}" if share is None else _bare(share)
+
+
+def _bare_rates(result: Evaluation) -> str:
+    """Return a line for each method: its label, false coverage rate and mean width."""
+    rates = {each.label: (each.false_coverage_rate, each.mean_interval_width) for each in result.methods}
+    return "\n".join(f"{label} {_bare(*both)}" for label, both in rates.items())
+
+
+FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
+    "BoundsResult": (_bounds_columns, lambda result: _bare(*result.interval)),
+    "RobustTestResult": (_test_columns, lambda result: _bare(result.pvalue)),
+    "SweepResult": (_sweep_columns, _bare_breakdown),
+    "Evaluation": (lambda result: result.trial_table(), _bare_rates),
+}
+"""Columns and bare answer of each kind of result; by name, for a command loads no more than it needs."""

@@ -1,0 +1,376 @@
+"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks.
+
+Neighbours on a curve have nearly the same extreme rows, and each has had starts of its own. So what one
+of them found helps the others: up along the counts, rows are added to it, and down, taken away.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from mmdbounds.checks import (
+    MOST_PERMUTATIONS,
+    check_count,
+    check_number,
+    check_progress,
+    check_seed,
+    check_share,
+)
+from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.units import Units, by_units
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
+from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
+from mmdbounds.progress import Meter
+from mmdbounds.results import Side
+from mmdbounds.results.curve import SweepPoint, SweepResult
+from mmdbounds.results.row_table import Found as RowsAndEffects
+from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.serialize import plain
+from mmdbounds.search.choice import outwards
+from mmdbounds.search.effects import row_effects
+from mmdbounds.search.found import Found
+from mmdbounds.search.ranking import largest
+from mmdbounds.search.refine import labelled, parts_of, refine
+from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.sums.threads import one_blas_thread
+from mmdbounds.tables import Group
+from mmdbounds.words.testing import sweep_conditions
+
+GRID = 21
+"""Points of the curve, unless the user names them."""
+
+LARGEST_SHARE = 0.5
+"""Share up to which the curve goes, unless the user names its points."""
+
+CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
+"""Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
+tenth of what a single proof may spend."""
+
+
+@compares()
+def sweep(
+    X: Any,
+    Y: Any,
+    *,
+    epsilons: Any = None,
+    level: float = 0.05,
+    value: float = 0.0,
+    n_permutations: int = 999,
+    unit: tuple[Units, Units] | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
+) -> SweepResult:
+    """Bounds and p-values over shares of misfiled rows, and the share at which the finding breaks down.
+
+    Parameters
+    ----------
+    X, Y, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        As in `mmd_bounds`.
+    epsilons : sequence of float, optional
+        The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
+        both ways there is `robust_test`.
+    level : float, default=0.05
+        Level of the test.
+    value : float, default=0
+        A second breakdown is where the lower bound of the squared MMD reaches this value.
+    n_permutations, unit, rng
+        As in `robust_test`.
+
+    Returns
+    -------
+    SweepResult
+        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects.
+
+    Notes
+    -----
+    Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
+    correction: if there is no difference, the statement errs only if the test at the true count errs, which
+    happens with a probability of at most `level`. The points of the curve take *exactly* so many rows
+    as misfiled; the breakdown is about *up to* so many.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
+    >>> mb.sweep(X, Y, rng=0).breakdown_n_moved
+    7
+    """
+    started = time.perf_counter()
+    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    level, seed = _checked_level(level), check_seed(rng)
+    value = check_number(value, "value", "a number", math.isfinite)
+    check_progress(progress)
+    shares = _checked_shares(epsilons)
+    how = comparison(sweep, options)
+    X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
+    problem = pose(X, Y, how)
+    grid = _grid(problem, shares)
+    with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
+        scan = Scan(problem, grid, n_permutations, seed, meter)
+        where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
+        points = scan.points(grid)
+    return SweepResult(
+        **where,
+        points=points,
+        observed=scan.worst.observed,
+        is_valid=all(outcome.is_proved for outcome in scan.seen.values()),
+        most_moved=grid[-1].n_moved,
+        n_permutations=n_permutations,
+        **problem.group_fields(),
+        conditions=sweep_conditions(of_units=bool(units_note)),
+        units_note=units_note,
+        provenance=problem.provenance(
+            scan.worst.totals,
+            method="sweep",
+            options={},
+            seed=seed,
+            n_pairs=meter.n_pairs,
+            seconds=time.perf_counter() - started,
+        ),
+    )
+
+
+class Scan:
+    """Counts from 0 upwards, each looked at as closely as needed.
+
+    Parameters
+    ----------
+    problem
+        The groups and how they are compared.
+    grid
+        The counts of the curve, ascending; the scan goes up to the last of them.
+    n_permutations, seed, meter
+        As in `WorstCase`.
+
+    Attributes
+    ----------
+    worst
+        The p-values.
+    seen
+        What is known of the counts looked at so far, by the number of misfiled rows.
+    is_complete
+        Whether every count is among those scanned.
+    """
+
+    def __init__(
+        self, problem: Problem, grid: list[Counts], n_permutations: int, seed: int, meter: Meter
+    ) -> None:
+        most = Contamination(n_moved=grid[-1].n_moved)
+        every = most.admissible(problem.p, problem.q, at_most=True)
+        self.problem = problem
+        self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
+        self.seen: dict[int, CountOutcome] = {}
+        self.is_complete = len(self.worst.considered) == len(every)
+
+    def outcome(self, counts: Counts) -> CountOutcome:
+        """Return what is known of a count; a cheap proof if it was not looked at yet."""
+        if counts.n_moved not in self.seen:
+            self.seen[counts.n_moved] = self.worst.outcome(counts)
+        return self.seen[counts.n_moved]
+
+    def tightened(self, counts: Counts) -> CountOutcome:
+        """Return what is known of a count once more is spent on it."""
+        self.seen[counts.n_moved] = self.worst.tightened(self.outcome(counts))
+        return self.seen[counts.n_moved]
+
+    def first_above(self, level: float) -> CountOutcome | None:
+        """Return the first count whose p-value exceeds the level."""
+        for counts in self.worst.considered:
+            found = self.outcome(counts)
+            if found.attained <= level < found.pvalue:
+                found = self.tightened(counts)
+            if found.pvalue > level:
+                return found
+        return None
+
+    def first_below(self, value: float) -> CountOutcome | None:
+        """Return the first count whose lower bound is no larger than `value`."""
+        for counts in self.worst.considered:
+            found = self.outcome(counts)
+            if found.floor <= value < found.found.value:
+                found = self.tightened(counts)
+            if found.floor <= value:
+                return found
+        return None
+
+    def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
+        """Return the curve."""
+        ends = along([self._ends(counts) for counts in grid])
+        return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
+
+    def _ends(self, counts: Counts) -> Ends:
+        """Return the smallest and the largest squared MMD found for one count, and what is proved."""
+        lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
+        return self.worst.improved(self.outcome(counts), lower).found, upper
+
+    def _point(self, counts: Counts, lower: Found, upper: Found) -> SweepPoint:
+        """Return the bounds and the p-values at one point of the curve."""
+        outcome = self.worst.improved(self.outcome(counts), lower)
+        proved = upper.certified
+        return SweepPoint(
+            epsilon=float(counts.epsilon),
+            n_moved=counts.n_moved,
+            lower=outcome.found.value,
+            upper=upper.value,
+            lower_certified=outcome.found.certified,
+            upper_certified=proved,
+            pvalue=outcome.pvalue,
+            best_case=None if proved is None else self.worst.pvalue(proved, counts),
+            null_quantile=self.worst.null_quantile(counts),
+            rows=kept_rows(self.problem.Y, outcome.found, upper),
+        )
+
+
+def _breakdown(scan: Scan, level: float) -> dict[str, Any]:
+    """Return the fields that say how much misfiling the finding stands."""
+    first = scan.first_above(level)
+    moved = [counts.n_moved for counts in scan.worst.considered]
+    stop = len(moved) if first is None else moved.index(first.counts.n_moved)
+    return {
+        "level": level,
+        "breakdown_n_moved": None if first is None else first.counts.n_moved,
+        "holds_n_moved": moved[stop - 1] if stop else None,
+        "is_confirmed": scan.is_complete,
+        "is_tight": first is None or first.attained > level,
+    }
+
+
+def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
+    """Return the fields that say when the lower bound reaches `value`."""
+    first = scan.first_below(value)
+    return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
+
+
+def _checked_level(level: Any) -> float:
+    share = check_share(level, "level")
+    if share == 0:
+        msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."
+        raise MmdBoundsError(msg)
+    return share
+
+
+def _checked_shares(epsilons: Any) -> list[float] | None:
+    """Return the shares of the curve, `None` where none are named."""
+    if epsilons is None:
+        return None
+    given = epsilons if isinstance(epsilons, list | tuple) else [epsilons]
+    if any(isinstance(share, Contamination) for share in given):
+        msg = "`epsilons` must be shares of one-way misfiling; got a Contamination. Use `robust_test` for it."
+        raise MmdBoundsError(msg)
+    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
+        msg = f"`epsilons` must be a list of shares; got {epsilons!r}."
+        raise MmdBoundsError(msg)
+    shares = [check_share(share, "epsilons") for share in epsilons]
+    if not shares:
+        msg = "`epsilons` must name at least one share; got none."
+        raise MmdBoundsError(msg)
+    return shares
+
+
+def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
+    """Return the counts of the curve, ascending, without repetition."""
+    p, q = problem.p, problem.q
+    unbiased = problem.estimator == "unbiased"
+    check_sizes(Counts(0, 0, p, q), p, q, unbiased=unbiased)
+    if shares is None:
+        most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
+        moved = np.unique(np.linspace(0, most, GRID).round().astype(int)).tolist()
+    else:
+        moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
+    grid = [Contamination(n_moved=m).counts(p, q) for m in moved]
+    check_sizes(grid[-1], p, q, unbiased=unbiased)
+    return grid
+
+
+SIDES: tuple[Side, Side] = ("lower", "upper")
+
+Ends = tuple[Found, Found]
+"""What was found for one count, on the lower and on the upper side; one-way."""
+
+
+def along(ends: list[Ends]) -> list[Ends]:
+    """Return what was found for each count of a curve, once each has learnt from its neighbours.
+
+    No end is less extreme than it was, and what is proved stays: it holds for every labelling.
+    """
+    ends = list(ends)
+    up = range(1, len(ends))
+    for here, there in [(i, i - 1) for i in up] + [(i - 1, i) for i in reversed(up)]:
+        lower, upper = (
+            from_neighbour(own, other, side)
+            for own, other, side in zip(ends[here], ends[there], SIDES, strict=True)
+        )
+        ends[here] = lower, upper
+    return ends
+
+
+def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
+    """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
+    own, other = found.labelling, neighbour.labelling
+    if own is None or other is None or not parts_of(own) or _is_proved(found, own.quadratic):
+        return found
+    with one_blas_thread():  # two threads would add in another order than one
+        started = resized(own.quadratic, other.moved, side)
+        refine(started, side)
+    value = started.value()
+    if outwards(side) * (value - found.value) <= own.quadratic.totals.margin:  # the same, but for rounding
+        return found
+    return replace(found, value=value, labelling=started)
+
+
+def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
+    """Return a labelling near one of another count: the best rows are added, or the worst given back."""
+    labelling = labelled(quadratic, np.flatnonzero(moved))
+    scores = outwards(side) * labelling.sign * labelling.gradient()
+    missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
+    if missing >= 0:
+        changed = largest(scores, missing, ~moved, quadratic.tie_width)
+    else:
+        changed = largest(-scores, -missing, moved, quadratic.tie_width)
+    labelling.move(changed)
+    return labelling
+
+
+def _is_proved(found: Found, quadratic: Quadratic) -> bool:
+    """Return whether there is nothing left to find, but for rounding."""
+    return (
+        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
+    )
+
+
+ROWS_KEPT = 30
+"""Rows kept at each point, those that matter most: as many as a person reads, and little to keep."""
+
+CHANGES = ("lower_change", "upper_change")
+
+
+def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
+    """Return the columns of `BoundsResult.row_table` that are known, for the rows that matter most.
+
+    Parameters
+    ----------
+    Y
+        The group whose rows may be misfiled; one-way.
+    lower, upper
+        What was found for the same count of misfiled rows; if that is 0, there is nothing to return.
+    """
+    if not len(lower.rows):
+        return {}
+    sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}
+    table = ranked([row_columns(Y.name, len(Y), Y.ids, Y.file_rows, sides)])
+    first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
+    return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
+
+
+def _effects(found: Found, side: Side) -> RowsAndEffects:
+    return found.rows, None if found.labelling is None else row_effects(found.labelling, side)

@@ -1,0 +1,178 @@
+"""The pages about one share of misfiled rows, without a slider: a pair of bounds, and a test.
+
+To add a column to the table of bounds, add a pair to `BOUNDS_COLUMNS`; to that of a test, to `TEST_COLUMNS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from mmdbounds.report import charts
+from mmdbounds.report.contents import Columns, Contents, Figure, Moment, Table, share_label
+from mmdbounds.report.rows import RowNames, single_rows
+from mmdbounds.results import Bound, BoundsResult, RobustTestResult
+from mmdbounds.words import testing
+from mmdbounds.words.bounds import UNPROVED, about_approximation, finding
+from mmdbounds.words.phrases import assumption, number, proved_number, shown
+
+PROVED, FOUND = "proved limit", "value found"
+SQUARED_MMD = "Squared MMD of the true groups"
+COUNT_ASSUMED = "the number of misfiled rows is as assumed;"
+BARS = 40
+"""Bars of the histogram: it stays small for any number of permutations."""
+
+
+class End(NamedTuple):
+    """A row of the table of bounds; `bound` is `None` for the value as filed."""
+
+    name: str
+    value: float
+    bound: Bound | None = None
+
+
+BOUNDS_COLUMNS: Columns = (
+    ("", lambda end: end.name),
+    (FOUND, lambda end: number(end.value)),
+    (PROVED, lambda end: "" if end.bound is None else _proved(end.bound)),
+    ("rows moved", lambda end: "" if end.bound is None else _n_moved(end.bound)),
+    ("remarks", lambda end: "" if end.bound is None else _remarks(end.bound)),
+)
+"""The table of bounds; each cell is a function of an `End`."""
+
+
+def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
+    """Return what the page of a pair of bounds says."""
+    single = single_rows(
+        result,
+        names,
+        n_rows=result.n_samples_Y + (result.n_samples_X if result.n_moved_of_x else 0),
+        title="Rows that matter most",
+        caption="Rows that may be misfiled, most important first",
+    )
+    answer = (assumption(result), finding(result), about_approximation(result))
+    ends = [
+        End("lower bound", result.lower.value, result.lower),
+        End("as filed", result.observed),
+        End("upper bound", result.upper.value, result.upper),
+    ]
+    return Contents(
+        title=f"{_groups(result)}: how different are they if some rows are misfiled?",
+        answer=" ".join(sentence for sentence in answer if sentence),
+        moments=[Moment(label=share_label(result.epsilon, result.n_moved), rows=single.bodies[0])],
+        figures=[_range_figure(result), *single.figures],
+        table=Table.of(BOUNDS_COLUMNS, ends, caption=SQUARED_MMD),
+        rows=single.table,
+        assumptions=[COUNT_ASSUMED, f"{testing.RELABELLED.rstrip(';')}."],
+    )
+
+
+def _groups(result: BoundsResult | RobustTestResult) -> str:
+    return f"{shown(result.name_x)} and {shown(result.name_y)}"
+
+
+def _proved(bound: Bound) -> str:
+    return "" if bound.certified is None else proved_number(bound.certified, bound.side)
+
+
+def _n_moved(bound: Bound) -> str:
+    return f"{bound.n_moved + bound.n_moved_of_x:,}" if bound.has_rows else ""
+
+
+def _remarks(bound: Bound) -> str:
+    """Say how the search ended, unless as usual, and what is missing."""
+    unproved = UNPROVED[bound.kind] if bound.certified is None else ""
+    return "; ".join(part for part in (bound.status, unproved) if part)
+
+
+def _range_figure(result: BoundsResult) -> Figure:
+    both = (result.lower, result.upper)
+    values = [{"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)}]
+    values += [{"f0": bound.value, "f1": FOUND, "f2": number(bound.value)} for bound in both]
+    values += [
+        {"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)}
+        for bound in both
+        if bound.certified is not None
+    ]
+    words = f"{SQUARED_MMD}. The same numbers are in the table below."
+    spec = charts.interval(*result.interval, values, (PROVED, FOUND, charts.FILED), words)
+    caption = "The range that the assumed misfiling allows."
+    return Figure(name="bounds", title=SQUARED_MMD, caption=caption, spec=spec)
+
+
+class Case(NamedTuple):
+    """A row of the table of a test, in digits."""
+
+    name: str
+    pvalue: str
+    statistic: str = ""
+    n_moved: str = ""
+
+
+TEST_COLUMNS: Columns = (
+    ("", lambda case: case.name),
+    ("p-value", lambda case: case.pvalue),
+    ("squared MMD", lambda case: case.statistic),
+    ("misfiled rows", lambda case: case.n_moved),
+)
+"""The table of a test; each cell is a function of a `Case`."""
+
+
+def contents_of_test(result: RobustTestResult) -> Contents:
+    """Return what the page of a test says."""
+    notes = ["As filed: valid only if nothing is misfiled."]
+    if result.pvalue_range is not None:
+        notes.append("Best case: no labelling gives a smaller value. This is not a p-value.")
+    if not result.is_valid:
+        notes.append("* reached by a labelling, not proved")
+    caption = "p-values for no difference between the true groups"
+    return Contents(
+        title=f"{_groups(result)}: do they differ even if some rows are misfiled?",
+        answer=f"{assumption(result)} {testing.statement(result)}",
+        moments=[Moment(label=share_label(result.epsilon, result.n_moved_range[1]))],
+        figures=[_null_figure(result)],
+        table=Table.of(TEST_COLUMNS, _cases(result), caption=caption, notes=notes),
+        notes=[result.units_note] if result.units_note else [],
+        assumptions=result.conditions,
+        assumed=testing.conditions_head(result),
+        remarks=[testing.ROUNDING],
+        settings=[("permutations", f"{result.n_permutations:,}")],
+    )
+
+
+def _cases(result: RobustTestResult) -> Iterator[Case]:
+    star = "" if result.is_valid else "*"
+    n_moved = f"{result.n_moved + result.n_moved_of_x:,}"
+    yield Case("worst case", number(result.pvalue), f"{_statistic(result)}{star}", n_moved)
+    yield Case("as filed", number(result.pvalue_as_filed), number(result.observed), "0")
+    if result.pvalue_range is not None:
+        yield Case("best case", number(result.pvalue_range[0]))
+
+
+def _statistic(result: RobustTestResult) -> str:
+    return proved_number(result.statistic, "lower") if result.is_valid else number(result.statistic)
+
+
+def _null_figure(result: RobustTestResult) -> Figure:
+    marks = [
+        {"f0": result.statistic, "f1": charts.LOWER, "f2": _statistic(result)},
+        {"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)},
+    ]
+    if result.null_quantile is not None:
+        quantile = result.null_quantile
+        marks.append({"f0": quantile, "f1": charts.CHANCE, "f2": number(quantile)})
+    counts, edges = np.histogram(result.null, bins=BARS)
+    bars = [
+        {"f0": low, "f1": high, "f2": count}
+        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    ]
+    title = "What chance alone would give, and what was found"
+    words = f"{title}: squared MMD of random labellings. The p-values are in the table below."
+    spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], words)
+    caption = (
+        f"Bars: the squared MMD of {result.n_permutations:,} random labellings, with the group sizes of the "
+        "worst case. Solid line: the lower bound on that of the true groups."
+    )
+    return Figure(name="null", title=title, caption=caption, spec=spec)

@@ -1,0 +1,332 @@
+"""Both sides of the interval, and the rows that reach them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.provenance import Provenance, Side
+from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
+
+KINDS = ("labelling", "resized labelling", "free points", "resampling")
+"""What the value of a bound is the value of."""
+
+WITHOUT_ROWS = ("free points", "resampling")
+"""Kinds whose value no set of rows reaches."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Bound:
+    """One side of the interval.
+
+    Attributes
+    ----------
+    side
+        ``"lower"`` or ``"upper"``.
+    value
+        The squared MMD reached by the rows below (attained), for ``kind="labelling"``. For other kinds
+        it is neither attained with the stated counts nor proved.
+    certified
+        A number proved to lie beyond every labelling, or `None` where nothing was proved.
+    fractional
+        The same for labellings that may split rows, which is the paper's Claim 1: all distributions of
+        the misfiled rows within Y. Known for the biased estimator and one-way misfiling.
+    rows
+        Positions in `Y`, from 0, of the rows that are moved to X to reach `value`.
+    rows_of_x
+        Positions in `X` of the rows moved to Y (two-way misfiling only).
+    ids, ids_of_x
+        Names of these rows where the data have names.
+    file_rows, file_rows_of_x
+        Their numbers in the file, the first row below the header being 1.
+    effects, effects_of_x
+        One number for each row of `Y` (two-way: and of `X`): the change of `value` if that row were on the
+        other side of the filing than here, and the row of its group that suits best took its place. So by at
+        most so much the upper bound falls (the lower one rises) once that row is known to be there. With
+        the other sign it is an exchange that the search has missed. NaN for a group of which all
+        rows move, or none; `None` if nothing is misfiled and for other kinds than ``"labelling"``.
+    kind
+        ``"labelling"``: the value of one labelling with the stated counts.
+        ``"resized labelling"``: the value of a labelling that moves another number of
+        rows than stated (``schedule="paper"``), which bounds nothing.
+        ``"free points"``: the value with points that may stand anywhere instead of rows.
+        ``"resampling"``: a quantile of values of the groups drawn anew, which says nothing about misfiling.
+        The last two have no `rows`.
+    status
+        In words how the search ended.
+    """
+
+    side: Side
+    value: float
+    certified: float | None = None
+    fractional: float | None = None
+    rows: NDArray[np.intp]
+    rows_of_x: NDArray[np.intp]
+    ids: NDArray[np.str_] | None = None
+    ids_of_x: NDArray[np.str_] | None = None
+    file_rows: NDArray[np.intp] | None = None
+    file_rows_of_x: NDArray[np.intp] | None = None
+    effects: NDArray[np.float64] | None = None
+    effects_of_x: NDArray[np.float64] | None = None
+    kind: str = "labelling"
+    status: str = ""
+
+    def __post_init__(self) -> None:
+        names = ("rows", "ids", "file_rows", "effects")
+        hold_rows(self, (*names, *(f"{name}_of_x" for name in names)))
+        if self.kind not in KINDS:
+            msg = f"`kind` must be one of {', '.join(map(repr, KINDS))}; got {self.kind!r}."
+            raise DataError(msg)
+        if not self.has_rows and (n_rows := self.n_moved + self.n_moved_of_x):
+            msg = f"`rows` must be empty for kind={self.kind!r}, which no rows reach; got {n_rows}."
+            raise DataError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether rows reach `value`; not so for free points and resamples."""
+        return self.kind not in WITHOUT_ROWS
+
+    @property
+    def n_moved(self) -> int:
+        """Rows moved from Y to X."""
+        return len(self.rows)
+
+    @property
+    def n_moved_of_x(self) -> int:
+        """Rows moved from X to Y."""
+        return len(self.rows_of_x)
+
+    @property
+    def gap(self) -> float | None:
+        """Distance between the proved and the attained value, `None` without a proof."""
+        return None if self.certified is None else abs(self.certified - self.value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One value of the approximate kernel beside that of the exact kernel for the same labelling.
+
+    Attributes
+    ----------
+    value
+        The squared MMD with the approximate kernel.
+    exact
+        The squared MMD of the same rows with the exact kernel: computed, or an estimate from drawn rows.
+    margin
+        What `exact` is off at most: by rounding where it is computed; where it is an estimate, with at least
+        the probability `level` of the `Approximation`.
+    proved
+        Two values that the exact kernel's is proved to lie between; `None` for random features.
+    """
+
+    value: float
+    exact: float
+    margin: float
+    proved: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.proved is not None:  # a list, if it comes from JSON
+            low, high = self.proved
+            object.__setattr__(self, "proved", (float(low), float(high)))
+
+    @property
+    def error(self) -> float:
+        """What `value` is off at most, as sure as `margin`: the difference and its margin."""
+        return abs(self.value - self.exact) + self.margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approximation:
+    """What bounds with an approximate kernel say of the exact one.
+
+    Attributes
+    ----------
+    kernel
+        Name of the exact kernel.
+    level
+        `None` where all pairs were computed with the exact kernel. Else every `error`, each of the three
+        alone, is large enough with at least this probability, before rows and random features are drawn.
+    n_sampled
+        Rows behind each comparison: all, or those drawn.
+    lower, upper
+        The labellings that reach the two sides; `None` if none does. They need not be extreme for the exact
+        kernel: its own smallest value is at most that of `lower`, its largest at least that of `upper`.
+    observed
+        The groups as filed.
+    lower_certified, upper_certified
+        Numbers proved to lie beyond every labelling's value with the *exact* kernel: for `Nystrom`, where the
+        side is proved for the approximate one.
+    """
+
+    kernel: str
+    level: float | None
+    n_sampled: int
+    lower: Compared | None
+    upper: Compared | None
+    observed: Compared
+    lower_certified: float | None = None
+    upper_certified: float | None = None
+
+    @property
+    def is_proved(self) -> bool:
+        """Whether both sides are proved for the exact kernel."""
+        return self.lower_certified is not None and self.upper_certified is not None
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], where: str = "") -> Self:
+        """Rebuild it from plain data."""
+        values = saved_fields(cls, data, where)
+        for name in ("lower", "upper", "observed"):
+            if values[name] is not None:
+                values[name] = Compared(**saved_fields(Compared, values[name], f"{where}{name}."))
+        return cls(**values)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BoundsResult(ReportedResult):
+    """The smallest and the largest squared MMD that the misfiling allows.
+
+    Attributes
+    ----------
+    lower, upper
+        The two sides, see `Bound`.
+    observed
+        Squared MMD of the groups as filed.
+    n_samples_X, n_samples_Y
+        Rows of the groups as filed.
+    n_moved, n_moved_of_x
+        Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
+        With `at_most` (or an interval of shares) the largest numbers considered.
+    n_moved_range
+        For an interval of shares the smallest and largest number of misfiled rows of Y considered,
+        if they differ. Otherwise `None`.
+    at_most
+        Whether every smaller number of misfiled rows was considered too.
+    epsilon
+        Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
+        where several counts were considered, the largest share.
+    share_of_y
+        Share of the rows of Y that are misfiled, ``n_moved / n_samples_Y``.
+    name_x, name_y
+        What the groups are called in the table they came from.
+    ids_of_y, ids_of_x
+        Names of all rows of `Y` (two-way: and of `X`) where the data have names.
+    file_rows_of_y, file_rows_of_x
+        Their numbers in the file.
+    approximation
+        With an approximate kernel (`RandomFeatures`, `Nystrom`), of which all the above then speaks: what it
+        says of the exact one.
+    provenance
+        How the result was made.
+    """
+
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {
+        "lower": Bound,
+        "upper": Bound,
+        "approximation": Approximation,
+        **Result.PARTS,
+    }
+
+    lower: Bound
+    upper: Bound
+    observed: float
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    n_moved: int
+    n_moved_of_x: int = 0
+    n_moved_range: tuple[int, int] | None = None
+    at_most: bool = False
+    epsilon: float
+    share_of_y: float
+    name_x: str = "X"
+    name_y: str = "Y"
+    ids_of_y: NDArray[np.str_] | None = None
+    ids_of_x: NDArray[np.str_] | None = None
+    file_rows_of_y: NDArray[np.intp] | None = None
+    file_rows_of_x: NDArray[np.intp] | None = None
+    approximation: Approximation | None = None
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        hold_rows(self, ("ids_of_y", "ids_of_x", "file_rows_of_y", "file_rows_of_x"))
+        if self.n_moved_range is not None:  # a list, if it comes from JSON
+            fewest, most = self.n_moved_range
+            object.__setattr__(self, "n_moved_range", (int(fewest), int(most)))
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether both ends of `interval` are proved."""
+        return self.lower.certified is not None and self.upper.certified is not None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both sides certified if both are proved, else both as found: never one of each, never reordered."""
+        if self.lower.certified is not None and self.upper.certified is not None:
+            return self.lower.certified, self.upper.certified
+        return self.lower.value, self.upper.value
+
+    @property
+    def is_crossed(self) -> bool:
+        """Whether the lower end of `interval` is above the upper one, by more than rounding."""
+        low, high = self.interval
+        return low - high > 1e-12 * max(abs(low), abs(high), abs(self.observed))
+
+    @property
+    def width(self) -> float:
+        """Attained width, ``upper.value - lower.value``; negative where the values cross."""
+        return self.upper.value - self.lower.value
+
+    def row_table(self) -> dict[str, Any]:
+        """Return what each row that may be misfiled does to the bounds, the rows that matter most first.
+
+        Returns
+        -------
+        dict
+            Columns of equal length, ready for ``pandas.DataFrame`` or ``polars.DataFrame``: ``group``
+            (its name), ``row`` (place in the group, from 0), ``id`` and ``file_row`` (`None` where the
+            data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
+            row), ``lower_change`` and ``upper_change`` (`Bound.effects`). In the order of the
+            larger change of the two, ties by row; rows of X, in two-way misfiling, after equal ones of Y.
+            Refused where neither side has rows (free points, resampling).
+        """
+        both = (self.lower, self.upper)
+        if not any(b.has_rows for b in both):
+            msg = (
+                f"there is no table of rows: no rows reach the values of method {self.provenance.method!r} "
+                f"({self.lower.kind}). Use method='sharp'."
+            )
+            raise MmdBoundsError(msg)
+        of_y: dict[str, Any] = {b.side: (b.rows, b.effects) for b in both}
+        tables = [row_columns(self.name_y, self.n_samples_Y, self.ids_of_y, self.file_rows_of_y, of_y)]
+        if self.n_moved_of_x:
+            of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
+            tables.append(
+                row_columns(self.name_x, self.n_samples_X, self.ids_of_x, self.file_rows_of_x, of_x)
+            )
+        return ranked(tables)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        proof = "certified" if self.is_certified else "attained"
+        if others := [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]:
+            proof = f"by {others[0]}, neither attained nor proved"
+        crossed = ", crossed" if self.is_crossed else ""
+        how = "at most" if self.at_most else "exactly"
+        count = f"{how} {self.n_moved}"
+        if self.n_moved_range is not None and not self.at_most:
+            count = "{} to {}".format(*self.n_moved_range)
+        other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
+        return (
+            f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}{crossed}, observed {self.observed:.6g}, "
+            f"{count} of {self.n_samples_Y} rows of Y{other} misfiled, method {self.provenance.method!r})"
+        )

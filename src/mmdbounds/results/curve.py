@@ -1,0 +1,136 @@
+"""The curve over shares of misfiled rows, as it is returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from mmdbounds.results.base import ReportedResult
+from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.serialize import hold_tuples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SweepPoint:
+    """One share of misfiled rows.
+
+    Attributes
+    ----------
+    epsilon, n_moved
+        Share of the true X, and number of rows of Y, taken as misfiled: exactly so many.
+    lower, upper
+        The smallest and the largest squared MMD found.
+    lower_certified, upper_certified
+        Numbers proved to lie beyond every labelling, or `None`.
+    pvalue
+        At `lower_certified`: no labelling with exactly so many has a larger one. At `lower`, where nothing is
+        proved.
+    best_case
+        At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
+    null_quantile
+        The 95 % quantile of the statistic on random labellings of these sizes; as in `RobustTestResult`.
+    rows
+        What single rows do to the two bounds: the columns of `BoundsResult.row_table` that are known, for
+        the 30 rows that matter most. Empty if nothing is misfiled.
+    """
+
+    epsilon: float
+    n_moved: int
+    lower: float
+    upper: float
+    lower_certified: float | None
+    upper_certified: float | None
+    pvalue: float
+    best_case: float | None = None
+    null_quantile: float | None = None
+    rows: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def in_null_quantiles(self) -> tuple[float, float] | None:
+        """Lower and upper bound, proved where they are, as multiples of `null_quantile`."""
+        if self.null_quantile is None:
+            return None
+        low = self.lower if self.lower_certified is None else self.lower_certified
+        high = self.upper if self.upper_certified is None else self.upper_certified
+        return low / self.null_quantile, high / self.null_quantile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SweepResult(ReportedResult):
+    """Bounds and p-values over shares of misfiled rows, and where the finding breaks down.
+
+    Attributes
+    ----------
+    points
+        The curve, see `SweepPoint`.
+    observed
+        Squared MMD of the groups as filed.
+    level
+        Level of the test.
+    breakdown_n_moved
+        The first number of misfiled rows tested with a p-value above the level, `None` if there is none up
+        to `most_moved`.
+    holds_n_moved
+        The largest number tested below it: with so many or fewer rows misfiled the test rejects. `None` if it
+        does not even reject the groups as filed.
+    is_confirmed
+        Whether every number up to there was tested, so that the two are neighbours.
+    is_tight
+        Whether some labelling with `breakdown_n_moved` rows has a p-value above the level: so many rows can
+        really explain the finding away. If false, the proof was not good enough to say more.
+    is_valid
+        Whether every p-value and lower bound rests on a proof.
+    value, breakdown_of_value
+        The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
+    most_moved
+        The largest number of misfiled rows tried.
+    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
+        As in `RobustTestResult`.
+    """
+
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
+
+    points: tuple[SweepPoint, ...]
+    observed: float
+    level: float
+    breakdown_n_moved: int | None
+    holds_n_moved: int | None
+    is_confirmed: bool
+    is_tight: bool
+    is_valid: bool
+    value: float = 0.0
+    breakdown_of_value: int | None
+    most_moved: int
+    n_permutations: int
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+    conditions: tuple[str, ...] = ()
+    units_note: str = ""
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        hold_tuples(self, ("points", "conditions"))
+
+    @property
+    def breakdown_epsilon(self) -> float | None:
+        """The first share of the true X with which the test does not reject, `None` if above all tried."""
+        return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
+
+    def share(self, n_moved: int) -> float:
+        """Return the share of the true X that so many misfiled rows are."""
+        return n_moved / (self.n_samples_X + n_moved)
+
+    def __repr__(self) -> str:
+        where = (
+            f"above {self.share(self.most_moved):.4g}"
+            if self.breakdown_epsilon is None
+            else f"{self.breakdown_epsilon:.4g}"
+        )
+        proved = "" if self.is_valid and self.is_confirmed else " (not proved)"
+        return (
+            f"SweepResult(breakdown epsilon {where}{proved} at level {self.level:g}, {len(self.points)} "
+            f"points up to {self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
+        )

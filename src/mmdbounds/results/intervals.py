@@ -1,0 +1,188 @@
+"""Confidence intervals, and the estimated ceiling for the share that is misfiled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from mmdbounds.results.base import Result
+from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.serialize import hold_tuples
+
+Label = Literal["proved", "approximate", "heuristic"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountedBounds:
+    """Bounds on the squared MMD (biased) for some counts of misfiled rows, and what chance adds.
+
+    Attributes
+    ----------
+    n_moved, n_moved_of_x
+        Fewest and most rows of Y, and of X, that these bounds take as misfiled.
+    lower, upper
+        The bounds on the squared MMD of the true samples.
+    radius
+        How far the root MMD of the populations may be from that of the true samples; the largest of these
+        counts' radii, which differ by 1 % at most.
+    """
+
+    n_moved: tuple[int, int]
+    n_moved_of_x: tuple[int, int]
+    lower: float
+    upper: float
+    radius: float
+
+    def __post_init__(self) -> None:
+        hold_tuples(self, ("n_moved", "n_moved_of_x"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ConfidenceInterval(Result):
+    """Where the root MMD of the two populations lies, with a stated confidence.
+
+    Attributes
+    ----------
+    low, high
+        The interval, on the root scale: its ends are distances, not squares.
+    level
+        The confidence.
+    label
+        ``"proved"``: the coverage is at least `level`, at any sample size, under the conditions that
+        `summary` states. ``"approximate"``: the same formula, but what `why` says keeps it from being
+        proved. ``"heuristic"``: resampling; simulations say how often it covers, nothing promises it.
+    why
+        What the label rests on, or what is missing; one sentence each.
+    n_samples_X, n_samples_Y
+        Rows, as filed, that the interval rests on.
+    n_held_out
+        Rows set aside to choose the kernel; they are not among the former.
+    n_moved_range
+        The smallest and the largest number of misfiled rows of Y considered among these rows.
+    n_moved_of_x
+        The largest number of misfiled rows of X considered.
+    at_most
+        Whether every smaller number was considered too.
+    epsilon
+        The largest share of the true X taken as misfiled, before rows were held out.
+    parts
+        The bounds and radii behind a finite-sample interval, see `CountedBounds`.
+    n_resamples
+        Resamples behind a heuristic one, else `None`.
+    name_x, name_y
+        What the groups are called.
+    provenance
+        How the result was made.
+    """
+
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"parts": CountedBounds}
+
+    low: float
+    high: float
+    level: float
+    label: Label
+    why: tuple[str, ...] = ()
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    n_held_out: int = 0
+    n_moved_range: tuple[int, int]
+    n_moved_of_x: int = 0
+    at_most: bool
+    epsilon: float
+    parts: tuple[CountedBounds, ...] = ()
+    n_resamples: int | None = None
+    name_x: str = "X"
+    name_y: str = "Y"
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        hold_tuples(self, ("why", "parts", "n_moved_range"))
+
+    @property
+    def n_moved(self) -> int:
+        """The largest number of misfiled rows of Y considered."""
+        return self.n_moved_range[1]
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both ends, on the root scale."""
+        return self.low, self.high
+
+    @property
+    def radius(self) -> float | None:
+        """The largest radius of `parts`, `None` for a heuristic interval."""
+        return max((part.radius for part in self.parts), default=None)
+
+    def __repr__(self) -> str:
+        fewest, most = self.n_moved_range
+        how = "at most " if self.at_most else f"{fewest} to " if fewest < most else "exactly "
+        return (
+            f"ConfidenceInterval(root MMD in [{self.low:.6g}, {self.high:.6g}] at level {self.level:g}, "
+            f"{self.label}, {how}{most} of {self.n_samples_Y} rows of Y misfiled)"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MixtureCeiling(Result):
+    """How much of Y could at most have been drawn from X's distribution: an estimate.
+
+    Attributes
+    ----------
+    share_of_y
+        That share of the rows of Y.
+    n_moved, epsilon
+        The same as a number of rows, and as a share of the true X.
+    level, noise
+        How sure, and what counted as chance.
+    n_samples_X, n_samples_Y
+        Rows of the groups as filed.
+    n_used
+        Rows of X and of Y that were looked at.
+    n_moved_used
+        The ceiling for the rows of Y that were looked at. Where these are not all, `n_moved` is more than in
+        proportion: misfiled rows may be rarer among them than among all.
+    distance, chance
+        At `n_moved_used`: the distance of that many rows of Y from X, and what chance allows (root scale).
+    assumptions
+        What the estimate rests on, in words.
+    name_x, name_y
+        What the groups are called.
+    provenance
+        How the result was made.
+    label
+        Always ``"estimate"``.
+    """
+
+    share_of_y: float
+    n_moved: int
+    epsilon: float
+    level: float
+    noise: str
+    distance: float
+    chance: float
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    n_used: tuple[int, int]
+    n_moved_used: int
+    assumptions: tuple[str, ...]
+    name_x: str = "X"
+    name_y: str = "Y"
+    provenance: Provenance
+    label: str = "estimate"
+
+    def __post_init__(self) -> None:
+        hold_tuples(self, ("n_used", "assumptions"))
+
+    @property
+    def contamination(self) -> Any:
+        """The number of rows as `mmd_bounds` takes it, a `Contamination`; use it with ``at_most=True``."""
+        import mmdbounds
+
+        return mmdbounds.Contamination(n_moved=self.n_moved)
+
+    def __repr__(self) -> str:
+        return (
+            f"MixtureCeiling(estimate: at most {self.n_moved} of {self.n_samples_Y} rows of Y are like X, "
+            f"epsilon {self.epsilon:.4g}, if misfiling is random)"
+        )

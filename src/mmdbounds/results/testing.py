@@ -1,0 +1,253 @@
+"""What the tests return: one kernel, or several together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.serialize import hold_tuples, read_only
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountTest:
+    """The test for one count of misfiled rows.
+
+    Attributes
+    ----------
+    n_moved, n_moved_of_x
+        Misfiled rows of Y, and of X.
+    lower
+        The smallest statistic found over all labellings with these counts.
+    certified
+        A number proved to be no larger than any of them, or `None`.
+    pvalue
+        At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
+    attained
+        At `lower`: some labelling has this p-value.
+    best_case
+        At the proved upper bound: no labelling has a smaller one. `None` unless asked for.
+    """
+
+    n_moved: int
+    n_moved_of_x: int
+    lower: float
+    certified: float | None
+    pvalue: float
+    attained: float
+    best_case: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KernelPart:
+    """One of the kernels, at the worst count.
+
+    Attributes
+    ----------
+    kernel, kernel_options, bandwidth
+        Its name, options and length, as in `Provenance`.
+    lower, certified
+        The smallest squared MMD found with this kernel, and a number proved to be no larger, or `None`.
+    centre, spread
+        Mean and standard deviation of the squared MMD over random labellings other than those counted.
+    standardised
+        `certified` less the centre, over the spread: what enters the maximum. `None` where nothing is
+        proved, 0 for a kernel that tells no two labellings apart.
+    """
+
+    kernel: str
+    kernel_options: Mapping[str, Any] = field(default_factory=dict)
+    bandwidth: float | None
+    lower: float
+    certified: float | None
+    centre: float
+    spread: float
+    standardised: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MisfilingTest(Result):
+    """What both tests under misfiling have in common; unpacks as ``statistic, pvalue = result``."""
+
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest}
+
+    statistic: float
+    pvalue: float
+    is_valid: bool
+    is_tight: bool
+    n_moved: int
+    n_moved_of_x: int = 0
+    null: NDArray[np.float64]
+    observed: float
+    pvalue_as_filed: float
+    counts: tuple[CountTest, ...]
+    n_admissible: int
+    n_permutations: int
+    beta: float = 0.0
+    at_most: bool
+    epsilon: float
+    share_of_y: float
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+    conditions: tuple[str, ...] = ()
+    units_note: str = ""
+    provenance: Provenance
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "null", read_only(self.null, np.float64))
+        hold_tuples(self, ("counts", "conditions"))
+
+    def __iter__(self) -> Iterator[float]:
+        # `statistic, pvalue = result`, as people know it from SciPy.
+        return iter((self.statistic, self.pvalue))
+
+    @property
+    def n_moved_range(self) -> tuple[int, int]:
+        """The smallest and the largest number of misfiled rows of Y considered."""
+        moved = [count.n_moved for count in self.counts]
+        return min(moved), max(moved)
+
+    @property
+    def most_moved_of_x(self) -> int:
+        """The largest number of misfiled rows of X considered."""
+        return max(count.n_moved_of_x for count in self.counts)
+
+    def _assumed(self) -> str:
+        """Return the numbers of misfiled rows for the one-line form."""
+        (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
+        how = "at most " if self.at_most else f"{fewest} to " if fewest < most else "exactly "
+        other = f" and {'at most' if self.at_most else 'exactly'} {of_x} of {self.n_samples_X} rows of X"
+        return f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
+
+    @property
+    def _validity(self) -> str:
+        return "valid" if self.is_valid else "validity not guaranteed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RobustTestResult(MisfilingTest, ReportedResult):
+    """A two-sample test under misfiling; unpacks as ``statistic, pvalue = result``.
+
+    Attributes
+    ----------
+    statistic
+        The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
+    pvalue
+        The largest p-value over all counts and labellings considered, plus `beta`.
+    pvalue_range
+        The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
+        second is a p-value.
+    is_valid
+        Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
+        was left out.
+    is_tight
+        Whether some labelling has this p-value, or one within 5 % of it: no much better one can be had.
+    n_moved, n_moved_of_x
+        The worst count; of several with the same p-value the one whose floor is nearest to the null.
+    null
+        The statistic on random labellings of the sizes at the worst count.
+    null_quantile
+        Its 95 % quantile: what a statistic must exceed to be significant at the 5 % level. `None` where it
+        is not positive, or where there are fewer than 19 labellings.
+    observed, pvalue_as_filed, null_quantile_as_filed
+        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
+        quantile of its null.
+    counts, n_admissible
+        Every count considered, see `CountTest`, and how many there are in all: more, if only a grid of them
+        was considered.
+    n_permutations
+        Random labellings.
+    beta
+        Probability that the true count is outside the range considered; part of `pvalue`.
+    at_most, epsilon, share_of_y
+        The misfiling considered; the largest shares.
+    n_samples_X, n_samples_Y, name_x, name_y
+        The groups as filed.
+    conditions
+        What the validity rests on, one sentence each.
+    units_note
+        What was done about rows that share a unit; empty if no units were named.
+    provenance
+        How the result was made.
+    """
+
+    pvalue_range: tuple[float, float] | None = None
+    null_quantile: float | None = None
+    null_quantile_as_filed: float | None = None
+
+    def __post_init__(self) -> None:
+        MisfilingTest.__post_init__(self)
+        hold_tuples(self, ("pvalue_range",))
+
+    @property
+    def in_null_quantiles(self) -> float | None:
+        """`statistic` as a multiple of `null_quantile`: up to 1, chance alone makes as much."""
+        return None if self.null_quantile is None else self.statistic / self.null_quantile
+
+    @property
+    def as_filed_in_null_quantiles(self) -> float | None:
+        """`observed` as a multiple of `null_quantile_as_filed`."""
+        quantile = self.null_quantile_as_filed
+        return None if quantile is None else self.observed / quantile
+
+    def __repr__(self) -> str:
+        return (
+            f"RobustTestResult(pvalue {self.pvalue:.4g} ({self._validity}), statistic {self.statistic:.6g}, "
+            f"{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class AggregatedResult(MisfilingTest):
+    """A two-sample test under misfiling over several kernels.
+
+    Statistics are maxima over the kernels of the squared MMD in standard deviations of its null. It unpacks
+    as ``statistic, pvalue = result``.
+
+    Attributes
+    ----------
+    statistic
+        The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
+    pvalue
+        The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
+        for the number of kernels.
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, at_most, epsilon, share_of_y
+        As in `RobustTestResult`.
+    null
+        The maximum on random labellings of the sizes at the worst count.
+    observed, pvalue_as_filed
+        Statistic and p-value of the groups as filed; valid only if nothing is misfiled.
+    counts, n_admissible
+        Every count considered, see `CountTest` (its statistics are maxima, too), and how many there are.
+    parts
+        The kernels, see `KernelPart`.
+    n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
+        As in `RobustTestResult`; the options of `provenance` name the kernels.
+    """
+
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest, "parts": KernelPart}
+
+    parts: tuple[KernelPart, ...]
+
+    def __post_init__(self) -> None:
+        MisfilingTest.__post_init__(self)
+        hold_tuples(self, ("parts",))
+
+    @property
+    def decisive(self) -> KernelPart | None:
+        """The kernel whose proved statistic is the largest, `None` if none has any."""
+        proved = [part for part in self.parts if part.standardised is not None]
+        return max(proved, key=lambda part: part.standardised or 0.0, default=None)
+
+    def __repr__(self) -> str:
+        return (
+            f"AggregatedResult(pvalue {self.pvalue:.4g} ({self._validity}), {len(self.parts)} kernels, "
+            f"{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
+        )

@@ -1,0 +1,336 @@
+"""CSV files: encoding, separator, header, rows of the wrong length, and cells that stand for numbers.
+
+polars parses the rows; whatever can be read in two ways is refused here.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import itertools
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from mmdbounds.errors import DataError, counted, quoted, shown_value
+from mmdbounds.tables.frames import import_polars, require_unique_names
+from mmdbounds.tables.group import EXACT_UP_TO
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
+"""Possible separators and their names; the first one wins a tie."""
+
+HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16
+"""The part of a file that decides on the separator."""
+
+CHUNK = 1 << 22
+"""Bytes that are decoded at a time, so that the text of a large file is never in memory as a whole."""
+
+FIRST_ROWS = 10_000
+"""Rows that suggest the types of the columns; all rows decide."""
+
+MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})
+"""Text that stands for a missing cell, in upper or lower case."""
+
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+WHOLE = r"[+-]?[0-9]+"
+DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
+THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
+"""Numbers as most programs write them; whole; with a decimal comma; with commas between thousands."""
+
+_NUMERIC = re.compile(f"{NUMBER}|{DECIMAL_COMMA}|{THOUSANDS}|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+
+
+def check_encoding(encoding: object) -> str | None:
+    """Return the name of an encoding as Python calls it, `None` for the default, UTF-8."""
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(str(encoding)).name
+        io.TextIOWrapper(io.BytesIO(), encoding=name)  # some codecs are not encodings of text
+    except (LookupError, ValueError):
+        msg = (
+            "`encoding` must be the name of a text encoding, such as 'cp1252', 'latin-1' or 'utf-16'; "
+            f"got {shown_value(encoding)}."
+        )
+        raise DataError(msg) from None
+    return None if name in ("utf-8", "utf-8-sig") else name
+
+
+def clean_text(data: bytes, label: str, encoding: str | None = None) -> bytes:
+    """Return the text of a file in UTF-8, without byte-order mark and without blank lines around it."""
+    if encoding is not None:
+        data = _recoded(data, label, encoding)
+    elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        msg = f"{label} is UTF-16 text, not UTF-8. Set `encoding=` to 'utf-16', or save the file as UTF-8."
+        raise DataError(msg)
+    elif not data.isascii():
+        _require_utf8(data, label)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\n" not in data:  # the line ends of old Macs
+        data = data.replace(b"\r", b"\n")
+    # Blank lines at the end would count as rows without a group. A single line end is not a blank line, and
+    # cutting it off would copy the file.
+    is_padded = data.startswith((b"\n", b"\r")) or data.endswith((b"\n\n", b"\n\r\n", b"\r\r\n"))
+    return data.strip(b"\r\n") if is_padded else data
+
+
+def _recoded(data: bytes, label: str, encoding: str) -> bytes:
+    try:
+        return data.decode(encoding).encode("utf-8")
+    except UnicodeError as error:
+        line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+        msg = f"{label} is not {encoding} text (line {line}). State its encoding with `encoding=`."
+        raise DataError(msg) from None
+
+
+def _require_utf8(data: bytes, label: str) -> None:
+    """Refuse what is not UTF-8, and say in which line."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), CHUNK):
+        try:
+            decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, start) + error.object.count(b"\n", 0, error.start) + 1
+            msg = (
+                f"{label} is not UTF-8 text (line {line}). State its encoding with `encoding=` (often "
+                "'cp1252'), or save the file as 'CSV UTF-8'."
+            )
+            raise DataError(msg) from None
+
+
+def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
+    """Return the table in a CSV file in UTF-8, and in words how it was read; for the options see `load_file`.
+
+    The whole file decides on the types of its columns. `label` is what messages call it.
+    """
+    separator = sniff_separator(data)
+    names = read_header(data, separator, label)
+    frame = _parsed(data, separator, names, text)
+    if frame is None:
+        require_even_rows(data, separator, len(names), None, label)
+        msg = f"{label} cannot be read as CSV. Check its quotation marks."
+        raise DataError(msg)
+    # Quotation marks and lone carriage returns can be read in two ways. polars fills short rows up with
+    # missing cells: only then is a cell of the last column missing.
+    may_mislead = b'"' in data or data.count(b"\r") != data.count(b"\r\n")
+    if may_mislead or frame.get_column(names[-1]).null_count():
+        require_even_rows(data, separator, len(names), frame.height, label)
+    points = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    frame, commas = numbers_from_text(frame, [name for name in names if name not in text], na)
+    if commas and points:
+        _require_no_points(data, separator, names, points, commas[0], label)
+    decimals = ", decimal comma" if commas else ""
+    return frame, f"CSV ({SEPARATORS[separator]}{decimals})"
+
+
+def sniff_separator(data: bytes) -> str:
+    """Return the separator that cuts the first records into the same number of fields, the most of them."""
+    head = data[:HEAD_BYTES]
+    if len(data) > HEAD_BYTES:
+        head = head[: head.rfind(b"\n") + 1] or head
+
+    def evenness(separator: str) -> tuple[bool, int]:
+        records = itertools.islice(_records(head, separator, strict=False), HEAD_RECORDS)
+        sizes = [len(record) for record in records if record]
+        return len(set(sizes)) == 1 and sizes[0] > 1, sizes[0] if sizes else 0
+
+    return max(SEPARATORS, key=evenness)
+
+
+def read_header(data: bytes, separator: str, label: str) -> list[str]:
+    """Return the column names without blanks around them; refuse names that occur twice."""
+    try:
+        names = [name.strip() for name in next(_records(data, separator))]
+    except (csv.Error, StopIteration):
+        msg = f"{label} has a header that cannot be read. Check its quotation marks."
+        raise DataError(msg) from None
+    require_unique_names(names, label)
+    return names
+
+
+def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[str]) -> pl.DataFrame | None:
+    """Return the table as polars reads it, `None` if it cannot."""
+    polars = import_polars()
+    # If a later row contradicts the types that the first rows suggest, they are inferred from all rows,
+    # which takes many times as long. Numbers that no integer type holds are left to us, as text.
+    for how in ({"infer_schema_length": FIRST_ROWS}, {"infer_schema_length": None}, {"infer_schema": False}):
+        try:
+            # The columns by their places: names may have blanks around them, or be the same without these.
+            # As text: before 2.0 polars parses rows even if asked for none.
+            raw_names = polars.read_csv(
+                io.BytesIO(data), separator=separator, n_rows=0, infer_schema=False
+            ).columns
+            kept = {raw: polars.String for raw, name in zip(raw_names, names, strict=True) if name in text}
+            frame: pl.DataFrame = polars.read_csv(
+                io.BytesIO(data), separator=separator, schema_overrides=kept, **how
+            )
+            frame.columns = list(names)
+        except MemoryError:
+            raise
+        except (Exception, polars.exceptions.PanicException):
+            continue  # its messages quote cells: the caller finds the reason
+        return frame
+    return None
+
+
+def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int | None, label: str) -> None:
+    """Refuse a file in which a row has more or fewer fields than the header; blank lines pass.
+
+    The csv module reads the file a second time. If it finds another number of rows than `n_rows`
+    (unless `None`), quotation marks or line ends can be taken in two ways.
+    """
+    records, number = _records(data, separator), 0
+    try:
+        next(records)
+        for number, record in enumerate(records, start=1):  # the last one counts them
+            if record and len(record) != n_columns:
+                msg = (
+                    f"{label} is ragged: row {number} below the header has "
+                    f"{counted(len(record), 'field')}, but the header has {n_columns}."
+                )
+                raise DataError(msg)
+    except csv.Error:
+        msg = f"{label} cannot be read as CSV from row {number + 1} on. Check its quotation marks."
+        raise DataError(msg) from None
+    if n_rows is not None and n_rows != number:
+        msg = (
+            f"{label} can be read as {counted(n_rows, 'row')} or as {counted(number, 'row')}. Check its "
+            "quotation marks and line ends."
+        )
+        raise DataError(msg)
+
+
+def _records(data: bytes, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
+    """Yield the fields of each record, none for a blank line.
+
+    The csv module reads them as long as no cell is longer than its limit (131,072 characters), which
+    belongs to the whole process and is not ours to change. Beyond it they are read here, more slowly.
+    """
+    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
+    number = 0
+    try:
+        for record in csv.reader(text, delimiter=separator, strict=strict):
+            number += 1
+            yield record
+    except csv.Error as error:
+        if "field limit" not in str(error):
+            raise
+        yield from itertools.islice(_long_records(data, separator, strict=strict), number, None)
+
+
+def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list[str]]:
+    """Yield the fields of each record, however long they are, as the csv module would."""
+    cut = separator.encode()
+    field = re.compile(
+        rb'(?:"([^"]*+(?:""[^"]*+)*+)"|([^"\r\n%b][^\r\n%b]*+))?(%b|\r?\n|\r|\Z)' % ((re.escape(cut),) * 3)
+    )
+    place, record = 0, list[str]()
+    while place < len(data) or record:
+        found = field.match(data, place)
+        if found is None:
+            if strict:
+                raise csv.Error
+            return
+        in_quotes, plain, end = found.groups()
+        cell = plain or b"" if in_quotes is None else in_quotes.replace(b'""', b'"')
+        is_blank_line = not record and found.start(3) == place and end != cut
+        if not is_blank_line:
+            record.append(cell.decode("utf-8", errors="replace"))
+        if end != cut:
+            yield record
+            record = []
+        place = found.end()
+
+
+def _require_no_points(
+    data: bytes, separator: str, names: Sequence[str], points: Sequence[str], comma: str, label: str
+) -> None:
+    """Refuse points beside decimal commas: ``1.234`` could be a thousand there."""
+    text = _parsed(data, separator, names, names)
+    for name in points:
+        if text is not None and text.get_column(name).str.contains(".", literal=True).any():
+            msg = (
+                f"{label} writes decimals with a comma in {quoted(comma)} and with a point in "
+                f"{quoted(name)}. Write all of them with a point."
+            )
+            raise DataError(msg)
+
+
+def is_missing(text: str, na: Collection[str]) -> bool:
+    """Tell whether a cell, without blanks around it, stands for a missing one."""
+    return text.lower() in MISSING_WORDS or text in na
+
+
+def is_numeral(text: str) -> bool:
+    """Tell whether a cell looks like a number, with a point or with commas."""
+    return _NUMERIC.fullmatch(text) is not None
+
+
+def numbers_from_text(
+    frame: pl.DataFrame, names: Sequence[str], na: Collection[str]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Turn text columns into numbers where every cell is a number or a word for a missing one.
+
+    The second value names the columns that write decimals with a comma. ``1,234`` can be one thousand or one:
+    it is a decimal if another column leaves no doubt that commas are decimal, and stays text otherwise.
+    """
+    polars = import_polars()
+    schema = frame.schema  # polars makes it anew each time
+    text = _without_missing(frame.select([name for name in names if str(schema[name]) == "String"]), na)
+    numbers, whole = _numbers(text)
+    done = {*numbers.columns, *whole.columns}
+    unsure = [name for name in text.columns if name not in done]
+    commas = _matching(text.select(unsure), DECIMAL_COMMA)
+    if len(_matching(text.select(commas), f"{THOUSANDS}|{WHOLE}")) == len(commas):
+        commas = []
+    points, _ = _numbers(text.select(polars.col(commas).str.replace(",", ".", literal=True)))
+    return frame.with_columns(numbers).with_columns(whole).with_columns(points), commas
+
+
+def _without_missing(text: pl.DataFrame, na: Collection[str]) -> pl.DataFrame:
+    """Return cells without blanks around them, and null where they stand for a missing one.
+
+    All columns in one go: a call of polars for each of ten thousand takes seconds.
+    """
+    polars = import_polars()
+    cells = polars.all().str.strip_chars()
+    words = cells.str.to_lowercase().is_in([*MISSING_WORDS, "none"]) | cells.is_in([str(word) for word in na])
+    return text.select(polars.when(~words).then(cells).name.keep())
+
+
+def _numbers(text: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the columns that are numbers, and those of whole numbers too large for float64.
+
+    float64 would round the latter. They become integers, or stay text where no integer type holds them.
+    """
+    polars = import_polars()
+    numbers = _all_cast(text, polars.Float64)
+    sizes = numbers.select(polars.all().abs().max()).rows()  # one row, or none without columns
+    pairs = zip(numbers.columns, sizes[0] if sizes else (), strict=True)
+    large = [name for name, size in pairs if size is not None and size >= EXACT_UP_TO]
+    large = _matching(text.select(large), WHOLE)
+    whole = _all_cast(text.select(polars.col(large).str.strip_prefix("+")), polars.Int128)
+    return numbers.drop(large), whole
+
+
+def _all_cast(text: pl.DataFrame, dtype: Any) -> pl.DataFrame:
+    """Return the columns in which every cell that is not missing can be cast."""
+    polars = import_polars()
+    if not text.width:
+        return text
+    cast = text.select(polars.all().cast(dtype, strict=False))
+    before, after = text.null_count().row(0), cast.null_count().row(0)
+    return cast.select([name for name, n, m in zip(text.columns, before, after, strict=True) if n == m])
+
+
+def _matching(text: pl.DataFrame, pattern: str) -> list[str]:
+    """Return the columns in which every cell that is not missing matches a pattern."""
+    polars = import_polars()
+    if not text.width:
+        return []
+    answers = text.select(polars.all().str.contains(f"^(?:{pattern})$").fill_null(True).all()).row(0)
+    return [name for name, matches in zip(text.columns, answers, strict=True) if matches]

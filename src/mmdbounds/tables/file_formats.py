@@ -1,0 +1,270 @@
+"""Which format a file has; Parquet, Arrow and JSON lines into polars DataFrames; how to export all others.
+
+polars gets bytes, never a name: given a name, it expands patterns and ``~`` and fetches addresses, so that
+``data[1].csv`` would read ``data1.csv``.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Collection
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal
+
+from mmdbounds.errors import DataError, quoted, repeated
+from mmdbounds.tables.frames import import_polars
+
+if TYPE_CHECKING:
+    import polars as pl
+
+BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream"]
+TextFormat = Literal["CSV", "JSON lines"]
+
+FORMATS = "CSV, Parquet, Arrow or JSON lines"
+"""The formats that are read, in words."""
+
+READERS: dict[BinaryFormat, str] = {
+    "Parquet": "read_parquet",
+    "Arrow": "read_ipc",
+    "Arrow stream": "read_ipc_stream",
+}
+"""Functions of polars that read each format."""
+
+_UNPACK = "unpack it first; the only compression read here is gzip"
+EXPORT = {
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb"), "in Excel: File > Save As > 'CSV UTF-8'"),
+    ".ods": "in LibreOffice: File > Save As > 'Text CSV'",
+    ".numbers": "in Numbers: File > Export To > CSV",
+    **dict.fromkeys((".sav", ".zsav", ".por"), "in SPSS: SAVE TRANSLATE /TYPE=CSV /FIELDNAMES"),
+    ".dta": "in Stata: export delimited",
+    **dict.fromkeys((".sas7bdat", ".xpt"), "in SAS: PROC EXPORT with DBMS=CSV"),
+    **dict.fromkeys((".rds", ".rdata", ".rda"), "in R: write.csv(x, 'file.csv', row.names = FALSE)"),
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib"), "in Python: df.to_parquet(...); pickles are never opened"
+    ),
+    **dict.fromkeys((".npz", ".npy", ".mat"), "in Python: pass the arrays to `mmd_bounds` directly"),
+    **dict.fromkeys((".h5", ".hdf5", ".hdf", ".orc", ".avro"), "in Python: df.to_parquet(...)"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "in SQLite: .mode csv, .headers on, .output file.csv"),
+    ".arff": "in R: foreign::read.arff, then write.csv",
+    **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz", ".zst"), _UNPACK),
+}
+"""How files of other programs become CSV, by their ending."""
+
+_OTHER_TEXT = (".html", ".htm", ".xml", ".yaml", ".yml", ".arff")
+_MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<table", b"<!--")
+_CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".dat")
+_JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
+_FIRST_BYTES = {
+    b"PK\x03\x04": ".zip",
+    b"RDX": ".rdata",
+    b"$FL2": ".sav",
+    b"$FL3": ".zsav",
+    b"BZh": ".bz2",
+    b"\xfd7zXZ": ".xz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"\x93NUMPY": ".npy",
+    b"\x89HDF": ".h5",
+    b"FEA1": ".feather of version 1",
+}
+"""First bytes of formats that are not read."""
+
+_END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+_TRIAL = """\
+import io, sys, polars
+try:
+    getattr(polars, sys.argv[1])(io.BytesIO(sys.stdin.buffer.read()))
+except BaseException as error:
+    print(type(error).__name__)
+    sys.exit(3)
+"""
+_REFUSED = 3
+_KILLED = -9  # by the system, when memory runs out
+_ALLOCATION = re.compile(rb"memory allocation of ([0-9]{1,30}) bytes failed")
+
+MOST_AT_ONCE = 2**40
+"""Bytes: a file that asks for more at once is damaged, not merely too large for this machine."""
+
+_JSON_TYPES = {bool: "true or false", int: "numbers", float: "numbers", str: "text"}
+
+
+def ending(name: str) -> str:
+    """Return the ending of a file's name in lower case, without ``.gz``."""
+    suffixes = [suffix.lower() for suffix in PurePath(name).suffixes]
+    return next((suffix for suffix in reversed(suffixes) if suffix != ".gz"), "")
+
+
+def binary_format(data: bytes) -> BinaryFormat | None:
+    """Tell Parquet and Arrow by their bytes; a CSV header may begin like them, but has no NUL bytes."""
+    if data.startswith(b"PAR1") and (data.endswith(b"PAR1") or b"\0" in data):
+        return "Parquet"
+    if data.startswith(b"ARROW1") and b"\0" in data:
+        return "Arrow"
+    return "Arrow stream" if data.startswith(b"\xff\xff\xff\xff") else None
+
+
+def require_text(data: bytes, name: str, label: str, *, has_encoding: bool) -> None:
+    """Refuse what is not text; in an encoding that the user named, NUL bytes may be text."""
+    seen = next((which for start, which in _FIRST_BYTES.items() if data.startswith(start)), "")
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if seen or (b"\0" in data and not is_utf16 and not has_encoding):
+        raise DataError(binary_refusal(ending(name), seen, label))
+
+
+def binary_refusal(given: str, seen: str, label: str) -> str:
+    """Say that a binary file is not read, and how to export it.
+
+    `given` is the ending of its name, `seen` the one that goes with its first bytes, if these are known.
+    """
+    which = given if given in EXPORT else seen
+    if which in EXPORT:
+        to_do = (
+            f"{_UNPACK.capitalize()}." if EXPORT[which] == _UNPACK else f"Export it to CSV ({EXPORT[which]})."
+        )
+        return f"{label} is a {which} file, which is not read here. {to_do}"
+    return (
+        f"{label} ({_described(seen or given)}) holds binary data, neither CSV nor Parquet. Export it to CSV."
+    )
+
+
+def _described(file_ending: str) -> str:
+    return f"a {file_ending} file" if file_ending else "an unknown format"
+
+
+def text_format(text: bytes, name: str, label: str) -> TextFormat:
+    """Tell JSON lines from CSV, and refuse text that is neither; `text` is the cleaned file."""
+    given, start = ending(name), text[:100].lstrip()
+    if not start and not text.strip():
+        msg = f"{label} holds nothing but blanks."
+        raise DataError(msg)
+    known = f"{label} ({_described(given)})"
+    if b"\0" in text:
+        msg = f"{known} holds NUL bytes, which no table has. Is its encoding right?"
+        raise DataError(msg)
+    if given in _OTHER_TEXT or start.lower().startswith(_MARKUP):
+        msg = f"{known} is not {FORMATS}. Export it to CSV."
+        raise DataError(msg)
+    if given in _CSV_ENDINGS:
+        return "CSV"
+    if start.startswith(b"[{") or (start.startswith(b"[") and given in _JSON_ENDINGS):
+        how = "in Python: df.to_json(..., orient='records', lines=True)"
+        msg = f"{known} is JSON, but not JSON lines. Write one object per line, {how}."
+        raise DataError(msg)
+    return "JSON lines" if start.startswith(b"{") or given in _JSON_ENDINGS else "CSV"
+
+
+def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
+    """Read a Parquet or Arrow file."""
+    polars = import_polars()
+    if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
+        msg = f"{label} is an incomplete Arrow stream: its end is missing."
+        raise DataError(msg)
+    failure = _failure_elsewhere(data, READERS[which], label)
+    if failure is None:
+        try:
+            frame: pl.DataFrame = getattr(polars, READERS[which])(io.BytesIO(data))
+        except MemoryError:
+            raise
+        except (Exception, polars.exceptions.PanicException) as error:
+            failure = type(error).__name__
+        else:
+            return frame
+    if "Duplicate" in failure:
+        msg = f"{label} has more than one column of the same name. Give each its own name."
+    else:
+        file = which.removesuffix(" stream")
+        msg = f"{label} is a damaged {file} file, or one that polars cannot read ({failure})."
+    raise DataError(msg)
+
+
+def _failure_elsewhere(data: bytes, reader: str, label: str) -> str | None:
+    """Return what goes wrong when another process reads the file, `None` if nothing does.
+
+    One damaged file in a thousand makes polars ask for more memory than there is, which ends the process;
+    others make its threads write their stacks to standard error. Neither may happen in this process.
+    A sound file that is too large for this machine is not damaged: that is a `MemoryError`.
+    """
+    command = [sys.executable, "-P", "-c", _TRIAL, reader]  # -P: no module of the working directory
+    try:
+        tried = subprocess.run(command, input=data, capture_output=True, check=False)
+    except OSError:  # no Python to start, as in a frozen application
+        return None
+    printed = tried.stdout.decode("utf-8", errors="replace").strip()
+    sizes = [int(n) for n in _ALLOCATION.findall(tried.stderr)]
+    if tried.returncode == _KILLED or printed == "MemoryError" or (sizes and max(sizes) < MOST_AT_ONCE):
+        msg = f"there is not enough memory to read {label}, a file of {len(data) / 2**20:,.1f} MiB."
+        raise MemoryError(msg)
+    if tried.returncode == _REFUSED:
+        return printed
+    # A negative code is a signal's; Windows has large ones. 1 and 2 mean that Python itself did not start.
+    return "the process ended" if tried.returncode < 0 or tried.returncode > _REFUSED else None
+
+
+def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFrame:
+    """Read a file with one JSON object per line; keys that a line lacks are missing cells.
+
+    The columns in `text` are kept as they are printed, and so may mix numbers and text.
+    """
+    polars = import_polars()
+    _require_objects(data, text, label)
+    try:
+        frame: pl.DataFrame = polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+    except MemoryError:
+        raise
+    except (Exception, polars.exceptions.PanicException):
+        msg = f"{label} has a key with values of different types. Give each column one type."
+        raise DataError(msg) from None
+    if not frame.width:
+        msg = f"{label} has no columns: its objects are empty."
+        raise DataError(msg)
+    return frame
+
+
+def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
+    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types.
+
+    Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
+    """
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            keys = repeated(key for key, _ in pairs)
+            msg = f"{label} has an object with more than one {keys}{where}. Give each its own name."
+            raise DataError(msg)
+        return made
+
+    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse).decode
+    types: dict[str, str] = {}
+    last: list[type] = []
+    for number, line in enumerate(io.BytesIO(data), start=1):
+        where = f" in line {number}"
+        if not line.strip():
+            continue
+        try:
+            found = decode(line.decode("utf-8"))
+        except DataError:
+            raise
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            msg = f"{label} is not JSON lines: line {number} is not an object. Write one object per line."
+            raise DataError(msg)
+        shape = list(map(type, found.values()))
+        if shape == last and found.keys() == types.keys():
+            continue  # like the line before, as most are
+        last = shape
+        for key, value in found.items():
+            kind = _JSON_TYPES.get(type(value), "objects or lists")
+            if value is not None and types.setdefault(key, kind) != kind and key not in text:
+                change = f"{kind} under {quoted(key)}, after {types[key]} there"
+                msg = f"{label}{where} has {change}. Give each column one type."
+                raise DataError(msg)
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and infinities, which JSON does not have."""
+    raise ValueError(constant)

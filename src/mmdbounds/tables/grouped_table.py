@@ -1,0 +1,305 @@
+"""One table with a group column becomes X and Y."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.checks import check_option
+from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
+from mmdbounds.tables import frames
+from mmdbounds.tables.columns import MISSING, Column, Complete, complete, read_columns
+from mmdbounds.tables.files import open_table
+from mmdbounds.tables.group import Group
+from mmdbounds.tables.group_column import GroupColumn, as_text, two_groups
+from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
+from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
+
+
+def groups(
+    data: Any,
+    group: str,
+    *,
+    hidden: Any,
+    among: Any,
+    id: str | None = None,
+    columns: str | Iterable[str] | None = None,
+    exclude: str | Iterable[str] | None = None,
+    scale: str = "standard",
+    missing: str = "refuse",
+    na: str | Iterable[str] | None = None,
+    encoding: str | None = None,
+) -> tuple[Group, Group]:
+    """Split a table with a group column into X and Y, ready for `mmd_bounds`.
+
+    Parameters
+    ----------
+    data
+        A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; a dict of column
+        names and lists or 1-D arrays; the name of a CSV, Parquet, Arrow or JSON lines file, or
+        such a file opened for reading bytes.
+    group
+        Name of the group column.
+    hidden
+        The group whose rows may be hidden in the other one: it becomes X.
+    among
+        The group that they may be hidden among: it becomes Y.
+    id
+        Column that names the rows. It is kept as text and is never a feature.
+        Without it the index names the rows of a pandas DataFrame.
+    columns
+        The features, in this order. Default: all columns but `group`, `id` and `exclude`.
+    exclude
+        Columns to leave out.
+    scale
+        Scaling of numeric columns, computed over the rows of both groups. ``"standard"``: mean 0
+        and standard deviation 1. ``"robust"``: median 0 and the quartiles as far apart as those of a
+        standard normal distribution. ``"rank"``: their ranks, with mean 0 and standard deviation 1.
+        ``"none"``: values stay as they are.
+    missing
+        Treatment of missing cells. ``"refuse"``: an error with a count for each column. ``"drop"``:
+        rows with a missing cell are left out. ``"impute"``: numbers are filled with the median, booleans and
+        categories with the most frequent value, over the rows of both groups.
+    na
+        Text or numbers that stand for a missing cell of a feature, such as ``"unknown"`` or ``"-99"``, beside
+        empty cells, NA, N/A, NaN, null and a single point.
+    encoding
+        Encoding of a text file, by default UTF-8 with or without byte-order mark.
+
+    Returns
+    -------
+    X, Y : Group
+        The rows of the two groups, in the order of the table, with the same record of what was done.
+
+    Raises
+    ------
+    DataError
+        If the table cannot be used as it is; the message says why and what to do.
+
+    Warns
+    -----
+    IdentifierWarning
+        If a column of integers looks like an identifier and is not named in `columns`.
+    GroupColumnWarning
+        If a single column determines the group of nearly every row: one split of its values separates the
+        groups with a balanced accuracy of at least 0.99, and not by chance. Such a column is often recorded
+        together with the group (a code, a date of treatment), and then the groups differ whatever the truth
+        is. Leave it out with `exclude`, or name the features in `columns` if this is intended.
+
+    Notes
+    -----
+    Group values match as they are printed: ``1``, ``1.0``, ``"1"`` and ``" 1 "`` are the same, and so are
+    ``True`` and ``"true"``, but the number 1 is not ``True``. Rows of other groups and rows without a group
+    are left out; the record counts them. Booleans become 0 and 1. Text with at most 50 different values
+    becomes one 0-1 column for each, with weights that give them variance 1 together, like a column of
+    numbers. Columns that are constant over the rows of both groups are left out and recorded. Nothing
+    depends on which of these rows are X and which are Y, nor on their order.
+    """
+    split = split_table(
+        data,
+        group,
+        hidden=hidden,
+        among=among,
+        id_=id,
+        columns=columns,
+        exclude=exclude,
+        scale=scale,
+        missing=missing,
+        na=na,
+        encoding=encoding,
+    )
+    return split.X, split.Y
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Split:
+    """The two groups, and the units of their rows where a column of units was named."""
+
+    X: Group
+    Y: Group
+    units: tuple[list[str], list[str]] | None = None
+
+
+def split_table(
+    data: Any,
+    group: str,
+    *,
+    hidden: Any,
+    among: Any,
+    id_: str | None,
+    columns: Any,
+    exclude: Any,
+    scale: str,
+    missing: str,
+    na: Any,
+    encoding: str | None,
+    unit: str | None = None,
+) -> Split:
+    """Do what `groups` does, and read the column `unit`, which is not a feature, at the same time."""
+    check_option(scale, "scale", TABLE_SCALES)
+    check_option(missing, "missing", MISSING)
+    words = _names(na, "na")
+    table = open_table(data, [group, id_, unit], words, encoding)
+    roles = _roles(table.frame.columns, group, id_, unit, columns, exclude)
+    column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
+    placed = [column.rows(key) for key in two_groups(column, hidden, among)]
+    rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
+    read = read_columns(table.frame, roles.features, rows, words, roles.id, scale)
+    # Before missing cells are filled: that a cell is missing can determine the group as well.
+    suspicious = [] if columns is not None else group_columns(*read, np.isin(rows, placed[0]))
+    whole = complete(*read, missing, table.subject)
+    left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
+    rows = rows[whole.kept]
+    _require_rows(left, (hidden, among))
+    values, used, constant = _varying(whole)
+    if columns is None:
+        warn_of_identifiers(table.frame, used, roles.id)
+        warn_of_group_columns(suspicious)
+    record: dict[str, Any] = {
+        "source": table.name,
+        "sha256": table.sha256,
+        "read_as": table.read_as,
+        "group_column": roles.group,
+        "hidden": as_text(hidden),
+        "among": as_text(among),
+        "id_column": roles.id,
+        "excluded_columns": roles.excluded,
+        "columns": [each.name for each in used],
+        "kinds": {each.name: each.described for each in used},
+        "dropped_constant_columns": constant,
+        "dropped_empty_columns": whole.empty,
+        "scale": scale,
+        "scaled_by_deviation": without_quartiles(values, used) if scale == "robust" else [],
+        "missing": missing,
+        "na": list(words),
+        "encoding": encoding,
+        "n_filled_cells": whole.n_filled,
+        "n_dropped_rows": [len(before) - len(each) for before, each in zip(placed, left, strict=True)],
+        "n_rows": len(table.frame),
+        "n_hidden": len(left[0]),
+        "n_among": len(left[1]),
+        "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
+        "n_missing_group": column.n_missing,
+    }
+    ids, from_file = table.row_names(roles.id), table.name is not None
+    units = None if roles.unit is None else table.texts(roles.unit)
+    del table, read, whole  # a large table must not be in memory more often than needed
+    values, names, record["scaling"] = features(values, used, scale)
+
+    def build(name: Any, which: NDArray[np.intp]) -> Group:
+        return Group(
+            values[np.searchsorted(rows, which)],
+            name=as_text(name),
+            ids=None if ids is None else ids[which],
+            file_rows=which + 1 if from_file else None,
+            columns=tuple(names),
+            record=record,
+        )
+
+    of_x, of_y = ([] if units is None else [units[i] for i in each] for each in left)
+    return Split(build(hidden, left[0]), build(among, left[1]), None if units is None else (of_x, of_y))
+
+
+@dataclass(frozen=True, slots=True)
+class _Roles:
+    """Which column is what."""
+
+    group: str
+    id: str | None
+    unit: str | None
+    features: list[str]
+    excluded: list[str]
+
+
+def _roles(names: Sequence[str], group: Any, id_: Any, unit: Any, columns: Any, exclude: Any) -> _Roles:
+    """Return which column is what, or say which name is wrong."""
+    group = _known_column(group, names, "group")
+    id_ = None if id_ is None else _known_column(id_, names, "id")
+    unit = None if unit is None else _known_column(unit, names, "unit")
+    if group == id_:
+        msg = f"`group` and `id` must be different columns; got {quoted(group)} for both."
+        raise DataError(msg)
+    excluded = list(dict.fromkeys(_known_columns(exclude, names, "exclude")))
+    other_roles = {unit: "the unit column", id_: "the id column", group: "the group column"}
+    other_roles.pop(None, None)
+    return _Roles(group, id_, unit, _feature_columns(names, other_roles, columns, excluded), excluded)
+
+
+def _feature_columns(
+    names: Sequence[str], other_roles: Mapping[str, str], columns: Any, excluded: Sequence[str]
+) -> list[str]:
+    """Return the names of the features: those in `columns`, or all that are left if it is `None`."""
+    if columns is None:
+        unused = {*other_roles, *excluded}
+        features = [name for name in names if name not in unused]
+    else:
+        features = _known_columns(columns, names, "columns")
+        twice = [name for name, n in Counter(features).items() if n > 1]
+        refused = {
+            **other_roles,
+            **dict.fromkeys(excluded, "also in `exclude=`"),
+            **dict.fromkeys(twice, "listed twice"),
+        }
+        for name in features:
+            if name in refused:
+                msg = f"`columns` names {quoted(name)}, which is {refused[name]}."
+                raise DataError(msg)
+    if not features:
+        msg = "no feature columns are left. Check `columns=` and `exclude=`."
+        raise DataError(msg)
+    return features
+
+
+def _known_columns(given: Any, names: Collection[str], argument: str) -> list[str]:
+    return [_known_column(name, names, argument) for name in _names(given, argument)]
+
+
+def _known_column(given: Any, names: Collection[str], argument: str) -> str:
+    """Return the name if there is such a column, or suggest the nearest."""
+    name = str(given)
+    if name not in names:
+        msg = (
+            f"there is no column {quoted(name)}, named in `{argument}=`.{did_you_mean(name, names)} "
+            f"The columns are {quoted_list(names, 10)}."
+        )
+        raise DataError(msg)
+    return name
+
+
+def _names(given: Any, argument: str) -> tuple[str, ...]:
+    """Return the names given for an argument: one text or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        msg = f"`{argument}` must be a text or a list of texts; got {type(given).__name__}."
+        raise DataError(msg)
+    return tuple(str(each) for each in given)
+
+
+def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> None:
+    """Refuse a group of which no row is left."""
+    for name, each in zip(names, rows, strict=True):
+        if not len(each):
+            msg = (
+                f"every row of {quoted(as_text(name))} has a missing cell, so no row is left. Set `missing=` "
+                "to 'impute', or leave columns out with `exclude=`."
+            )
+            raise DataError(msg)
+
+
+def _varying(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
+    """Return the values and columns without those that are constant, and the names of these."""
+    varying = varying_columns(whole.values)
+    used = [column for column, varies in zip(whole.columns, varying, strict=True) if varies]
+    constant = [column.name for column, varies in zip(whole.columns, varying, strict=True) if not varies]
+    if not used:
+        msg = f"every feature column is constant over the rows of the two groups: {quoted_list(constant)}."
+        raise DataError(msg)
+    return (whole.values[:, varying] if constant else whole.values), used, constant

@@ -1,0 +1,294 @@
+"""The sentences about bounds, also those of an approximate kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
+from mmdbounds.words.phrases import (
+    assumption,
+    kernel_name,
+    named_rows,
+    number,
+    percent,
+    proved_number,
+    row_name,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
+
+TOP_ROWS = 3
+"""Rows named as those that matter most; all of them are in `row_table`."""
+
+LARGE_GAP = 0.01
+"""A gap between the proved and the attained value, as a share of the width, that is said in words."""
+
+MISSED = 1e-3
+"""An exchange that improves on a labelling by more, relative to the largest effect, is one too many."""
+
+ROUNDING = 1e-9
+"""Values that differ by less, relative to the largest of them, differ by rounding only."""
+
+CROSSED = "The two sides cross: the lower value is above the upper one, so nothing lies between them."
+"""They stay as they were found: in the wrong order they say that the search failed."""
+
+UNPROVED = {
+    "labelling": "nothing proved",
+    "resized labelling": "",
+    "free points": "neither attained nor proved",
+    "resampling": "neither attained nor proved",
+}
+"""What is said of a value without a proof, by its kind."""
+
+EXTREME = {"lower": "smallest", "upper": "largest"}
+FURTHER = {"lower": "a smaller value", "upper": "a larger value"}
+
+
+def finding(result: BoundsResult) -> str:
+    """Say what follows, and its converse."""
+    kinds = {result.lower.kind, result.upper.kind}
+    if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
+        return f"Nothing is misfiled, so the squared MMD is {number(result.observed)}."
+    if kinds != {"labelling"}:
+        return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
+    if result.is_crossed:
+        return f"{CROSSED} Labellings reach both; method='sharp' searches further."
+    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
+    return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
+
+
+def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
+    """Say what the values are, if they are not those of labellings with the stated counts."""
+    if "resized labelling" in kinds:
+        return (
+            "These are the paper's printed quantile steps: they move another number of rows than were "
+            "misfiled, so the values below bound nothing."
+        )
+    filed = f"as filed the squared MMD is {number(result.observed)}."
+    if "resampling" in kinds:
+        return (
+            "The values below are quantiles of resampled values, neither attained nor proved: they say how "
+            f"much the value as filed varies, and nothing about misfiling; {filed}"
+        )
+    return (
+        f"The values below have {_how_many(result)} free point{'' if result.n_moved == 1 else 's'} "
+        f"instead of rows: neither attained nor proved, they bound nothing; {filed}"
+    )
+
+
+def _how_many(result: BoundsResult) -> str:
+    """Return the number of rows of Y assumed to be misfiled: 10, at most 10, 5 to 10."""
+    if result.at_most:
+        return f"at most {result.n_moved:,}"
+    fewest = "" if result.n_moved_range is None else f"{result.n_moved_range[0]:,} to "
+    return f"{fewest}{result.n_moved:,}"
+
+
+def _statement(result: BoundsResult) -> str:
+    """Say between which values the truth is, and whether that is proved; each side apart if one alone is."""
+    low, high = ends(result)
+    filed = f"as filed it is {number(result.observed)}."
+    for proved, other in ((result.lower, result.upper), (result.upper, result.lower)):
+        if proved.certified is not None and other.certified is None:
+            limit = " ".join(_limit(proved.certified, proved.side))
+            return (
+                f"Whichever rows they are, the squared MMD of the true groups is {limit} (proved); {filed} "
+                f"The {EXTREME[other.side]} value found is {number(other.value)}: a labelling reaches it, "
+                f"but that none gives {FURTHER[other.side]} is not proved."
+            )
+    if result.is_certified:
+        return (
+            "Whichever rows they are, the squared MMD of the true groups is between "
+            f"{low} and {high} (proved); {filed}"
+        )
+    return (
+        "Depending on which rows they are, the squared MMD of the true groups can be as small as "
+        f"{low} or as large as {high}; {filed} "
+        "Labellings reach both values; that none lies beyond them is not proved."
+    )
+
+
+def _converse(result: BoundsResult) -> str:
+    proved = [b.certified is not None for b in (result.lower, result.upper)]
+    if proved == [True, False]:
+        return "be smaller"
+    return "be larger" if proved == [False, True] else "lie outside this range"
+
+
+def ends(result: BoundsResult) -> tuple[str, str]:
+    """Return both ends of `BoundsResult.interval` in digits: proved ones are true as they are printed."""
+    low, high = result.interval
+    if result.is_certified:
+        return proved_number(low, "lower"), proved_number(high, "upper")
+    return number(low), number(high)
+
+
+def _limit(value: float, side: Side) -> tuple[str, str]:
+    """Return a proved value in words: ``at least``, ``0.1``."""
+    return "at least" if side == "lower" else "at most", proved_number(value, side)
+
+
+def _gaps(result: BoundsResult) -> list[str]:
+    """Say for each side whose proof is far from what a labelling reaches how far it is."""
+    said = []
+    for bound in (result.lower, result.upper):
+        if bound.certified is None or bound.gap is None or _equality(bound, result) is not None:
+            continue
+        if bound.gap > LARGE_GAP * result.width > 0:
+            values = [proved_number(bound.certified, bound.side), number(bound.value)]
+            between = " and ".join(values if bound.side == "lower" else reversed(values))
+            gap = f"a gap of {percent(bound.gap / result.width)} of the width"
+            said.append(f"The {EXTREME[bound.side]} possible value is between {between}, {gap}.")
+    return said
+
+
+def _equality(bound: Bound, result: BoundsResult) -> str | None:
+    """Say how the proved and the attained value are equal: to the digits shown, or up to rounding ("")."""
+    if bound.certified is None or bound.gap is None:
+        return None
+    if bound.gap <= ROUNDING * _size(result):
+        return ""
+    digits = proved_number(bound.certified, bound.side)
+    alike = digits == number(bound.value) and bound.gap <= LARGE_GAP * result.width
+    return " (to the digits shown)" if alike else None
+
+
+def _size(result: BoundsResult) -> float:
+    return max(result.width, abs(result.lower.value), abs(result.upper.value))
+
+
+def side_lines(bound: Bound, result: BoundsResult) -> list[str]:
+    """Return the lines of the table for one side."""
+    lines = [wrapped(_value_line(bound, result), "  ")]
+    for name, letter, places, ids, file_rows in (
+        (result.name_y, "Y", bound.rows, bound.ids, bound.file_rows),
+        (result.name_x, "X", bound.rows_of_x, bound.ids_of_x, bound.file_rows_of_x),
+    ):
+        if len(places):
+            named = named_rows(letter, places, ids, file_rows)
+            lines.append(wrapped(f"moves {rows(len(places))} filed under {shown(name)}: {named}", "    "))
+    return lines + _fractional_lines(bound)
+
+
+def _value_line(bound: Bound, result: BoundsResult) -> str:
+    """Return the value of one side: proved and reached, proved and not quite reached, or only found."""
+    extreme, further = EXTREME[bound.side], FURTHER[bound.side]
+    if bound.certified is None:
+        word = f"{bound.side} quantile" if bound.kind == "resampling" else f"{extreme} found"
+        return _cells(word, number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind]))
+    equal = _equality(bound, result)
+    if equal is not None:
+        text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
+        # Rounded as in the sentence above the table, so that both show the same digits.
+        return _cells(extreme, proved_number(bound.certified, bound.side), text)
+    text = _joined("(proved)", f"a labelling reaches {number(bound.value)}", bound.status)
+    return _cells(*_limit(bound.certified, bound.side), text)
+
+
+def _joined(*parts: str) -> str:
+    return "; ".join(part for part in parts if part)
+
+
+def _cells(word: str, value: str, text: str) -> str:
+    return f"{word:<16}{value:>12} {text}".rstrip()
+
+
+def _fractional_lines(bound: Bound) -> list[str]:
+    """Return a line for the bound over all distributions of the misfiled rows, if it lies further out."""
+    if bound.fractional is None or bound.certified is None:
+        return []
+    outside = min if bound.side == "lower" else max
+    word, limit = _limit(outside(bound.fractional, bound.certified), bound.side)
+    if limit == proved_number(bound.certified, bound.side):
+        return []
+    return [wrapped(f"{word} {limit} (proved) if rows may count in part (Claim 1 of the paper)", "    ")]
+
+
+def top_rows(result: BoundsResult) -> str:
+    """Name the rows that matter most, where the labellings are such that no exchange improves them much."""
+    if not (result.lower.has_rows or result.upper.has_rows):
+        return ""
+    table = result.row_table()
+    change = np.fmax(np.abs(table["lower_change"]), np.abs(table["upper_change"]))
+    known = int(np.count_nonzero(~np.isnan(change)))
+    missed = np.fmax(-table["lower_change"], table["upper_change"])
+    if known == 0 or np.nanmax(missed) > MISSED * change[0]:
+        return ""
+    names = [_row_name(table, i, result) for i in range(min(known, TOP_ROWS))]
+    who = f"row that matters most is {names[0]}"
+    if len(names) > 1:
+        who = f"rows that matter most are {', '.join(names[:-1])} and {names[-1]}"
+    what = f"knowing where {'it' if len(names) == 1 else 'one of them'} belongs can move a bound by up to"
+    return f"The {who}: {what} {number(change[0])} (`row_table()` lists all rows)."
+
+
+def _row_name(table: Mapping[str, Any], i: int, result: BoundsResult) -> str:
+    letter = "Y" if table["group"][i] == result.name_y else "X"
+    return row_name(letter, table["row"][i], table["id"][i], table["file_row"][i])
+
+
+def _options_used(made: Provenance) -> dict[str, Any]:
+    """Return the options that made a difference; an even schedule weighs nothing."""
+    unused = ("weights",) if made.options.get("schedule") == "even" else ()
+    return {k: v for k, v in made.options.items() if v is not None and k not in unused}
+
+
+def bounds_summary(result: BoundsResult) -> str:
+    """Return a `BoundsResult` in plain words."""
+    made = result.provenance
+    options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
+    method = f"Method {made.method}{f' ({options})' if options else ''}"
+    kernel = about_approximation(result)
+    lines = [wrapped(text) for text in (assumption(result), finding(result), kernel) if text] + [""]
+    moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
+    lines += side_lines(result.lower, result) if moved else []
+    lines.append("  " + _cells("as filed", number(result.observed), ""))
+    lines += side_lines(result.upper, result) if moved else []
+    top = top_rows(result)
+    last = wrapped(settings(made, method, seed_used(made)))
+    return "\n".join([*lines, "", *([wrapped(top), ""] if top else []), last])
+
+
+def about_approximation(result: BoundsResult) -> str:
+    """Say that the values are those of an approximate kernel, and what is known of the exact one."""
+    found = result.approximation
+    if found is None:
+        return ""
+    about = f"All of this is about an approximate kernel, {kernel_name(result.provenance)}."
+    return " ".join([about, _same_labellings(result, found), *_proofs(found)])
+
+
+def _same_labellings(result: BoundsResult, found: Approximation) -> str:
+    """Say what the labellings found give with the exact kernel."""
+    sides = {"smallest": found.lower, "as filed": found.observed, "largest": found.upper}
+    shown = {word: each for word, each in sides.items() if each is not None}
+    level = "" if found.level is None else f", each with at least {percent(found.level)} confidence"
+    if len(shown) < 3 or not (result.n_moved or result.n_moved_of_x):
+        return f"With {found.kernel} itself the groups as filed give {_around(found.observed)}{level}."
+    low, filed, high = (f"{_around(each)} ({word})" for word, each in shown.items())
+    return (
+        f"With {found.kernel} itself the same labellings give {low}, {filed} and {high}{level}; "
+        "its own extremes can only lie further out."
+    )
+
+
+def _around(value: Compared) -> str:
+    """Return the range of values that an estimate of the exact value leaves."""
+    low, high = number(value.exact - value.margin), number(value.exact + value.margin)
+    return low if low == high else f"{low} to {high}"
+
+
+def _proofs(found: Approximation) -> list[str]:
+    """Say what is proved for the exact kernel, if anything is."""
+    limits = []
+    if found.lower_certified is not None:
+        limits.append(f"at least {proved_number(found.lower_certified, 'lower')}")
+    if found.upper_certified is not None:
+        limits.append(f"at most {proved_number(found.upper_certified, 'upper')}")
+    return [f"Proved for {found.kernel} itself: {' and '.join(limits)}."] if limits else []

@@ -1,0 +1,142 @@
+"""What all sentences are made of: numbers, names, lines, and what every result says of its making."""
+
+from __future__ import annotations
+
+import decimal
+import textwrap
+from typing import Any
+
+from numpy.typing import NDArray
+
+from mmdbounds.results import (
+    AggregatedResult,
+    BoundsResult,
+    ConfidenceInterval,
+    Provenance,
+    RobustTestResult,
+    Side,
+)
+
+ROWS_NAMED = 8
+"""Rows named in a summary; all of them are in the result."""
+
+WIDTH = 100
+"""Columns of a line; tables are not wrapped."""
+
+LONGEST_NAME = 60
+"""Characters of a group's or row's name that are shown."""
+
+
+def percent(share: float) -> str:
+    """Return a share as people write it: 20 %, 3.5 %, 0.12 %."""
+    return f"{100 * share:.3g} %"
+
+
+def number(value: float) -> str:
+    """Return a value with four significant digits."""
+    return f"{value:.4g}"
+
+
+def proved_number(value: float, side: Side) -> str:
+    """Return a proved bound with four significant digits, rounded away from the interval: still proved."""
+    rounding = decimal.ROUND_FLOOR if side == "lower" else decimal.ROUND_CEILING
+    return number(float(decimal.Context(prec=4, rounding=rounding).create_decimal_from_float(value)))
+
+
+def rows(count: int) -> str:
+    """Return ``1 row`` or ``7 rows``."""
+    return f"{count:,} row{'' if count == 1 else 's'}"
+
+
+def wrapped(text: str, indent: str = "") -> str:
+    """Return a sentence in lines of at most `WIDTH` columns, all but the first indented further."""
+    return textwrap.fill(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  " if indent else "",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def shown(name: object) -> str:
+    """Return a name from the data on one line, without control characters and of bounded length."""
+    text = str(name)
+    if len(text) > LONGEST_NAME:
+        text = text[: LONGEST_NAME - 3] + "..."
+    return text if text.isprintable() else repr(text)
+
+
+def row_name(letter: str, place: int, name: str | None, file_row: int | None) -> str:
+    """Name a row by its id, its row in the file, or its place in X or Y."""
+    where = f"{letter}[{place}]" if file_row is None else f"row {file_row}"
+    if name is None:
+        return where
+    return shown(name) if file_row is None else f"{shown(name)} ({where})"
+
+
+def named_rows(
+    letter: str, places: NDArray[Any], ids: NDArray[Any] | None, file_rows: NDArray[Any] | None
+) -> str:
+    """Name the first few rows that move."""
+    names = [
+        row_name(letter, place, None if ids is None else ids[i], None if file_rows is None else file_rows[i])
+        for i, place in enumerate(places[:ROWS_NAMED])
+    ]
+    rest = len(places) - len(names)
+    return ", ".join(names) + (f" and {rest:,} more" if rest else "")
+
+
+def listed(parts: list[str]) -> str:
+    """Return ``a``, ``a and b`` or ``a, b and c``."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def assumption(result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval) -> str:
+    """Say back what was understood: how many rows are taken as misfiled."""
+    x, y = shown(result.name_x), shown(result.name_y)
+    fewest, most = result.n_moved_range or (result.n_moved, result.n_moved)
+    of_x = getattr(result, "most_moved_of_x", result.n_moved_of_x)
+    how = "at most" if result.at_most else "exactly" if fewest == most else "between"
+    share, count = percent(result.epsilon), f"{most:,}"
+    if how == "between":
+        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
+        count = f"{fewest:,} to {count}"
+    where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
+    one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}"
+    if not of_x:
+        return f"{one_way}."
+    both = "at most" if how == "between" else how
+    belong = "belongs" if of_x == 1 else "belong"
+    return f"{one_way}; {both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}."
+
+
+def kernel_name(made: Provenance) -> str:
+    """Return the name of the kernel; of an approximate one, what it stands for and how it was made."""
+    if "n_features" not in made.kernel_options:
+        return made.kernel
+    exact, size, seed = (made.kernel_options[name] for name in ("kernel", "n_features", "seed"))
+    what = "Nystrom landmarks" if made.kernel == "nystrom" else made.kernel
+    return f"{exact} by {size:,} {what} (seed {seed})"
+
+
+def settings(made: Provenance, *lead: str) -> str:
+    """Return how a result was made in one sentence; `lead` comes first: method, permutations, seed."""
+    length = made.options.get("bandwidth") if made.bandwidth is None else f"{made.bandwidth:.6g}"
+    values = "kernel and feature" if "n_features" in made.kernel_options else "kernel"
+    seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
+    parts = [
+        *filter(None, lead),
+        f"kernel {kernel_name(made)}{'' if length is None else f', bandwidth {length}'}",
+        f"{made.estimator} estimator",
+        f"{made.dtype}, {made.backend} on {made.device}",
+        f"{made.n_pairs:,} {values} values in {seconds} s",
+        f"mmdbounds {made.version}",
+    ]
+    return f"{'; '.join(parts)}."
+
+
+def seed_used(made: Provenance) -> str:
+    """Return ``seed 7``, or nothing where nothing was drawn."""
+    return "" if made.seed is None else f"seed {made.seed}"

@@ -1,0 +1,290 @@
+"""The sentences of the tests, written once: for `summary()`, the command line and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mmdbounds.results import AggregatedResult, RobustTestResult, Side, SweepPoint, SweepResult
+from mmdbounds.words.phrases import (
+    assumption,
+    number,
+    percent,
+    proved_number,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
+
+RELABELLED = "rows were only relabelled, never lost or altered;"
+EXCHANGEABLE = (
+    "if the groups do not differ, their rows are exchangeable: no clusters, pairs or order in time;"
+)
+UNITS_EXCHANGEABLE = (
+    "if the groups do not differ, their units are exchangeable: no pairs or order in time; all rows of a "
+    "unit were filed together;"
+)
+BLIND = (
+    "kernel, bandwidth, scaling and columns were chosen without looking at the labels (nothing here looks at "
+    "them), and epsilon was not tuned on them{but};"
+)
+FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
+ROUNDING = "Ties, including differences due to rounding, count against rejection."
+
+
+def conditions(beta: float = 0.0, *, of_units: bool = False) -> tuple[str, ...]:
+    """Return what the validity of a p-value rests on, one sentence each."""
+    but = f" (but for a probability of {beta:g}, which is part of the p-value)" if beta else ""
+    counts = f"as many rows are misfiled as assumed{but}, and {RELABELLED}"
+    return (counts, *_others(of_units, ", or beta covers what that does" if beta else ""))
+
+
+def sweep_conditions(*, of_units: bool = False) -> tuple[str, ...]:
+    """Return the same for a sweep, which assumes no number."""
+    one_way = f"rows of one group are misfiled under the other, not both ways, and {RELABELLED}"
+    return (one_way, *_others(of_units, ""))
+
+
+def _others(of_units: bool, but: str) -> tuple[str, ...]:
+    return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
+
+
+def robust_summary(result: RobustTestResult) -> str:
+    """Return a `RobustTestResult` in plain words."""
+    lines = [wrapped(assumption(result)), *_units(result), wrapped(statement(result)), ""]
+    return "\n".join([*lines, *_numbers(result), *_multiples(result), "", *_conditions(result)])
+
+
+def _settings(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+    made = result.provenance
+    return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+
+
+def _units(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
+    """Say that one row a unit was drawn, if so."""
+    return [wrapped(result.units_note)] if result.units_note else []
+
+
+def statement(result: RobustTestResult) -> str:
+    """Say what follows, and its converse."""
+    pvalue = number(result.pvalue)
+    if result.n_admissible == 1 and not (result.n_moved or result.n_moved_of_x):
+        return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
+    if not result.is_valid:
+        return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
+    others = "more" if result.at_most else "more or fewer"
+    loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
+    return (
+        f"Whichever rows they are, the p-value for no difference between the true groups is at most "
+        f"{pvalue} (proved).{loose} If {others} rows are misfiled, it can be larger."
+    )
+
+
+def _missing(result: RobustTestResult) -> str:
+    """Say what keeps the p-value from being valid."""
+    said = []
+    if len(result.counts) < result.n_admissible:
+        tested = f"{len(result.counts):,} of the {result.n_admissible:,} possible numbers of misfiled rows"
+        said.append(f"Only {tested} were tested; between them nothing is proved.")
+    if any(count.certified is None for count in result.counts):
+        said.append("That no labelling has a larger one is not proved.")
+    return " ".join(said)
+
+
+def _numbers(result: RobustTestResult) -> list[str]:
+    moved = rows(result.n_moved) + (
+        f" of {shown(result.name_y)} and {rows(result.n_moved_of_x)} of {shown(result.name_x)}"
+        if result.most_moved_of_x
+        else ""
+    )
+    bound = f"is at least {proved_number(result.statistic, 'lower')}"
+    if not result.is_valid:
+        bound = f"of {number(result.statistic)} was found"
+    as_filed = f"the squared MMD is {number(result.observed)}; valid only if nothing is misfiled"
+    plus = f", and beta = {result.beta:g} added" if result.beta else ""
+    lines = [
+        _line("worst case", result.pvalue, f"with {moved} misfiled, the squared MMD {bound}{plus}"),
+        _line("as filed", result.pvalue_as_filed, as_filed),
+    ]
+    if result.pvalue_range is not None:
+        lines.append(_line("best case", result.pvalue_range[0], "no labelling has less; not a p-value"))
+    return lines
+
+
+def _multiples(result: RobustTestResult) -> list[str]:
+    """Say how large the statistics are, in multiples of what chance makes; nothing of those below 0."""
+    worst, filed = result.in_null_quantiles, result.as_filed_in_null_quantiles
+    said = []
+    if worst is not None and worst > 0:
+        said.append(f"{proved_number(worst, 'lower')} in the worst case")
+    if filed is not None and filed > 0:
+        said.append(f"{number(filed)} as filed")
+    scale = "multiples of the 95 % quantile of its null"
+    return [wrapped(f"Squared MMD in {scale}: {', '.join(said)}.")] if said else []
+
+
+def _line(name: str, pvalue: float, text: str) -> str:
+    return f"  {name:<12}{number(pvalue):>8}   {text}"
+
+
+def conditions_head(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+    """Introduce what the validity rests on."""
+    return "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
+
+
+def _conditions(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
+    """Return the conditions, and the settings below them."""
+    each = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
+    return [conditions_head(result), *each, wrapped(ROUNDING), "", wrapped(_settings(result))]
+
+
+def sweep_summary(result: SweepResult) -> str:
+    """Return a `SweepResult` in plain words."""
+    lines = [wrapped(tried(result)), *_units(result), wrapped(breakdown(result))]
+    lines += [wrapped(breakdown_of_value(result)), "", *_curve(result), ""]
+    return "\n".join([*lines, *_conditions(result)])
+
+
+def tried(result: SweepResult) -> str:
+    """Say how far the curve goes."""
+    most = f"{result.most_moved:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
+    share = f"{percent(result.share(result.most_moved))} of the true {shown(result.name_x)} rows"
+    return f"Tried: from no misfiled rows up to {share}, that is {most}."
+
+
+def breakdown(result: SweepResult) -> str:
+    """Say up to which share the finding holds, and its converse."""
+    level, holds = percent(result.level), result.holds_n_moved
+    if holds is None:
+        return f"At the {level} level no difference is shown even if nothing is misfiled."
+    x, y = shown(result.name_x), shown(result.name_y)
+    share = f"up to {percent(result.share(holds))} of the true {x} rows"
+    where = f"{holds:,} of the {result.n_samples_Y:,} filed under {y}"
+    condition = f"even if {share} ({where}) were misfiled" if holds else "if nothing is misfiled"
+    proof = "" if result.is_valid and result.is_confirmed else " That is not proved."
+    return f"At the {level} level the groups differ {condition}.{proof} {_converse(result)}"
+
+
+def _converse(result: SweepResult) -> str:
+    if result.breakdown_n_moved is None:
+        doubt = "" if result.is_confirmed else "Not every number was tested. "
+        return f"{doubt}More were not tried."
+    if not result.is_confirmed:
+        return (
+            f"Not every number was tested: {result.breakdown_n_moved:,} is the first of those tested with "
+            "which the difference could be an artefact of the filing."
+        )
+    if not result.is_tight:
+        return "For more that could not be proved."
+    more = "more were" if result.holds_n_moved else "a single row is"
+    return f"If {more}, the difference could be an artefact of the filing."
+
+
+def breakdown_of_value(result: SweepResult) -> str:
+    """Say where the lower bound reaches the value asked about."""
+    target, first = number(result.value), result.breakdown_of_value
+    filed = f"As filed the squared MMD is {number(result.observed)}"
+    if first == 0:
+        return f"{filed}, which is not above {target}."
+    if first is None:
+        return f"{filed}; its lower bound stays above {target} for all of them."
+    return f"{filed}; its lower bound reaches {target} with {rows(first)} ({percent(result.share(first))})."
+
+
+def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
+    """Say what the p-values at one point of the curve are, and whether they show a difference."""
+    level, worst = percent(result.level), number(point.pvalue)
+    differ = "the groups differ" if point.pvalue <= result.level else "no difference is shown"
+    verdict = f"at the {level} level {differ}"
+    if not point.n_moved:
+        return f"The p-value of the ordinary permutation test is {worst}: {verdict}."
+    if point.lower_certified is None:
+        return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
+    best = None if point.best_case is None else number(point.best_case)
+    within = f"at most {worst}" if best is None else worst if best == worst else f"between {best} and {worst}"
+    return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
+
+
+def _curve_end(point: SweepPoint, side: Side) -> str:
+    """Return one bound in digits; where nothing is misfiled it is the value as filed."""
+    value, proved = getattr(point, side), getattr(point, f"{side}_certified")
+    if proved is None:
+        return f"{number(value)}*"
+    return proved_number(proved, side) if point.n_moved else number(value)
+
+
+CURVE_COLUMNS: tuple[tuple[str, Callable[[SweepPoint], str]], ...] = (
+    ("misfiled", lambda point: percent(point.epsilon)),
+    ("rows", lambda point: f"{point.n_moved:,}"),
+    ("at least", lambda point: _curve_end(point, "lower")),
+    ("at most", lambda point: _curve_end(point, "upper")),
+    ("null 95 %", lambda point: "" if point.null_quantile is None else number(point.null_quantile)),
+    ("best p", lambda point: "" if point.best_case is None else number(point.best_case)),
+    ("worst p", lambda point: number(point.pvalue) + ("*" if point.lower_certified is None else "")),
+)
+"""The curve as a table, in `summary()` and on the page: heading and cell; a star marks what is not proved."""
+
+
+def curve_notes(result: SweepResult) -> list[str]:
+    """Explain what stands in the curve as a table."""
+    notes = []
+    if any(point.null_quantile is not None for point in result.points):
+        notes.append("null 95 %: without a difference, the squared MMD exceeds it in 5 % of the cases")
+    if any(point.lower_certified is None or point.upper_certified is None for point in result.points):
+        notes.append("* reached by a labelling, not proved")
+    return notes
+
+
+def curve_cells(point: SweepPoint) -> tuple[str, ...]:
+    """Return one point of the curve in digits."""
+    return tuple(cell(point) for _, cell in CURVE_COLUMNS)
+
+
+def _curve(result: SweepResult) -> list[str]:
+    head = tuple(heading for heading, _ in CURVE_COLUMNS)
+    lines = [head, *map(curve_cells, result.points)]
+    return [*map(_line_of_curve, lines), *(f"  {note}" for note in curve_notes(result))]
+
+
+def _line_of_curve(cells: tuple[str, ...]) -> str:
+    """Return a line in which digits stand below each other, and stars behind them."""
+    share, count, *ends = cells
+    padded = [f"{cell.rstrip('*'):>11}{'*' if cell.endswith('*') else ' '}" for cell in ends]
+    return f"  {share:>9} {count:>7}{''.join(padded)}".rstrip()
+
+
+def aggregated_summary(result: AggregatedResult) -> str:
+    """Return an `AggregatedResult` in plain words."""
+    lines = [wrapped(assumption(result)), *_units(result), wrapped(_aggregated_statement(result)), ""]
+    return "\n".join([*lines, *_kernels(result), "", *_conditions(result)])
+
+
+def _aggregated_statement(result: AggregatedResult) -> str:
+    n, pvalue = len(result.parts), number(result.pvalue)
+    if not result.is_valid:
+        missing = (
+            "Not every possible number of misfiled rows was tested"
+            if len(result.counts) < result.n_admissible
+            else "That no labelling has a larger one is not proved"
+        )
+        return f"The largest p-value found over {n} kernels is {pvalue}. {missing}: validity not guaranteed."
+    others = "more" if result.at_most else "more or fewer"
+    as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
+    return (
+        f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
+        f"together, is at most {pvalue} (proved). If {others} rows are misfiled, it can be larger. {as_filed}"
+    )
+
+
+def _kernels(result: AggregatedResult) -> list[str]:
+    """Return a table of the kernels."""
+    lines = [f"With {rows(result.n_moved)} misfiled, the worst count:"]
+    lines.append(f"  {'kernel':<14}{'bandwidth':>11}{'squared MMD at least':>23}{'in sd of the null':>20}")
+    for part in result.parts:
+        length = "-" if part.bandwidth is None else number(part.bandwidth)
+        least = "not proved" if part.certified is None else number(part.certified)
+        size = "-" if part.standardised is None else number(part.standardised)
+        mark = "  decisive" if part is result.decisive else ""
+        lines.append(f"  {part.kernel:<14}{length:>11}{least:>23}{size:>20}{mark}")
+    return lines

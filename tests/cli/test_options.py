@@ -1,0 +1,153 @@
+"""Numbers as people type them, groups of options, and lists of names in help texts."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import mmdbounds.search
+from mmdbounds.cli import compare, evaluate, options
+from mmdbounds.cli.app import COMMANDS
+from mmdbounds.cli.options import REQUIRED, argument, grouped, number, option, whole_number, with_names
+from mmdbounds.kernels import SHIPPED
+from mmdbounds.sums import backend_names
+
+
+@pytest.mark.parametrize(("text", "value"), [("0.2", 0.2), (" 1e3 ", 1000.0), ("5", 5.0), (0.5, 0.5)])
+def test_number(text: object, value: float):
+    assert number(text) == value
+    assert type(number(text)) is float
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x", r"^must be a number; got 'x'\.$"),
+        ("0,25", r"^must be a number; got '0,25'\. Did you mean 0\.25\?$"),
+        ("12.5 %", r"^must be a number; got '12\.5 %'\. Did you mean 0\.125\?$"),
+        ("1,2,3", r"^must be a number; got '1,2,3'\.$"),
+        ("%", r"^must be a number; got '%'\.$"),
+    ],
+)
+def test_no_number(text: str, message: str):
+    with pytest.raises(typer.BadParameter, match=message):
+        number(text)
+
+
+def test_whole_number():
+    assert whole_number("12") == 12
+    with pytest.raises(typer.BadParameter, match=r"^must be a whole number; got '1\.5'\.$"):
+        whole_number("1.5")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """A group with everything that a group can have."""
+
+    name: str = argument(REQUIRED, "Name.", "NAME")
+    rows: int | None = option(None, "Rows.", "ROWS")
+    columns: list[str] | None = option(None, "Column.", "COL")  # noqa: RUF009
+    is_open: bool = option(False, "Open.", None, options.SHOWN, "--open")
+    inner: int = 7  # no option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedPlace(Place):
+    """One default is another, one option is added."""
+
+    rows: int | None = option(3, "Rows.", "ROWS")
+    colour: str = option("red", "'red' or 'blue'.", "NAME")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Level:
+    """A second group."""
+
+    level: float = option(REQUIRED, "Level.", "SHARE")
+
+
+def filled(*words: str) -> tuple[ClosedPlace, Level]:
+    """Run a command with two groups as typer would, and return what it gets."""
+    got: list[Any] = []
+
+    @grouped
+    def command(place: ClosedPlace, level: Level) -> None:
+        """Do it."""
+        got.extend([place, level])
+
+    app = typer.Typer()
+    app.command()(command)
+    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return tuple(got)
+
+
+def test_groups_are_filled():
+    place, level = filled("here", "--level", "0.5")
+    assert place == ClosedPlace(name="here", rows=3, columns=None, is_open=False, colour="red")
+    assert (level, place.inner) == (Level(level=0.5), 7)
+    words = "--rows 4 --columns a --columns b --open --colour blue there --level 1"
+    place, level = filled(*words.split())
+    assert place == ClosedPlace(name="there", rows=4, columns=["a", "b"], is_open=True, colour="blue")
+    assert level == Level(level=1.0)
+
+
+def test_typer_is_shown_every_field():
+    @grouped
+    def command(place: Place, level: Level) -> None:
+        """Do it."""
+
+    shown = inspect.signature(command).parameters
+    assert list(shown) == ["name", "rows", "columns", "is_open", "level"]
+    assert shown["name"].default is inspect.Parameter.empty
+    assert shown["rows"].default is None
+    assert get_origin(shown["rows"].annotation) is Annotated
+    assert get_args(shown["rows"].annotation)[1].rich_help_panel == options.DONE
+    assert command.__doc__ == "Do it."
+
+
+def test_an_option_in_two_groups_is_refused():
+    with pytest.raises(ValueError, match="duplicate parameter name: 'name'"):
+
+        @grouped
+        def command(one: Place, other: ClosedPlace) -> None:
+            """Do it."""
+
+
+def test_no_command_has_more_than_12_parameters_in_its_source():
+    for commands in COMMANDS.values():
+        for command, _ in commands.values():
+            assert len(inspect.signature(command.__wrapped__).parameters) <= 12
+
+
+COMPARING = {
+    "bounds": compare.bounds_command,
+    "test": compare.robust_test_command,
+    "sweep": compare.sweep_command,
+    "evaluate": evaluate.evaluate_command,
+}
+
+
+def test_every_command_that_compares_has_the_shared_options():
+    from mmdbounds.cli.arguments import Comparison, Output, Table
+
+    shared = {name for group in (Table, Comparison, Output) for name in options._options(group)}
+    assert {"unit", "features", "landmarks", "rng", "dry_run"} <= shared
+    for name, command in COMPARING.items():
+        assert shared <= set(inspect.signature(command).parameters), name
+
+
+def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
+    names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": backend_names()}
+    for mark, known in names.items():
+        text = with_names(f"One of {mark}.")
+        for name in set(known) - {"precomputed"}:  # which a table is not
+            assert f"'{name}'" in text
+    assert with_names("{methods}").endswith("'bootstrap' or 'mine'")
+    assert with_names("{others}, as it is") == "{others}, as it is"

@@ -1,0 +1,62 @@
+"""The options that every comparing function shares: flat keywords outside, one bundle inside."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.problem import Comparison, ComparisonOptions
+
+SHARED = set(ComparisonOptions.__annotations__)
+FUNCTIONS = {
+    "mmd2": ((), set()),
+    "mmd_bounds": ((0.1,), set()),
+    "robust_test": ((0.1,), set()),
+    "sweep": ((), set()),
+    "aggregated_test": ((0.1,), {"kernel", "bandwidth"}),  # it takes several kernels
+    "confidence_interval": ((0.1,), {"estimator"}),  # biased, or the theorem does not hold
+    "resampling_interval": ((0.1,), set()),
+    "mixture_ceiling": ((), {"estimator"}),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_signatures_name_every_option_one_by_one(name):
+    known = inspect.signature(getattr(mb, name)).parameters
+    assert SHARED & set(known) == SHARED - FUNCTIONS[name][1]
+    assert not any(p.kind is p.VAR_KEYWORD for p in known.values())
+    defaults = Comparison()
+    for option in SHARED & set(known):
+        assert known[option].default == getattr(defaults, option)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("kernl", r" Did you mean 'kernels?'\?"),
+        ("sample_weight", ""),
+        ("wrking_memory", " Did you mean 'working_memory'"),
+    ],
+)
+def test_an_unknown_keyword_is_refused_as_python_would(name, option, hint):
+    function, (arguments, _) = getattr(mb, name), FUNCTIONS[name]
+    X, Y = np.zeros((3, 1)), np.ones((3, 1))
+    expected = hint if "kern" not in option or name != "aggregated_test" else ""
+    with pytest.raises(
+        TypeError, match=rf"^{name}\(\) got an unexpected keyword argument '{option}'\.{expected}"
+    ):
+        function(X, Y, *arguments, **{option: 1})
+
+
+@pytest.mark.parametrize(
+    ("name", "fixed"), [(n, f) for n, (_, left_out) in FUNCTIONS.items() for f in left_out]
+)
+def test_an_option_that_a_function_fixes_is_not_taken(name, fixed):
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword argument '{fixed}'"):
+        getattr(mb, name)(np.zeros((3, 1)), np.ones((3, 1)), *FUNCTIONS[name][0], **{fixed: "rbf"})
+
+
+def test_the_bundle_and_its_keywords_name_the_same_options():
+    assert list(Comparison.__dataclass_fields__) == list(ComparisonOptions.__annotations__)
