@@ -140,11 +140,11 @@ def tables(found, models, cores):
             lines.append(f"| {kind} | {n_rows:,} | {height:,} | {tasks:,} | {seconds:.2f} | {shown} |")
     lines += ["", "seconds = a + b * values / cores + c * tasks, where", ""]
     for kind, ((a, b, c), error) in models.items():
-        per_second = f"{1 / b / 1e6:,.0f} million values a second and core" if b else "no measurable work"
+        per_second = f"{1 / b / 1e6:,.0f} million values per second and core" if b else "no measurable work"
         fit = f"a = {a:.2g} s, 1/b = {per_second}, c = {1e3 * c:.2g} ms"
         lines.append(f"- {kind}: {fit}; off by at most {error:.0%} above")
     lines += ["", "## Extrapolated, not measured", ""]
-    lines += [f"`exact`: all pairs. `features`: {N_FEATURES:,} random features a row."]
+    lines += [f"`exact`: all pairs. `features`: {N_FEATURES:,} random features per row."]
     lines += [f"S-SD: both sides, {STEPS} steps, epsilon = {EPSILON}, groups of equal size.", ""]
     head = " | ".join(f"{n} cores" for n in CORES)
     lines += [f"| what | rows | memory for the rows | {head} |", "|:--|--:|--:|" + "--:|" * len(CORES)]

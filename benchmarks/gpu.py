@@ -23,7 +23,7 @@ import mmdbounds as mb
 from mmdbounds.objective import group_sums
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.search.found import Task
+from mmdbounds.search.protocol import Task
 from mmdbounds.sums import make_sums
 
 EPSILON, ROUNDS, SMALLER = 0.2, 3, 6000

@@ -209,14 +209,14 @@ def report(found, chosen, n_resamples, made):
     """Return the whole page."""
     versions = ", ".join(sorted({record["version"] for record in found}))
     about = (
-        "Two normal populations of variance 1, `shift` apart in the first column; n true rows a group, m "
-        "rows of X misfiled (nonrandom: from those most typical of X; lowest: those lowest in the first "
-        f"column), m known. Nominal level {records.percent(LEVEL, 0)}, Gaussian kernel. Fixed: "
-        "finite-sample interval, bandwidth the root of 2 d. Held out: the same, bandwidth the median "
-        f"distance of {records.percent(HOLDOUT, 0)} of the rows, which are left out otherwise; the truth is "
-        "that of this bandwidth. Resampled: outer quantiles of the S-SD bounds over "
-        f"{n_resamples} resamples, a heuristic whose coverage nobody promises. The true root MMD is that of "
-        "the fixed bandwidth."
+        "Two normal populations of variance 1 are `shift` apart in the first column. Each group has n "
+        "true rows. m rows of X are misfiled, and m is known (nonrandom: from those most typical of X; "
+        f"lowest: those lowest in the first column). The nominal level is {records.percent(LEVEL, 0)}, and "
+        "the kernel is Gaussian. Fixed: finite-sample interval, with the root of 2 d as bandwidth. Held "
+        f"out: the same, with the median distance of {records.percent(HOLDOUT, 0)} of the rows as "
+        "bandwidth. These rows are used for nothing else, and the truth is that of this bandwidth. "
+        f"Resampled: outer quantiles of the S-SD bounds over {n_resamples} resamples, a heuristic without "
+        "guaranteed coverage. The true root MMD is that of the fixed bandwidth."
     )
     how = (
         f"Seed of a trial: {records.SEED_RULE}, with the study 'confidence'. Made by "

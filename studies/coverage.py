@@ -245,10 +245,11 @@ def report(found, chosen, methods, made):
     """Return the whole page."""
     versions = ", ".join(sorted({record["version"] for record in found}))
     about = [
-        "True groups are drawn, m rows of X are misfiled, and the squared MMD of the true groups (unbiased,",
-        "RBF, median bandwidth of the pooled rows) is bounded from the filed groups, with m known, by",
-        f"{' and '.join(methods)} (sharp with gap={GAP:g}: the proof stops within that share of the width).",
-        f"Seconds are those of {methods[0]}. Outside an attained interval means by more than {TIED:g}.",
+        "True groups are drawn, and m rows of X are misfiled. The squared MMD of the true groups",
+        "(unbiased, RBF, median bandwidth of the pooled rows) is bounded from the filed groups, with m",
+        f"known, by {' and '.join(methods)}. The proof of sharp stops within a share of {GAP:g} of the",
+        f"width (gap={GAP:g}). Seconds are those of {methods[0]}. The truth counts as outside an attained",
+        f"interval if it is outside by more than {TIED:g}.",
     ]
     how = [
         f"Seed of a trial: {records.SEED_RULE}, with the study 'coverage'. Made by",

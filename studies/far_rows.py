@@ -2,10 +2,10 @@
 
     python -m studies.far_rows [--problems 1000] [--sizes 1e6 1e10] [--processes 2] [--out FILE]
 
-For each size and each way of computing (matrix, blocks, PyTorch where it is installed), problems of 5 to 7
-rows in X and 6 to 8 in Y are drawn, with one to three rows at that size, alone or together; kernel, estimator
-and count are drawn too. A violation is a certified interval that does not contain the exact extremes, a value
-that is off by more than is claimed, or an error that is no refusal.
+For each size and each way of computing (matrix, blocks, PyTorch if it is installed), problems are drawn with
+5 to 7 rows in X and 6 to 8 in Y. One to three of these rows have that size, alone or together. Kernel,
+estimator and count are drawn too. A violation is a certified interval that does not contain the exact extremes, a value
+whose error is larger than claimed, or an error that is not a refusal.
 
 The table goes to studies/results/far_rows.md, after half an hour on two cores. It needs a long double with
 more digits than float64.

@@ -146,11 +146,12 @@ def report(found, chosen, n_rows, made):
         lines.append(row(setting.name, runs))
     lines.append(row("**all**", [record["runs"] for record in found]))
     about = [
-        f"N = {n_rows}, a share of {EPSILON:g} of X misfiled by the witness (nonrandom), the true count",
-        "passed, unbiased, median bandwidth, a new seed of the approximation in every run. An error is",
-        "the distance of a value with the approximate kernel from that of the same rows with the exact",
-        "one. Held: share of runs in which it is within the stated error (`Compared.error` from drawn rows,",
-        "with at least 99 % confidence). Sharp: two starts, no proof.",
+        f"N = {n_rows}. A share of {EPSILON:g} of X is misfiled by the witness (nonrandom), and the true",
+        "count is passed. The estimator is unbiased, the bandwidth is the median, and every run has a new",
+        "seed of the approximation. An error is the difference between a value with the approximate",
+        "kernel and that of the same rows with the exact one. Held: share of runs in which it is within",
+        "the stated error (`Compared.error` from sampled rows, with at least 99 % confidence). Sharp: two",
+        "starts, no proof.",
     ]
     versions = ", ".join(sorted({record["version"] for record in found}))
     how = [

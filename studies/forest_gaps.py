@@ -127,10 +127,10 @@ def report(found, chosen, method, made):
         runs = [record["run"] for record in found if record["setting"] == setting.name]
         lines.append(row(setting, runs, method))
     about = [
-        f"A share of {EPSILON:g} of X misfiled by the witness (nonrandom), the true count passed, unbiased,",
-        "RBF, median bandwidth. A gap is the distance between the proved and the attained value of a side,",
-        "in percent of the attained width (upper less lower). Solved: both gaps below",
-        f"{records.SOLVED:g} (absolute). Seconds are those of the whole call, on all cores.",
+        f"A share of {EPSILON:g} of X is misfiled by the witness (nonrandom), and the true count is",
+        "passed; unbiased, RBF kernel, median bandwidth. A gap is the distance between the proved and the",
+        "attained value of a side, in percent of the attained width (upper minus lower). Solved: both",
+        f"gaps are below {records.SOLVED:g} (absolute). Seconds are for the whole call, on all cores.",
     ]
     versions = ", ".join(sorted({record["version"] for record in found}))
     how = [

@@ -225,19 +225,20 @@ def report(found, chosen, real, data_sets, made):
     versions = ", ".join(sorted({record["version"] for record in [*found, *real]}))
     permutations = ", ".join(map(str, sorted({record["n_permutations"] for record in found})))
     about = (
-        "Y differs from X by a shift of its first column or by the scale of all columns; m rows of X are "
-        "filed under Y (see the page on the type-I error for the ways). The robust test assumes exactly m "
-        "rows, or up to the stated share of the true X; the rule, after dcMMD (Schrab and Kim 2024, "
-        "arXiv:2405.19912), that as many rows are corrupted: it rejects if the root of the V-statistic "
-        "exceeds its permutation quantile by 2 r sqrt(2) / min(p, q), and would stay valid if the r rows "
-        "were replaced by anything. The ordinary test is not valid under misfiling. RBF, median bandwidth; "
-        f"{permutations} permutations; level {records.percent(LEVEL, 0)}. The p-value is exact, from the "
-        "trials in which the two differ, times the number of settings."
+        "Y differs from X by a shift of its first column or by the scale of all columns. m rows of X are "
+        "filed under Y, in the ways listed for the type-I error. The robust test assumes exactly m rows, "
+        "or up to the stated share of the true X. The rule, after dcMMD (Schrab and Kim 2024, "
+        "arXiv:2405.19912), assumes that as many rows are corrupted. It rejects if the root of the "
+        "V-statistic exceeds its permutation quantile by 2 r sqrt(2) / min(p, q), and would stay valid if "
+        "the r rows were replaced by anything. The ordinary test is not valid under misfiling. RBF "
+        f"kernel, median bandwidth; {permutations} permutations; level {records.percent(LEVEL, 0)}. The "
+        "p-value is exact. It uses the trials in which the two differ, and is multiplied by the number of "
+        "settings."
     )
     second = (
-        f"On real groups: the largest share of the true X, misfiled, up to which each rejects at "
-        f"{records.percent(LEVEL, 0)} ({DATA_PERMUTATIONS} permutations). X: malignant, African-American, "
-        "Lodgepole Pine, ALL."
+        "On real groups, the table shows the largest misfiled share of the true X up to which each test "
+        f"rejects at {records.percent(LEVEL, 0)} ({DATA_PERMUTATIONS} permutations). X: malignant, "
+        "African-American, Lodgepole Pine, ALL."
     )
     how = (
         f"Seed of a trial: {records.SEED_RULE}, with the study 'power'. Made by `python -m studies.power`, "

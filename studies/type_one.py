@@ -122,14 +122,15 @@ def report(found, chosen, made):
     versions = ", ".join(sorted({record["version"] for record in found}))
     permutations = ", ".join(map(str, sorted({record["n_permutations"] for record in found})))
     about = (
-        "Both true groups come from the same distribution (n rows each, d columns); m rows of X are filed "
-        "under Y: at random, lowest or highest in the first column, a cluster (a random row and those "
-        "nearest to it), most Y-like or X-like (smallest or largest witness), or chosen by an adversary who "
-        "knows the test and, greedily and by exchanges, makes the groups as filed as different as he can. "
-        "The robust test assumes exactly m rows, or up to the stated share of the true X. Normal, skewed "
-        f"(lognormal) or binary columns; RBF, median bandwidth, unbiased; {permutations} permutations; level "
-        f"{records.percent(LEVEL, 0)}. The p-value is that of the exact binomial test of the rate, times "
-        f"the number of settings. Proved: every count has a proof, so that the p-value is valid."
+        "Both true groups come from the same distribution (n rows each, d columns). m rows of X are filed "
+        "under Y: at random; lowest or highest in the first column; a cluster (a random row and those "
+        "nearest to it); most Y-like or X-like (smallest or largest witness); or chosen by an adversary. "
+        "The adversary knows the test and, greedily and by exchanges, makes the groups as filed as "
+        "different as possible. The robust test assumes exactly m rows, or up to the stated share of the "
+        "true X. Columns are normal, skewed (lognormal) or binary; RBF kernel, median bandwidth, "
+        f"unbiased; {permutations} permutations; level {records.percent(LEVEL, 0)}. The p-value is that of "
+        "the exact binomial test of the rate, times the number of settings. Proved: every count has a "
+        "proof, so the p-value is valid."
     )
     how = (
         f"Seed of a trial: {records.SEED_RULE}, with the study 'type one'. Made by "

@@ -18,7 +18,7 @@ import numpy as np
 from mmdbounds import kernels
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling, Quadratic, group_sums
-from mmdbounds.search.choice import choice_of
+from mmdbounds.search.sharp.quota_problem import QuotaProblem
 from mmdbounds.sums import make_sums
 
 KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "polynomial", "linear", "cosine", "function")
@@ -346,12 +346,22 @@ def quadratic_of(problem, sums=None):
     return Quadratic(totals_of(problem, sums), problem.counts, problem.estimator)
 
 
+def two_clouds(seed, *, q=80, of_x=0, duplicates=False, estimator="unbiased"):
+    """50 and q rows around two centres, 20 of Y and `of_x` of X to move: too many to try all labellings."""
+    rng = np.random.default_rng(seed)
+    Z = rng.normal(size=(50 + q, 2))
+    Z[50:] += 0.8
+    if duplicates:
+        Z = np.round(Z)
+    return Problem(Z[:50], Z[50:], kernels.RBF(1.0), estimator, Counts(20, of_x, 70 - of_x, q - 20 + of_x))
+
+
 def small_choice(problem, side):
     """The package's choice of the movers, every way to choose, and its value by definition.
 
     The ways are lists of places among the choice's rows, in the order of the values.
     """
-    choice = choice_of(Labelling(quadratic_of(problem)), side)
+    choice = QuotaProblem.of(Labelling(quadratic_of(problem)), side)
     marks = all_labellings(problem.p, problem.q, problem.counts)
     moved = marks != (np.arange(problem.p + problem.q) < problem.p)
     ways = [np.flatnonzero(row) for row in moved[:, problem.p + problem.q - len(choice.rows) :]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.compiled import numba_is_there
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.search.sides import EachSide
+from mmdbounds.search.protocol import EachSide
 from tolerances import of_mmd2
 
 RNG = np.random.default_rng(0)
@@ -272,7 +272,7 @@ def test_names_of_rows_follow_the_rows():
     ("change", "error", "message"),
     [
         ({"X": X[:0]}, DataError, "`X`.*no rows"),
-        ({"X": X[:1]}, MmdBoundsError, "of 1 and 60 rows as filed, the true `X` would have 1 row"),
+        ({"X": X[:1]}, MmdBoundsError, "`X` has 1 row; the unbiased estimator needs at least 2"),
         ({"X": X[:, :1]}, DataError, r"`X` and `Y` must have the same columns; got 1 and 2\."),
         ({"X": np.where(X > 2, np.nan, X)}, DataError, "`X` has missing or infinite values"),
         ({"Y": np.where(Y > 2, np.inf, Y)}, DataError, "`Y` has missing or infinite values"),
@@ -288,7 +288,7 @@ def test_names_of_rows_follow_the_rows():
         (
             {"method": "ssd"},
             MmdBoundsError,
-            r"`method` must be one of 'sharp', 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
+            r"`method` must be one of 'sharp', 's-sd', 'sd', 's-qno'.*Did you mean 's-sd'\?",
         ),
         ({"method": ["sd"]}, MmdBoundsError, r"`method` must be one of .*; got \['sd'\]\."),
         ({"method": mb.StepwiseDominance}, MmdBoundsError, r"Did you mean StepwiseDominance\(\)\?"),

@@ -15,7 +15,7 @@ pytest.importorskip("numba")
 LOOPS = """
 import hashlib, json
 import numpy as np
-from mmdbounds.search._pairwise import pairwise_steps
+from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 from mmdbounds.sums.cpu.fused import take_one_by_one
 
 Z = np.random.default_rng(0).normal(size=(300, 3))

@@ -121,13 +121,16 @@ def test_wrong_shares(arguments, message):
         ({"n_moved": -1}, r"`n_moved` must be a whole number from 0; got -1\."),
         ({"n_moved": 2.0}, r"`n_moved` must be a whole number from 0; got 2\.0\."),
         ({"share_of_y": 1.5}, r"`share_of_y` must be in \[0, 1\); got 1\.5\."),
-        ({"n_moved": 2, "y_in_x": 0.1}, r"`y_in_x` is a share and goes with a single share `x_in_y`"),
+        (
+            {"n_moved": 2, "y_in_x": 0.1},
+            r"`y_in_x` is a share\. Give it together with a single share `x_in_y`",
+        ),
         (
             {"x_in_y": 0.1, "n_moved_of_x": 1},
-            r"`n_moved_of_x` is a count and goes with the count `n_moved`\.",
+            r"`n_moved_of_x` is a count\. Give it together with the count `n_moved`\.",
         ),
         ({"x_in_y": 0.6, "y_in_x": 0.4}, r"must add up to less than 1, .*; got 0\.6 and 0\.4\."),
-        ({"x_in_y": (0.1, 0.2), "y_in_x": 0.1}, r"goes with a single share"),
+        ({"x_in_y": (0.1, 0.2), "y_in_x": 0.1}, r"together with a single share"),
     ],
 )
 def test_wrong_combinations(options, message):
@@ -165,7 +168,7 @@ def test_the_specificity_is_1_unless_it_is_said():
         ((True, 1.0), r"`sensitivity` must be a number in \(0, 1\]; got True\.$"),
         ((float("nan"), 1.0), r"`sensitivity` must be a number in \(0, 1\]; got nan\.$"),
         ((0.9, 1.01), r"`specificity` must be a number in \(0, 1\]; got 1\.01\.$"),
-        ((0.4, 0.6), r"must add up to more than 1, or the filing says nothing; got 0\.4 and 0\.6\."),
+        ((0.4, 0.6), r"must add up to more than 1, or the labels carry no information; got 0\.4 and 0\.6\."),
     ],
 )
 def test_wrong_error_rates(rates, message):
@@ -194,7 +197,7 @@ def test_sizes_that_are_too_small_for_the_estimator():
         MmdBoundsError, match=r"the true `Y` would have 0 rows; the biased estimator needs at least 1"
     ):
         check_sizes(Counts(10, 0, 15, 0), 5, 10, unbiased=False)
-    with pytest.raises(MmdBoundsError, match=r"of 1 and 10 rows as filed, the true `X` would have 1 row"):
+    with pytest.raises(MmdBoundsError, match=r"`X` has 1 row"):
         check_sizes(Counts(0, 0, 1, 10), 1, 10, unbiased=True)
 
 

@@ -50,8 +50,8 @@ FIGURE = """```{figure} ../benchmarks/results/growth.png
 :alt: Seconds against the number of rows, for mmdbounds and for other packages
 :width: 100%
 
-Seconds of one call against the number of rows of both groups. A line ends where two minutes or 16 GiB
-would not be enough for the next size.
+Seconds for one call against the number of rows of both groups. A line ends where the next size would need
+more than two minutes or 16 GiB.
 ```
 """
 
@@ -119,10 +119,10 @@ def about(found, source):
     listed = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
     return (
         f"{source[0].upper()}{source[1:]}, 54 columns, RBF kernel with the same bandwidth for all, float64. "
-        f"Time: it takes more than {SECONDS:.0f} s; memory: more than {MIB / 1024:.0f} GiB. "
-        "Seconds of one call, imports and compilers left out. MiB: the most that the process held, imports "
-        "included. M pairs/s: millions of pairs of rows over seconds. Both at the most rows that were "
-        "reached. Off by: the largest difference to our number, over all sizes. "
+        f"Time: more than {SECONDS:.0f} s; memory: more than {MIB / 1024:.0f} GiB. "
+        "Seconds are for one call, without imports and compilation. MiB: the most memory that the process "
+        "used, imports included. M pairs/s: millions of pairs of rows per second. Both are for the most rows "
+        "that were reached. Off by: the largest difference from our number, over all sizes. "
         f"{last['machine']}; {listed}; {last['date']}. Made by `python -m benchmarks.peers.run`."
     )
 

@@ -2,14 +2,15 @@
 Inner and outer bounds
 ======================
 
-A search finds labellings, so what it reports is too narrow at worst: the extreme value can lie
-beyond. A proof says where no labelling can be, so what it reports is too wide at worst. Between the two
-lies the extreme, and nothing else is known of it. Here both are drawn for one small problem.
+A search finds labellings, so what it reports may be too narrow: the extreme value can lie beyond it. A
+proof says where no labelling can be, so what it reports may be too wide. The extreme lies between the
+two, and nothing more is known about it. Here both are drawn for one small problem.
 """
 
 # %%
-# Two groups in the plane: X in the middle; Y around it, some of its rows in clumps. Ten rows of Y
-# belong to X, nobody knows which. To make the groups as different as possible, which ten should go?
+# Two groups in the plane: X is in the middle, and Y is around it, with some of its rows in clumps. Ten
+# rows of Y belong to X, but nobody knows which. Which ten should move to make the groups as different as
+# possible?
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,9 +28,9 @@ Y = np.concatenate([rng.normal(0, 1.3, (14, 2)), *(rng.normal(*clump) for clump 
 misfiled = mb.Contamination(n_moved=10)
 
 # %%
-# S-SD follows the gradient from where it begins and ends in one region of the data. The sharp
-# method begins in many places. With ``gap=0.1`` its proof stops as soon as it is within a tenth of
-# the width; with ``gap=0`` it goes on until nothing lies between labelling and proof.
+# S-SD follows the gradient from its start and ends in one region of the data. The sharp method starts in
+# many places. With ``gap=0.1`` its proof stops as soon as it is within a tenth of the width. With
+# ``gap=0`` it continues until nothing lies between labelling and proof.
 
 ssd = mb.mmd_bounds(X, Y, misfiled, bandwidth=1.0, method="s-sd")
 early = mb.mmd_bounds(X, Y, misfiled, bandwidth=1.0, method=mb.Sharp(gap=0.1), rng=0)
@@ -38,8 +39,8 @@ for name, result in {"s-sd": ssd, "sharp, gap 0.1": early, "sharp, gap 0": sharp
     print(f"{name:15} {result}")
 
 # %%
-# Twenty thousand labellings at random stay in the middle: the extremes are rare, and luck does not
-# find them.
+# Twenty thousand random labellings stay in the middle. The extremes are rare, and chance does not find
+# them.
 
 Z = np.concatenate([X, Y])
 K = np.exp(-((Z[:, None] - Z) ** 2).sum(axis=-1) / 2)
@@ -53,8 +54,8 @@ xx, yy, xy = ((a @ K * b).sum(axis=1) for a, b in ((u, u), (v, v), (u, v)))
 at_random = xx / (n_x * (n_x - 1)) + yy / (n_y * (n_y - 1)) - 2 * xy / (n_x * n_y)
 
 # %%
-# The bars are what labellings reach, the hatched ends what is proved to be out of reach. Left
-# blank between them: not known.
+# The bars are the values that labellings reach; the hatched ends are proved to be out of reach. The blank
+# space between them is not known.
 
 blue, vermilion, grey = "#0072B2", "#D55E00", "0.6"
 figure, (left, right) = plt.subplots(1, 2, figsize=(8.8, 3.9), width_ratios=(1, 1.5), layout="constrained")

@@ -2,14 +2,14 @@
 The method in pictures
 ======================
 
-One measurement, two groups, a few rows filed under the wrong one. Small enough to see every step.
+One measurement, two groups, and a few misfiled rows: small enough to see every step.
 """
 
 # %%
 # The true groups
 # ---------------
-# X is a group of 40, Y a group of 60, and X lies a little higher. Then eight rows of X, the lowest ones,
-# are filed under Y. What is left to see are the groups as filed.
+# X is a group of 40, Y a group of 60, and X lies a little higher. Then the eight lowest rows of X are
+# filed under Y. What you can see are the groups as filed.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -43,15 +43,15 @@ ax.tick_params(axis="y", length=0)
 plt.show()
 
 # %%
-# How different? The witness
-# --------------------------
-# The squared MMD is built from one curve. Its value at a point is how near the point is, on average, to the
-# rows of X, less how near it is to the rows of Y. Above 0 a row looks like X, below 0 like Y. The mean of
-# the curve over X less that over Y is the squared MMD.
+# How different are they? The witness
+# -----------------------------------
+# The squared MMD is built from one curve. Its value at a point says how near the point is, on average, to
+# the rows of X, minus how near it is to the rows of Y. Above 0 a row looks like X, below 0 like Y. The
+# squared MMD is the mean of the curve over X minus that over Y.
 #
-# A misfiled row has to be a row of Y. To make the groups as *different* as possible, move rows of Y that
-# look like X (triangles pointing up); to make them as *alike* as possible, move rows that look least like
-# it (pointing down).
+# A misfiled row has to be a row of Y. To make the groups as *different* as possible, move the rows of Y
+# that look most like X (triangles pointing up). To make them as *alike* as possible, move the rows that
+# look least like it (pointing down).
 
 misfiled = mb.Contamination(n_moved=8)
 result = mb.mmd_bounds(X, Y, misfiled, rng=0)
@@ -61,9 +61,9 @@ plt.show()
 # %%
 # Why step by step
 # ----------------
-# Moving a row changes the witness, so after the first rows others may matter more. S-SD moves a few, looks
-# again, and moves the next. Here is the curve for the lower side after 0, 2, 4 and all 8 rows: it gets
-# flatter with each step, and the squared MMD with it.
+# Moving a row changes the witness, so after the first rows others may matter more. S-SD moves a few rows,
+# updates the witness, and moves the next. Here is the curve for the lower side after 0, 2, 4 and all 8
+# rows. It gets flatter with each step, and the squared MMD falls with it.
 
 order = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m), method="s-sd") for m in (0, 2, 4, 8)]
 grid = np.linspace(-3, 4, 200)
@@ -90,10 +90,10 @@ plt.show()
 # %%
 # All labellings at once
 # ----------------------
-# There are more than seven billion ways to choose 8 of these 68 rows, each with its own squared MMD. Ten
-# thousand of them at random, and the proved ends: chance does not come near the extremes, and a person who
-# misfiles with intent can. The truth (vermilion) is the value of *one* of these labellings. It was made on
-# purpose, so it is not where most of them are.
+# There are more than seven billion ways to choose 8 of these 68 rows, each with its own squared MMD. The
+# plot shows ten thousand random ones and the proved ends. Chance does not come near the extremes, but a
+# person who misfiles on purpose can. The truth (vermilion) is the value of *one* of these labellings. It
+# was made on purpose, so it is not where most of them are.
 
 Z = np.concatenate([X.values, Y.values])
 K = np.exp(-((Z - Z.T) ** 2) / (2 * bandwidth**2))

@@ -2,17 +2,16 @@
 Overlooked tumours
 ==================
 
-569 breast tumours with 30 measurements each. The smallest tenth of the malignant ones has been
-filed as benign, so the groups as filed are not the true groups. How different are the true ones?
+569 breast tumours with 30 measurements each. The smallest tenth of the malignant ones has been filed as
+benign, so the groups as filed are not the true groups. How different are the true ones?
 
-The data are scikit-learn's breast-cancer data. All diagnoses are known there and the misfiling is
-made by hand, so the truth can be shown beside the bounds.
+These are scikit-learn's breast-cancer data. All diagnoses are known and we did the misfiling ourselves,
+so the truth can be shown beside the bounds.
 """
 
 # %%
-# The table as filed, split into X (filed as malignant) and Y (filed as benign, with 21 overlooked
-# tumours among them). The columns are standardised over all rows together, which does not look at
-# the labels.
+# The table as filed is split into X (filed as malignant) and Y (filed as benign, with 21 overlooked
+# tumours among them). The columns are standardised over all rows together, without using the labels.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +33,8 @@ X, Y = split(table.filed)
 print(X, Y, sep="\n")
 
 # %%
-# The truth, which in practice nobody knows: the squared MMD with every tumour in its own group, and
-# the share of the malignant ones that was overlooked.
+# In practice nobody knows the truth: the squared MMD with every tumour in its own group, and the share of
+# the malignant ones that was overlooked.
 
 truth = mb.mmd2(*split(table.truth))
 true_share = len(table.overlooked) / np.count_nonzero(table.truth == "malignant")
@@ -43,7 +42,7 @@ print(f"{truth:.4f} with {true_share:.1%} overlooked")
 
 # %%
 # The bounds, for shares from 0 to 40 %. At each share exactly that part of the malignant tumours is
-# assumed to be filed as benign, and nothing is assumed about which ones.
+# assumed to be filed as benign. Nothing is assumed about which ones.
 
 shares = np.linspace(0.0, 0.4, 21)
 results = [mb.mmd_bounds(X, Y, epsilon=share, rng=0) for share in shares]
@@ -51,8 +50,8 @@ lower, upper = zip(*(result.interval for result in results), strict=True)
 print("proved on both sides:", all(result.is_certified for result in results))
 
 # %%
-# The value as filed is one number and says nothing about the misfiling. The interval gets wider with
-# the share, and at the true share it holds the truth. From 23 % on even the largest possible value is
+# The value as filed is one number and says nothing about the misfiling. The interval widens with the
+# share, and at the true share it contains the truth. From 23 % on, even the largest possible value is
 # below the value as filed. Both ends are proved: no labelling with that share lies beyond them.
 
 blue, vermilion = "#0072B2", "#D55E00"  # told apart by colour-blind readers, and in grey

@@ -17,8 +17,8 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.effects import row_effects
-from mmdbounds.search.exactness import compared_with_exact
+from mmdbounds.search.approximation_error import compared_with_exact
+from mmdbounds.search.exchanges import row_effects
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -83,7 +83,7 @@ def mmd2(
     >>> round(mb.mmd2([[0.0], [1.0]], [[2.0], [4.0]], bandwidth=1.0), 6)
     0.365211
     """
-    problem = pose(X, Y, comparison(mmd2, options))
+    problem = pose(X, Y, comparison("mmd2", options))
     check_progress(progress)
     problem.checked_counts([])
     with Meter(problem.n_pairs, show=progress) as meter:
@@ -169,7 +169,7 @@ def mmd_bounds(
     check_progress(progress)
     contamination = as_contamination(epsilon)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    problem = pose(X, Y, comparison(mmd_bounds, options))
+    problem = pose(X, Y, comparison("mmd_bounds", options))
     estimator = problem.estimator
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted, search.check)

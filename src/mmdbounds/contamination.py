@@ -11,7 +11,7 @@ import itertools
 import math
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from typing import Self
+from typing import Any, Self
 
 from mmdbounds.checks import check_count, check_rate, check_share
 from mmdbounds.errors import MmdBoundsError
@@ -91,33 +91,31 @@ class Contamination:
     share_of_y: float | None = None
 
     def __post_init__(self) -> None:
-        given = [n for n in ("x_in_y", "n_moved", "share_of_y") if getattr(self, n) is not None]
+        checks = {"x_in_y": _check_epsilon, "n_moved": check_count, "share_of_y": check_share}
+        given = [name for name in checks if getattr(self, name) is not None]
         if len(given) != 1:
-            came = " and ".join(f"`{n}`" for n in given) or "none"
+            came = " and ".join(f"`{name}`" for name in given) or "none"
             msg = f"exactly one of `x_in_y` (epsilon), `n_moved` and `share_of_y` must be given; got {came}."
             raise MmdBoundsError(msg)
-        if isinstance(self.x_in_y, tuple | list):
-            object.__setattr__(self, "x_in_y", _checked_pair(tuple(self.x_in_y)))
-        elif self.x_in_y is not None:
-            object.__setattr__(self, "x_in_y", check_share(self.x_in_y, "epsilon"))
-        if self.share_of_y is not None:
-            check_share(self.share_of_y, "share_of_y")
-        if self.n_moved is not None:
-            object.__setattr__(self, "n_moved", check_count(self.n_moved, "n_moved"))
-        object.__setattr__(self, "n_moved_of_x", check_count(self.n_moved_of_x, "n_moved_of_x"))
-        object.__setattr__(self, "y_in_x", check_share(self.y_in_x, "y_in_x"))
+        amount = given[0]
+        for name, check in (
+            (amount, checks[amount]),
+            ("n_moved_of_x", check_count),
+            ("y_in_x", check_share),
+        ):
+            object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
 
     def _check_two_way(self) -> None:
         if self.y_in_x and not isinstance(self.x_in_y, float):
-            msg = "`y_in_x` is a share and goes with a single share `x_in_y` (epsilon)."
+            msg = "`y_in_x` is a share. Give it together with a single share `x_in_y` (epsilon)."
             raise MmdBoundsError(msg)
         if self.n_moved_of_x and self.n_moved is None:
-            msg = "`n_moved_of_x` is a count and goes with the count `n_moved`."
+            msg = "`n_moved_of_x` is a count. Give it together with the count `n_moved`."
             raise MmdBoundsError(msg)
         if isinstance(self.x_in_y, float) and self.x_in_y + self.y_in_x >= 1:
             msg = (
-                f"`epsilon` and `y_in_x` must add up to less than 1, or the filing says nothing; "
+                "`epsilon` and `y_in_x` must add up to less than 1, or the labels carry no information; "
                 f"got {self.x_in_y:g} and {self.y_in_x:g}."
             )
             raise MmdBoundsError(msg)
@@ -126,8 +124,8 @@ class Contamination:
     def from_sensitivity(cls, sensitivity: float, *, specificity: float = 1.0) -> Self:
         """Return the misfiling of a procedure whose error rates are known.
 
-        Rates of a procedure are probabilities; the shares in one sample scatter around them. Say `at_most`,
-        or use a lower sensitivity, to be on the safe side.
+        Rates of a procedure are probabilities; the shares in one sample scatter around them. To be on the
+        safe side, use `at_most` or a lower sensitivity.
 
         Parameters
         ----------
@@ -146,8 +144,8 @@ class Contamination:
         missed = [float(1 - Fraction(repr(rate))) for rate in rates]
         if sum(missed) >= 1:
             msg = (
-                f"`sensitivity` and `specificity` must add up to more than 1, or the filing says nothing; "
-                f"got {rates[0]:g} and {rates[1]:g}."
+                "`sensitivity` and `specificity` must add up to more than 1, or the labels carry no "
+                f"information; got {rates[0]:g} and {rates[1]:g}."
             )
             raise MmdBoundsError(msg)
         return cls(missed[0], y_in_x=missed[1])
@@ -231,7 +229,7 @@ class Contamination:
             return [_sized(m, m_d, p, q) for m, m_d in every]
         x_in_y, y_in_x = self._highest_share, self.y_in_x
         pairs = []
-        for m in range(math.floor(x_in_y * p / (1 - x_in_y) + SLACK) + 1):
+        for m in range(self.n_moved_for(p) + 1):
             for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1):
                 if m <= x_in_y * (p + m - m_d) + SLACK:
                     pairs.append(_sized(m, m_d, p, q))
@@ -246,7 +244,7 @@ def as_contamination(epsilon: Share | Contamination) -> Contamination:
 
 
 def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
-    """Return the counts with the true sizes, or say that there are not so many rows."""
+    """Return the counts with the true sizes; refuse more misfiled rows than there are."""
     if m > q or m_d > p:
         group, rows, count = ("Y", q, m) if m > q else ("X", p, m_d)
         msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. Give a smaller amount."
@@ -256,33 +254,31 @@ def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
 
 def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
     """Refuse counts that leave too few rows in a group for the estimator."""
-    fewest = 2 if unbiased else 1
+    kind, fewest = ("unbiased", 2) if unbiased else ("biased", 1)
     for group, size in (("X", counts.n_x), ("Y", counts.n_y)):
         if size >= fewest:
             continue
-        kind = "unbiased" if unbiased else "biased"
-        moved = (
-            f"with {counts.n_moved} of the {q} rows of `Y` moved to `X`"
-            + (
-                f" and {counts.n_moved_of_x} of the {p} rows of `X` moved to `Y`"
-                if counts.n_moved_of_x
-                else ""
+        rows = f"{size} row{'' if size == 1 else 's'}"
+        if counts.n_moved or counts.n_moved_of_x:
+            back = f" and {counts.n_moved_of_x} of the {p} rows of `X` moved to `Y`"
+            moved = (
+                f"{counts.n_moved} of the {q} rows of `Y` moved to `X`{back if counts.n_moved_of_x else ''}"
             )
-            if counts.n_moved or counts.n_moved_of_x
-            else f"of {p} and {q} rows as filed"
-        )
-        msg = (
-            f"{moved}, the true `{group}` would have {size} row{'' if size == 1 else 's'}; "
-            f"the {kind} estimator needs at least {fewest}."
-        )
+            has = f"with {moved}, the true `{group}` would have {rows}"
+        else:
+            has = f"`{group}` has {rows}"
+        msg = f"{has}; the {kind} estimator needs at least {fewest}."
         raise MmdBoundsError(msg)
 
 
-def _checked_pair(pair: tuple[float, ...]) -> tuple[float, float]:
-    if len(pair) != 2:
-        msg = f"`epsilon` must be a share or a pair (low, high); got {len(pair)} numbers."
+def _check_epsilon(value: Any, name: str) -> Share:
+    """Return a share, or a pair (low, high) of shares; users know them as epsilon."""
+    if not isinstance(value, tuple | list):
+        return check_share(value, "epsilon")
+    if len(value) != 2:
+        msg = f"`epsilon` must be a share or a pair (low, high); got {len(value)} numbers."
         raise MmdBoundsError(msg)
-    low, high = (check_share(v, "epsilon") for v in pair)
+    low, high = (check_share(v, "epsilon") for v in value)
     if low > high:
         msg = f"`epsilon` must be a pair (low, high) with low <= high; got ({low:g}, {high:g})."
         raise MmdBoundsError(msg)

@@ -1,4 +1,4 @@
-"""Made-up misfiling of groups whose truth is known: at random, by the witness, or as a user says.
+"""Simulated misfiling of groups whose truth is known: at random, by the witness, or by a user's function.
 
 A simulation starts from the true groups, moves m rows of X to Y and hides which ones. Whatever
 a method then says about the filed groups can be compared with the truth.
@@ -22,7 +22,7 @@ from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, Comparison, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results.serialize import from_fields, read_only
-from mmdbounds.search.ranking import largest
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_groups
 
@@ -76,7 +76,7 @@ class Simulated:
 
     @property
     def epsilon(self) -> float:
-        """Their share of the true X; rounding down makes it a little less than the share asked for."""
+        """Their share of the true X; rounding down makes it a little less than the share requested."""
         return self.n_moved / self.n_x
 
     @property
@@ -120,9 +120,9 @@ def simulate(
         to the rows of Y. ``"random"``: m rows at random. A function
         ``f(X_clean, Y_clean, n_moved, rng)`` returns m different rows of `X_clean`, as positions.
     kernel, bandwidth, working_memory, progress
-        As in `mmd2`, but for ``"precomputed"``.
+        As in `mmd2`, except that ``"precomputed"`` is refused.
     rng : int, numpy.random.Generator or None
-        Seed or generator; `None` draws a seed, which the result tells.
+        Seed or generator; `None` draws a seed, which the result records.
 
     Returns
     -------
@@ -158,7 +158,7 @@ def simulate(
     n = problem.p
     count = misfiled_count(epsilon, n_moved, n)
     moving = _choose(mechanism, problem, count, generator, progress)
-    # Shuffled, so that the place of a row in Y says nothing about where it came from.
+    # Shuffled, so that the place of a row in Y does not reveal where it came from.
     under_y = generator.permutation(np.concatenate([moving, np.arange(n, n + problem.q)]))
     rows_of_y = np.flatnonzero(under_y < n)
     return Simulated(
@@ -185,7 +185,7 @@ def check_mechanism(mechanism: MechanismLike) -> None:
 
 
 def check_from_rows(kernel: Kernel) -> None:
-    """Refuse a matrix of kernel values, which says nothing about rows in other places."""
+    """Refuse a matrix of kernel values: rows change places here."""
     if isinstance(kernel, Precomputed):
         msg = "`kernel` must be computed from the rows, which change places here; got 'precomputed'."
         raise MmdBoundsError(msg)
@@ -237,7 +237,7 @@ def _most_typical(problem: Problem, count: int, progress: bool | None) -> Indice
 
 
 def _checked_rows(chosen: Any, m: int, n: int) -> Indices:
-    """Return the rows that a user's function chose, or say what is wrong with them."""
+    """Return the rows that a user's function chose; refuse wrong ones."""
     try:
         rows = np.asarray(chosen)
     except ValueError:  # lists of different lengths

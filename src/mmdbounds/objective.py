@@ -1,4 +1,4 @@
-r"""One quadratic carries everything: the squared MMD as a function of the labelling.
+r"""The squared MMD as a function of the labelling: one quadratic (docs/method.md, "One quadratic").
 
 Let u mark with 1 the pooled rows that belong to X after the move and with 0 the others, u0
 the labelling as filed, d the diagonal of K, and o = 1 for the unbiased estimator, 0 for the
@@ -30,7 +30,7 @@ from mmdbounds.results import Estimator
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
 LARGEST = 1e140
-"""Searches and tests square kernel values, and add up their squares."""
+"""Largest size of kernel values: searches and tests square them, and add up their squares."""
 
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -38,7 +38,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """What one pass over the pairs tells.
+    """The sums that one pass over the N = p + q pooled rows gives; the arrays have shape (N,).
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class GroupSums:
 
     @cached_property
     def precise(self) -> GroupSums:
-        """The same pass in float64, of which proofs are made."""
+        """The same pass in float64, from which proofs are made."""
         sums = self.sums.precise
         return self if sums is self.sums else group_sums(sums, self.p, self.q)
 
@@ -105,14 +105,14 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     if largest != 0 and not 1 / LARGEST <= largest <= LARGEST:
         msg = (
             f"kernel values must be between {1 / LARGEST:.0e} and {LARGEST:.0e} in size, or their squares "
-            f"are no numbers; got sums up to {largest:.3g}. Rescale the columns, or choose another `kernel`."
+            f"overflow or vanish; got sums up to {largest:.3g}. Rescale the columns, or change the `kernel`."
         )
         raise DataError(msg)
     return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
 
 
 def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:
-    r"""Return how far rounding can move a proof about all labellings with these counts.
+    r"""Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
 
     The unit is the error :math:`\delta` of a mean of kernel values. With A = p / (n_X - o) + q / (n_Y - o)
     and M the same of the rows that move, f(u0) is off by up to :math:`A^2 \delta`, the gradient's entries of
@@ -177,34 +177,49 @@ class Quadratic:
 
 
 class Labelling:
-    """A labelling under way: who has moved, and what the quadratic says there.
+    """A labelling in progress: which rows have moved, and the value of the quadratic there.
 
-    Attributes
+    Parameters
     ----------
     quadratic
         The function.
+    rows
+        Rows (places among the active ones) that move at once; by default none.
+
+    Attributes
+    ----------
     active
         The pooled rows that may move, a slice: the rows of Y, and with two-way counts all rows.
+    sign
+        +1 for the active rows of Y, -1 for those of X.
     moved
-        Which of them have moved.
+        Which active rows have moved.
     shift
         K (u - u0) on the active rows.
     """
 
-    def __init__(self, quadratic: Quadratic) -> None:
+    def __init__(self, quadratic: Quadratic, rows: Indices | None = None) -> None:
         t = quadratic.totals
         self.quadratic = quadratic
         self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
         self.sign = quadratic.sign[self.active]
         self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)
         self.shift: Float64s = np.zeros(len(self.sign))
+        if rows is not None:
+            self.move(rows)
+
+    def parts(self) -> list[tuple[slice, int]]:
+        """Return the active rows of each group from which rows are to move, with their number."""
+        counts, n_x = self.quadratic.counts, self.n_active_x
+        both = ((slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self.sign)), counts.n_moved))
+        return [(part, quota) for part, quota in both if quota]
 
     def gradient(self) -> Float64s:
         """Return the gradient of f at this labelling, on the active rows."""
         return self.quadratic.gradient_as_filed[self.active] + 2 * self.quadratic.c * self.shift
 
     def value(self) -> float:
-        """Return f at this labelling; the squared MMD once all rows have moved that should."""
+        """Return f at this labelling: the squared MMD once all rows that should move have moved."""
         f, moved = self.quadratic, self.moved
         step = self.sign[moved]
         slope = f.gradient_as_filed[self.active][moved]

@@ -181,13 +181,12 @@ def compares(*fixed: str) -> Callable[[F], F]:
     return named
 
 
-def comparison(function: Callable[..., Any], options: ComparisonOptions, **fixed: Any) -> Comparison:
-    """Return the options of a call of `function`; one that it does not take is refused as Python would."""
-    known = inspect.signature(function).parameters
+def comparison(caller: str, options: ComparisonOptions, **fixed: Any) -> Comparison:
+    """Return the options of a call; one that `caller` does not take, or fixes itself, is refused."""
+    known = [f.name for f in fields(Comparison) if f.name not in fixed]
     for name in options:
         if name not in known:
-            hint = did_you_mean(name, known)
-            msg = f"{function.__name__}() got an unexpected keyword argument {name!r}.{hint}"
+            msg = f"{caller}() got an unexpected keyword argument {name!r}.{did_you_mean(name, known)}"
             raise TypeError(msg)
     return Comparison(**options, **fixed)
 

@@ -36,7 +36,7 @@ def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
     # Of B, h lies among the rows of A: without it the groups are furthest apart.
     assert "    moves 1 row filed under B: h (row 8)" in lines
     assert lines[-1].startswith("kernel values in ") or " kernel values in " in out
-    assert "Method s-sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
+    assert "Method sd (n_steps=1, schedule=even); kernel rbf, bandwidth 2; unbiased estimator" in out
 
 
 @pytest.mark.parametrize(
@@ -178,7 +178,7 @@ def test_every_keyword_is_a_flag_with_the_same_default(function: Any):
 def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):
     assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--at-most"]) == 0
     assert capsys.readouterr().out.startswith(
-        "Assumed: up to 40 % of the true A rows, 2 of the 5 filed under B"
+        "Assumed: at most 40 % of the true A rows are misfiled, that is 2 of the 5 rows filed under B"
     )
 
 

@@ -43,7 +43,7 @@ import os, time
 from mmdbounds.cli.arguments import Search
 from mmdbounds.cli.main import main
 from mmdbounds.search import StepwiseDominance
-from mmdbounds.search.sides import at_once
+from mmdbounds.search.protocol import for_both_sides
 class Unequal(StepwiseDominance):
     def both_sides(self, task):
         def find(side):
@@ -51,7 +51,7 @@ class Unequal(StepwiseDominance):
             for _ in range(360_000 if side == "lower" else 0):
                 time.sleep(0.01)
                 task.meter.add(1)
-        return at_once(find, task)
+        return for_both_sides(find, task)
 Search.chosen = lambda _: Unequal()
 main()
 """

@@ -89,9 +89,9 @@ def test_what_to_try_next_works(
         assert run(arguments) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert "Assumed: exactly 9.91 % of the true malignant rows, 21 of the 378 filed under benign" in out
+    assert "Assumed: exactly 9.91 % of the true malignant rows are misfiled, that is 21 of the 378" in out
     assert (tmp_path / "rows.csv").read_text().startswith("group,id,file_row,in_lower,in_upper,")
-    assert "Assumed: up to 29.8 % of the true malignant rows, 81 of the 378 filed under benign" in out
+    assert "Assumed: at most 29.8 % of the true malignant rows are misfiled, that is 81 of the 378" in out
 
 
 def test_save(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

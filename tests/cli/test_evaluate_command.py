@@ -176,7 +176,7 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         (["--n-trials", "0"], r"^`n_trials` must be a whole number from 1; got 0\.$"),
         (["--n-processes", "0"], r"^`n_processes` must be a whole number from 1; got 0\.$"),
         (["--mechanism", "biased"], r"^`mechanism` must be one of 'nonrandom', 'random'"),
-        (["--scale", "max"], r"must be 'standard' or 'none'; got 'max'"),
+        (["--scale", "max"], r"must be one of 'standard', 'none'; got 'max'"),
         (["--kernel", "precomputed"], r"^`--kernel precomputed` needs a matrix"),
     ],
 )

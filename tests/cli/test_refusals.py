@@ -60,7 +60,7 @@ def test_near_flag_is_suggested(table: str, refused: Refused):
         (["--epsilon", "0.2", "--y-in-x", "2"], "`y_in_x` must be in [0, 1); got 2. Did you mean 0.02?"),
         (
             ["--epsilon", "0.2", "--n-moved-of-x", "1"],
-            "`n_moved_of_x` is a count and goes with the count `n_moved`.",
+            "`n_moved_of_x` is a count. Give it together with the count `n_moved`.",
         ),
     ],
 )
@@ -172,7 +172,7 @@ def test_id_is_suggested_for_names(table: str, refused: Refused):
         (b"g,x\nA,1\nA,2\n", r"^column 'g' has only one group, 'A' \(2 rows\); two are needed\.$"),
         (
             b"g,x\nA,1\nB,2\nB,3\n",
-            r"the true `X` would have 1 row; the unbiased estimator needs at least 2\.$",
+            r"`X` has 1 row; the unbiased estimator needs at least 2\.$",
         ),
         (b"", r"^'f\.csv' is an empty file\.$"),
         (b"g,x\n", r"^'f\.csv' has no rows below the header\.$"),

@@ -44,9 +44,9 @@ def test_summary_is_that_of_the_function(
     result = mb.robust_test(X, Y, 0.4, **{"rng": 0, **options})
     assert one_line(out) == one_line(result.summary())
     assert err == ""
-    how = "exactly" if "--exactly" in flags else "up to"
+    how = "exactly" if "--exactly" in flags else "at most"
     assert out.startswith(
-        f"Assumed: {how} 40 % of the true A rows, 2 of the 5 filed under B, are misfiled.\n"
+        f"Assumed: {how} 40 % of the true A rows are misfiled, that is 2 of the 5 rows filed under B.\n"
     )
 
 

@@ -41,7 +41,9 @@ def test_summary_is_that_of_the_function(
     result = mb.sweep(X, Y, **{"rng": 0, "n_permutations": 59, **options})
     assert one_line(out) == one_line(result.summary())
     assert err == ""
-    assert re.match(r"Tried: from nothing up to \S+ % of the true A rows, [23] of the 5 filed under B", out)
+    assert re.match(
+        r"Tried: from no misfiled rows up to \S+ % of the true A rows, that is [23] of the 5", out
+    )
 
 
 def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):

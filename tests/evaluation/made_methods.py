@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.search.found import Found
+from mmdbounds.search.protocol import Found
 
 
 @dataclass(frozen=True)

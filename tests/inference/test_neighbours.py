@@ -7,11 +7,12 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
-from mmdbounds.inference import breakdown, neighbours
+from mmdbounds.inference import breakdown
+from mmdbounds.inference import breakdown as neighbours
 from mmdbounds.inference.breakdown import along, from_neighbour, resized
-from mmdbounds.objective import Quadratic
-from mmdbounds.search.found import Found
-from mmdbounds.search.refine import labelled, refine
+from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.search.exchanges import refine
+from mmdbounds.search.protocol import Found
 from problems import (
     Problem,
     all_labellings,
@@ -81,7 +82,7 @@ def two_regions():
 
 def local(problem, m, first):
     """The local optimum of the upper side that m rows from `first` on lead to."""
-    labelling = labelled(quadratic(problem, m), np.arange(first, first + m))
+    labelling = Labelling(quadratic(problem, m), np.arange(first, first + m))
     refine(labelling, "upper")
     return Found(labelling.value(), labelling)
 

@@ -10,7 +10,7 @@ from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import WorstCase, thinned
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.search.found import Found
+from mmdbounds.search.protocol import Found
 from mmdbounds.sums import plan
 from problems import small_problem
 
@@ -159,7 +159,7 @@ def test_the_better_of_two_searches_counts():
 
 def test_nothing_is_searched_where_nothing_moves(monkeypatch):
     worst, admissible = worst_of()
-    monkeypatch.setattr(worst_case, "OneSide", None)
+    monkeypatch.setattr(worst_case, "SideSearch", None)
     for side in (worst.outcome(admissible[0]), worst.tightened(worst.outcome(admissible[0]))):
         assert side.found.value == worst.observed
         assert 0 < worst.observed - side.floor <= 8e-12  # proved, so less its margin

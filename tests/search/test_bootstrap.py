@@ -12,7 +12,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
 from mmdbounds.search.bootstrap import STREAM, Bootstrap, resampled_values
-from mmdbounds.search.found import Task
+from mmdbounds.search.protocol import Task
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import naive_mmd2, small_matrix, small_problem, totals_of
 from tolerances import of_mmd2
@@ -185,7 +185,9 @@ def test_no_rows_and_no_proof():
 
 def test_two_way_needs_a_share():
     how_much = Contamination(n_moved=5, n_moved_of_x=2)
-    with pytest.raises(MmdBoundsError, match=r"one-way misfiling only\. Give Bootstrap\(alpha=\.\.\.\)\.$"):
+    with pytest.raises(
+        MmdBoundsError, match=r"one-way misfiling only\. For two-way, give Bootstrap\(alpha=\.\.\.\)\.$"
+    ):
         bounds(how_much)
     assert bounds(how_much, Bootstrap(n_resamples=13, alpha=0.0)).interval == bounds(0.0).interval
 

@@ -13,13 +13,19 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import kernel_names
+from mmdbounds.objective import Labelling
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
-from mmdbounds.search.found import Task
-from mmdbounds.search.free_points import BLOCKS, FreePoints, exact_weights, printed_weights
-from mmdbounds.search.quasi_newton import QuasiNewton, _Search
-from mmdbounds.search.refine import labelled
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.quasi_newton import (
+    BLOCKS,
+    FreePoints,
+    QuasiNewton,
+    _Search,
+    exact_weights,
+    printed_weights,
+)
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB
 from problems import (
@@ -194,7 +200,7 @@ def test_rows_as_points_have_the_value_of_their_labelling(seed, kernel):
     problem = random_problem(seed, two_way=False, kernel=kernel)
     f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
     rows = np.sort(np.random.default_rng(seed).choice(problem.q, problem.counts.n_moved, replace=False))
-    labelling = labelled(f, rows)
+    labelling = Labelling(f, rows)
     value = f.value_as_filed + space.value(
         space.rows[problem.p + rows], exact_weights(f, unbiased=problem.estimator == "unbiased")
     )

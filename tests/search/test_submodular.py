@@ -232,7 +232,7 @@ def test_a_factor_that_does_not_fit_is_refused():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(300, 1)), rng.normal(size=(700, 1))
     refused = (
-        r"^`method='sm'` keeps 199 x 700 numbers a side, too many for `working_memory` = 1 MiB\. "
+        r"^`method='sm'` stores 199 x 700 numbers per side, too many for `working_memory` = 1 MiB\. "
         r"Give working_memory=5, or use method='s-sd'\.$"
     )
     with pytest.raises(MmdBoundsError, match=refused):

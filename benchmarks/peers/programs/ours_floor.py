@@ -8,9 +8,9 @@ import mmdbounds as mb
 from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.search.effort import Effort
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.search.through_sums import SharedRows
 
 TOLERANCE = 1e-8
 """Gap at which the shares are good enough; the solvers end at about the same."""

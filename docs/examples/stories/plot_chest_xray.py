@@ -1,16 +1,17 @@
 """
-No difference found is not no difference
-========================================
+Finding no difference does not mean there is none
+=================================================
 
-A network reads chest X-rays for pneumonia. Are its outputs alike for women and men? A test finds nothing.
-But sex is taken from a form: if a few women were entered as men, could a real difference have been hidden?
+A network reads chest X-rays for pneumonia. Are its outputs alike for women and men? A test finds no
+difference. But sex is taken from a form. If a few women were entered as men, could that hide a real
+difference?
 
-The logits are made from open predictions for NIH ChestX-ray14, on patients that the network was not fitted
+The logits come from open predictions for NIH ChestX-ray14, on patients that the network was not fitted
 to.
 """
 
 # %%
-# Images of one patient resemble each other, so the loader keeps one of each. 586 women, 652 men.
+# Images of one patient resemble each other, so the loader keeps one per patient: 586 women and 652 men.
 
 import os
 import sys
@@ -27,7 +28,7 @@ test = mb.robust_test(X, Y, 0.0, rng=0)
 print(f"squared MMD {test.observed:.5f}, p-value {test.pvalue_as_filed:.3f}")
 
 # %%
-# The ordinary test says: nothing to see. Now the bounds, for up to 5 % of the women entered as men.
+# The ordinary test finds nothing. Now the bounds, for up to 5 % of the women entered as men.
 
 curve = mb.sweep(X, Y, epsilons=[0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05], n_permutations=199, rng=0)
 for point in curve.points:
@@ -37,13 +38,14 @@ curve.plot()
 plt.show()
 
 # %%
-# With 5 % misfiled the squared MMD of the true groups can be four times the 95 % quantile of its null: a
-# difference that a test with the right labels would have found easily. It can also be nothing at all.
+# With 5 % misfiled, the squared MMD of the true groups can be four times the 95 % quantile of its null. A
+# test with the right labels would have found such a difference easily. There may also be no difference at
+# all.
 #
 # What would it look like?
 # ------------------------
-# The witness shows where the outputs of the two groups lie apart, and which men would have to be women:
-# those whose logits are the most extreme on one side. Whoever knows how the form is filled in can judge
+# The witness shows where the outputs of the two groups differ, and which men would have to be women:
+# those whose logits are most extreme on one side. Someone who knows how the form is filled in can judge
 # whether that is plausible.
 
 bounds = mb.mmd_bounds(X, Y, epsilon=0.05, rng=0)
@@ -51,8 +53,9 @@ mb.plotting.plot_witness(bounds, X, Y, side="upper")
 plt.show()
 
 # %%
-# **What it says.** "No significant difference" holds for the groups as filed. With a twentieth of the women
-# misfiled the data are compatible with no difference and with a clear one.
+# **What it says.** "No significant difference" holds for the groups as filed. With a twentieth of the
+# women misfiled, the data are compatible with no difference and with a clear one.
 #
-# **What it does not say.** That there is one. If misfiling has nothing to do with what the image looks
-# like, it rather hides a little of every difference; only the extreme cases make so much of it.
+# **What it does not say.** It does not say that there is a difference. If misfiling has nothing to do
+# with what the image looks like, it hides only a little of any difference. Only the extreme cases hide
+# this much.

@@ -3,16 +3,17 @@ A fairness audit
 ================
 
 A model scores defendants for the risk of a new offence. An audit compares the scores of African-American
-and Caucasian defendants **who did not reoffend**, for whom a difference is hard to defend. The reply: race
-was written down by hand, and many records are wrong. How wrong would they have to be?
+and Caucasian defendants **who did not reoffend**. For them a difference is hard to defend. The reply:
+race was written down by hand, and many records are wrong. How wrong would they have to be?
 
-The scores are logits of a small network fitted to ProPublica's COMPAS data (race not among its inputs), on
-people that it was not fitted to: a stand-in, not the commercial COMPAS score.
+The scores are logits of a small network fitted to ProPublica's COMPAS data, without race among its
+inputs. They are for people that it was not fitted to. This is a stand-in, not the commercial COMPAS
+score.
 """
 
 # %%
-# One row a person. Only those without a new offence within two years are kept; that is decided by the
-# outcome, not by the group.
+# There is one row per person. Only those without a new offence within two years are kept. The outcome
+# decides that, not the group.
 
 import os
 import sys
@@ -44,8 +45,8 @@ plt.show()
 # %%
 # Wrong in both directions
 # ------------------------
-# Records can be wrong both ways. Say up to 3 % of the African-American defendants were written down as
-# Caucasian and up to 1 % of the Caucasian ones as African-American. Every pair of counts within these
+# Records can be wrong both ways. Suppose up to 3 % of the African-American defendants were recorded as
+# Caucasian, and up to 1 % of the Caucasian ones as African-American. Every pair of counts within these
 # shares is tested.
 
 both_ways = mb.Contamination(x_in_y=0.03, y_in_x=0.01)
@@ -53,9 +54,11 @@ test = mb.robust_test(X, Y, both_ways, n_permutations=199, rng=0)
 print(test)
 
 # %%
-# **What it says.** The scores of people who did not reoffend differ between the groups, unless more records
-# are wrong than the breakdown says, and wrong in exactly the way that hides a difference.
+# **What it says.** The scores of people who did not reoffend differ between the groups, unless more
+# records are wrong than the breakdown says. They would also have to be wrong in exactly the way that
+# creates a difference.
 #
-# **What it does not say.** Why they differ. The model sees age and prior arrests, which differ between the
-# groups for many reasons; the comparison adjusts for none of them. "Did not reoffend" is itself a record,
-# of arrests. And whether a difference is unfair is not a question of statistics.
+# **What it does not say.** It does not say why they differ. The model uses age and prior arrests, which
+# differ between the groups for many reasons, and the comparison adjusts for none of them. "Did not
+# reoffend" is itself a record, of arrests. And whether a difference is unfair is not a question of
+# statistics.

@@ -2,16 +2,16 @@
 A drift alarm that survives lost tags
 =====================================
 
-A model is watched in production. Its outputs on images from portable machines (AP views, taken in bed) are
-compared with those from the X-ray room (PA views): if they drift apart, somebody has to look. But the tag
-*portable* is set by hand, and a forgotten tag reads *PA*. An alarm should not go off because of the tags,
-and not stay silent because of them.
+A model is monitored in production. Its outputs on images from portable machines (AP views, taken in bed)
+are compared with those from the X-ray room (PA views). If they drift apart, somebody has to check. But
+the tag *portable* is set by hand, and a forgotten tag reads *PA*. Forgotten tags should neither trigger
+an alarm nor prevent one.
 """
 
 # %%
-# Logits of a pneumonia classifier on NIH ChestX-ray14 (open predictions; patients that it was not fitted
-# to), one image a patient. X are the images tagged as portable, Y the others; a lost tag is a row of X
-# filed under Y.
+# The data are logits of a pneumonia classifier on NIH ChestX-ray14 (open predictions; patients that it
+# was not fitted to), one image per patient. X are the images tagged as portable, Y the others. A lost tag
+# is a row of X filed under Y.
 
 import os
 import sys
@@ -36,7 +36,7 @@ print(X, Y, sep="\n")
 # %%
 # Does the alarm survive?
 # -----------------------
-# The hospital believes that up to a tenth of the tags is forgotten.
+# The hospital believes that up to a tenth of the tags are forgotten.
 
 alarm = mb.robust_test(X, Y, epsilon=0.1, n_permutations=199, rng=0)
 print(alarm)
@@ -50,8 +50,9 @@ plt.show()
 #
 # Does it stay silent when it should?
 # -----------------------------------
-# Now a watch without drift: both windows are PA images, split at random, 200 each. The tags get lost where
-# the network is surest that there is nothing, one in ten. The ordinary test sees two different windows.
+# Now there is no drift: both windows are PA images, split at random, 200 each. One tag in ten is lost,
+# for the images on which the network is most certain that there is nothing. The ordinary test sees two
+# different windows.
 
 rng = np.random.default_rng(0)
 plain = logits[~portable]
@@ -77,8 +78,9 @@ print("false alarms in 20 windows: ordinary", sum(p <= 0.05 for p in ordinary), 
 print("robust", sum(p <= 0.05 for p in robust))
 
 # %%
-# **What it says.** An alarm of the robust test is not made by lost tags, as long as no more than a tenth is
+# **What it says.** Lost tags do not cause an alarm of the robust test, as long as no more than a tenth is
 # lost.
 #
-# **What it does not say.** That the model has become worse: outputs differ, and sicker patients are X-rayed
-# in bed, so they should. One alarm a day for a year is 365 tests; take a smaller level, or a fixed plan.
+# **What it does not say.** It does not say that the model has become worse. The outputs differ, as they
+# should, because sicker patients are X-rayed in bed. One alarm per day for a year is 365 tests: use a
+# smaller level, or a fixed plan.

@@ -2,15 +2,16 @@
 A quick answer and a proved one
 ===============================
 
-Forest cells of 30 m by 30 m, Lodgepole Pine or Spruce-Fir, described by 54 numbers. The cover type comes
-from maps of the US Forest Service, and no map is right everywhere. The paper's methods bound the difference
-quickly. How often do their intervals miss the truth, and how much wider is one that cannot?
+Forest cells of 30 m by 30 m, Lodgepole Pine or Spruce-Fir, are described by 54 numbers. The cover type
+comes from maps of the US Forest Service, and no map is right everywhere. The paper's methods bound the
+difference quickly. How often do their intervals miss the truth, and how much wider is an interval that
+cannot?
 """
 
 # %%
-# Of half a million cells, a few are drawn again and again; a fifth of the pines is filed as spruce, those
-# that look least like it (``mechanism="nonrandom"``). The true groups are known, so whether an interval
-# holds their squared MMD can be counted.
+# From half a million cells, a few are drawn again and again. A fifth of the pines are filed as spruce,
+# those that look least like it (``mechanism="nonrandom"``). The true groups are known, so we can count
+# how often an interval contains their squared MMD.
 
 import os
 import sys
@@ -27,7 +28,7 @@ data = mb.datasets.load_forest()
 print(data)
 
 # %%
-# Twenty trials of 60 + 60 cells, each standardised by all of its rows, which does not look at the labels.
+# Twenty trials of 60 + 60 cells, each standardised over all of its rows, without using the labels.
 
 coverage = mb.evaluate(
     data.X,
@@ -46,7 +47,7 @@ plt.show()
 # %%
 # One draw of 300 + 300 cells, in detail
 # --------------------------------------
-# Where S-SD stops, the sharp method goes on, and proves how far anything can go.
+# Where S-SD stops, the sharp method continues. It also proves how far any labelling can go.
 
 rng = np.random.default_rng(0)
 X, Y = (each[rng.choice(len(each), 300, replace=False)].astype(float) for each in (data.X, data.Y))
@@ -61,8 +62,8 @@ print(f"      {sharp.lower.certified:.4f} to {sharp.upper.certified:.4f}, proved
 
 # %%
 # **What it says.** S-SD reports what one labelling reaches, and often others reach further. The proved
-# interval holds the truth in every trial, because it has to.
+# interval contains the truth in every trial, because it must.
 #
-# **What it does not say.** That a fifth *is* misfiled: that was made up here. And neighbouring cells
-# resemble each other, so a *test* on cells next to each other would not be valid; drawn at random from so
-# large a map they are far apart.
+# **What it does not say.** It does not say that a fifth *is* misfiled: we made that up. Neighbouring
+# cells resemble each other, so a *test* on cells next to each other would not be valid. Cells drawn at
+# random from such a large map are far apart.

@@ -2,9 +2,9 @@
 A suspicious sample
 ===================
 
-72 patients with leukaemia, 47 filed as ALL and 25 as AML, and the activity of 7,128 genes in each (Golub et
-al., 1999). Diagnoses are made under the microscope. Suppose a few of those filed as AML are ALL: does the
-difference between the two kinds survive, and which patients should be looked at again?
+72 patients with leukaemia, 47 filed as ALL and 25 as AML, with the activity of 7,128 genes in each (Golub
+et al., 1999). Diagnoses are made under the microscope. Suppose a few of those filed as AML are ALL. Does
+the difference between the two kinds survive, and which patients should be checked again?
 """
 
 # %%
@@ -27,7 +27,7 @@ print(X, Y, sep="\n")
 # %%
 # Does the difference survive?
 # ----------------------------
-# :func:`~mmdbounds.sweep` asks it for one misfiled patient, for two, and so on.
+# :func:`~mmdbounds.sweep` tests this for one misfiled patient, for two, and so on.
 
 curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.02), n_permutations=199, rng=0)
 print(f"holds with {curve.holds_n_moved} misfiled patients of {len(Y)}")
@@ -37,12 +37,13 @@ plt.show()
 
 # %%
 # More than half of those filed as AML would have to be ALL before the difference could be an artefact of
-# the filing. Nobody would defend a diagnosis as bad as that, so the finding stands.
+# the filing. No diagnosis is that bad, so the finding stands.
 #
 # Which patients matter?
 # ----------------------
-# Say three are misfiled. The bounds name the three that make the difference smallest and the three that
-# make it largest, and for every patient how far a bound gives way once the diagnosis is certain.
+# Suppose three are misfiled. The bounds name the three that make the difference smallest and the three
+# that make it largest. For every patient they also say how much a bound changes once the diagnosis is
+# certain.
 
 bounds = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3), rng=0)
 print(bounds)
@@ -51,12 +52,12 @@ mb.plotting.plot_rows(bounds, n_rows=8)
 plt.show()
 
 # %%
-# Patient 66 comes first. Of all these samples it is the one most often reported as misclassified or suspect.
-# Nothing here was told so: among those filed as AML it is the one that looks most like ALL, so with 66 put
-# back the groups are further apart.
+# Patient 66 comes first. Of all these samples it is the one most often reported as misclassified or
+# suspect. The method did not know this. Among those filed as AML, patient 66 looks most like ALL, so
+# moving 66 back makes the groups more different.
 #
-# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the interval
-# printed. If patient 66 is examined again, that moves the bounds most.
+# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the printed
+# interval. Examining patient 66 again would change the bounds most.
 #
-# **What it does not say.** That patient 66 is misfiled. A row that matters is a row worth checking, and no
-# more: it may be a rare kind of AML. Nor does it say which genes differ.
+# **What it does not say.** It does not say that patient 66 is misfiled. A row that matters is worth
+# checking, no more: it may be a rare kind of AML. Nor does it say which genes differ.

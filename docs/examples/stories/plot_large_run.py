@@ -2,13 +2,13 @@
 A large run
 ===========
 
-Half a million rows have 123 billion pairs. None of them is kept: the sums are made block by block, with
-memory under a budget (:doc:`/sums`). Here is what that looks like with 20,000 rows, which any laptop does
-in seconds, and what was measured with all of them.
+Half a million rows have 123 billion pairs. None of them is stored: the sums are computed block by block,
+within a memory budget (:doc:`/sums`). This example uses 20,000 rows, which takes seconds on any laptop.
+It also shows what was measured with all of them.
 """
 
 # %%
-# Forest cells, standardised by all drawn rows together.
+# Forest cells, standardised over all drawn rows together.
 
 import os
 import sys
@@ -29,7 +29,7 @@ spread = np.where(pooled.std(axis=0) > 0, pooled.std(axis=0), 1)
 X, Y = ((each - pooled.mean(axis=0)) / spread for each in (X, Y))
 
 # %%
-# One pass over the pairs, then the columns of the rows that move: that is S-SD, on both sides.
+# S-SD takes one pass over the pairs, then the columns of the rows that move, on both sides.
 # ``working_memory`` is in MiB. A matrix of all pairs would need 3,200.
 
 ssd = mb.mmd_bounds(X, Y, epsilon=0.2, method="s-sd", working_memory=256)
@@ -40,9 +40,9 @@ print(ssd)
 # %%
 # How many rows are enough?
 # -------------------------
-# A bound is a statement about the rows at hand. With more of them it settles down, so a draw of a few
-# thousand rows tells beforehand whether the large run is worth it. S-SD is an inner bound; the lower end of
-# ``sharp`` is proved, and lies lower.
+# A bound is a statement about the rows at hand. With more rows it settles down. So a draw of a few
+# thousand rows shows beforehand whether the large run is worthwhile. S-SD is an inner bound; the lower
+# end of ``sharp`` is proved, and lies lower.
 
 sizes = (250, 500, 1000)
 draws = [
@@ -70,8 +70,8 @@ plt.show()
 #    :parser: myst_parser.sphinx_
 #    :start-after: # FOREST on a GPU
 #
-# **What it says.** The cost is one pass over the pairs, and it can be foretold: ``mmdbounds bounds ...
+# **What it says.** The cost is one pass over the pairs, and it is predictable: ``mmdbounds bounds ...
 # --dry-run`` measures the rate of your machine and says how long a run will take.
 #
-# **What it does not say.** That more rows make a better answer. The width of the interval comes from what
-# is not known about the labels, and no number of rows makes that smaller.
+# **What it does not say.** It does not say that more rows give a better answer. The width of the interval
+# comes from what is not known about the labels, and no number of rows makes that smaller.

@@ -2,14 +2,14 @@
 A DataFrame with mixed columns
 ==============================
 
-Most tables are not a matrix: some columns are numbers, some are words, some cells are empty.
-:func:`~mmdbounds.groups` turns them into rows that can be compared, says what it did, and looks at no label
-while doing it.
+Most tables are not a matrix: some columns are numbers, some are words, and some cells are empty.
+:func:`~mmdbounds.groups` turns them into rows that can be compared and says what it did. It does not use
+the labels.
 """
 
 # %%
-# Forest cells again, as somebody would keep them: numbers, the wilderness area by its name, the soil by its
-# type, whether the cell is near a road. A few slopes were never measured.
+# Forest cells again, in the form in which people keep them: numbers, the wilderness area by name, the
+# soil by type, and whether the cell is near a road. A few slopes were never measured.
 
 import os
 import sys
@@ -45,7 +45,7 @@ with pl.Config(tbl_hide_dataframe_shape=True):
     print(table.sample(5, seed=0))
 
 # %%
-# Empty cells are refused unless something is said about them, because both ways out change the question.
+# Empty cells are refused until you say how to treat them, because both remedies change the question.
 
 try:
     mb.groups(table, "cover", hidden="pine", among="spruce")
@@ -53,8 +53,8 @@ except mb.MmdBoundsError as error:
     print(error)
 
 # %%
-# Filled with the median here. The record says what became of each column; the same record is in the
-# provenance of every result.
+# Here they are filled with the median. The record says how each column was treated. The same record is in
+# the provenance of every result.
 
 X, Y = mb.groups(table, "cover", hidden="pine", among="spruce", missing="impute")
 print(X.record["kinds"])
@@ -62,9 +62,9 @@ print("cells filled:", X.record["n_filled_cells"])
 print(len(X.columns), "features, among them", ", ".join(X.columns[:5]))
 
 # %%
-# Numbers are standardised, and a category counts like one number however many values it has. How much hangs
-# on such choices? With other scales the values change, since another ruler is used. Whether the finding
-# stands should not.
+# Numbers are standardised, and a category counts like one number however many values it has. How much
+# depends on such choices? Other scales change the values, since distances are measured differently. They
+# should not change whether the finding stands.
 
 scales = ("standard", "robust", "rank")
 figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharex=True)
@@ -82,7 +82,7 @@ plt.show()
 
 # %%
 # **What it says.** The two covers differ in these five columns, even if a quarter of the pines had been
-# filed as spruce; the three scales agree about that.
+# filed as spruce. The three scales agree on that.
 #
-# **What it does not say.** Which column makes the difference (compare with ``columns="elevation"``), nor
-# that three scales may be tried and the best kept: choose one beforehand.
+# **What it does not say.** It does not say which column makes the difference (compare with
+# ``columns="elevation"``). Nor may you try three scales and keep the best: choose one beforehand.

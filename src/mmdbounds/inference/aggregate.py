@@ -224,7 +224,7 @@ def aggregated_test(
     check_progress(progress)
     contamination = as_contamination(epsilon)
     X, Y, units_note = by_units(X, Y, unit, None, seed)
-    problem = pose(X, Y, comparison(aggregated_test, options, kernel=RBF(1.0)))
+    problem = pose(X, Y, comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median"))
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)

@@ -34,12 +34,10 @@ from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.effects import row_effects
-from mmdbounds.search.found import Found
-from mmdbounds.search.ranking import largest
-from mmdbounds.search.refine import labelled, parts_of, refine
+from mmdbounds.search.exchanges import refine, row_effects
+from mmdbounds.search.protocol import Found, outwards
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
@@ -111,7 +109,7 @@ def sweep(
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
-    how = comparison(sweep, options)
+    how = comparison("sweep", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
@@ -317,7 +315,7 @@ def along(ends: list[Ends]) -> list[Ends]:
 def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
     """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
     own, other = found.labelling, neighbour.labelling
-    if own is None or other is None or not parts_of(own) or _is_proved(found, own.quadratic):
+    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
         return found
     with one_blas_thread():  # two threads would add in another order than one
         started = resized(own.quadratic, other.moved, side)
@@ -330,7 +328,7 @@ def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
 
 def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
     """Return a labelling near one of another count: the best rows are added, or the worst given back."""
-    labelling = labelled(quadratic, np.flatnonzero(moved))
+    labelling = Labelling(quadratic, np.flatnonzero(moved))
     scores = outwards(side) * labelling.sign * labelling.gradient()
     missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
     if missing >= 0:

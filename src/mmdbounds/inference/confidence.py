@@ -129,7 +129,7 @@ def confidence_interval(
     search, fixed = as_method(method), check_flag(fixed_kernel, "fixed_kernel")
     level = check_chance(level, "level")
     check_progress(progress)
-    how = comparison(confidence_interval, options, estimator="biased")
+    how = comparison("confidence_interval", options, estimator="biased")
     _check_choice(how.kernel, how.bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon)
     kept = _kept(X, Y, how.kernel, holdout, seed, how.working_memory)

@@ -128,7 +128,7 @@ def mixture_ceiling(
         "most_rows": check_count(most_rows, "most_rows", least=2),
     }
     check_progress(progress)
-    problem = pose(X, Y, comparison(mixture_ceiling, options, estimator="biased"))
+    problem = pose(X, Y, comparison("mixture_ceiling", options, estimator="biased"))
     _check_kernel(problem, noise)
     seed = check_seed(rng)
     used = _drawn(problem, most_rows, seed)
@@ -249,7 +249,7 @@ class Nearness:
         They differ by about `close`.
         """
         # Here, because its compiler is the last thing that a user without proofs needs to load.
-        from mmdbounds.search._pairwise import pairwise_steps
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
         share = np.full(self.q, m / self.q)
         gradient = 2 * (m * self._near - self._with(share))

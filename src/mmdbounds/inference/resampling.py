@@ -90,7 +90,7 @@ def resampling_interval(
     search, level = as_method(method), check_chance(level, "level")
     n_resamples = check_count(n_resamples, "n_resamples", least=2, most=MOST_PERMUTATIONS)
     check_progress(progress)
-    problem = pose(X, Y, comparison(resampling_interval, options))
+    problem = pose(X, Y, comparison("resampling_interval", options))
     contamination, seed = as_contamination(epsilon), check_seed(rng)
     wanted = contamination.admissible(problem.p, problem.q, at_most=check_flag(at_most, "at_most"))
     admissible = problem.checked_counts(wanted, search.check)

@@ -106,7 +106,7 @@ def robust_test(
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon)
-    how = comparison(robust_test, options)
+    how = comparison("robust_test", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)

@@ -20,9 +20,8 @@ from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.found import Found, Task
-from mmdbounds.search.one_side import OneSide
+from mmdbounds.search.protocol import Found, Task, outwards
+from mmdbounds.search.sharp.side_search import SideSearch
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -268,7 +267,7 @@ class WorstCase:
             f = Quadratic(self.totals.precise, counts, self._problem.estimator)
             return Found(self.observed, Labelling(f), certified=f.value_as_filed + outwards(side) * f.margin)
         with one_blas_thread():  # two threads would add in another order than one
-            [found] = OneSide(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
+            [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found
 
 

@@ -1,19 +1,31 @@
-"""Searches for the extreme labellings, by name."""
+"""Searches for the extreme labellings, and the one list of their names.
+
+A method of the package is one file with its class (see `protocol.Method`) and a line in `_BUILT_IN`. Other
+methods are added with `register_method`. Messages, help and completion take the names from here; a method is
+imported when it is used, so that listing them costs nothing.
+"""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
 from mmdbounds.errors import MmdBoundsError, did_you_mean
-from mmdbounds.search.bootstrap import Bootstrap
-from mmdbounds.search.exhaustive import Exhaustive
-from mmdbounds.search.found import Found, Method, Task
-from mmdbounds.search.quasi_newton import QuasiNewton
-from mmdbounds.search.sharp import Sharp
-from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.search.submodular import Submodular
+
+if TYPE_CHECKING:
+    from mmdbounds.search.bootstrap import Bootstrap
+    from mmdbounds.search.exhaustive import Exhaustive
+    from mmdbounds.search.protocol import EachSide, Found, Method, Task
+    from mmdbounds.search.quasi_newton import QuasiNewton
+    from mmdbounds.search.sharp import Sharp
+    from mmdbounds.search.stepwise import StepwiseDominance
+    from mmdbounds.search.submodular import Submodular
 
 __all__ = [
     "METHODS",
     "Bootstrap",
+    "EachSide",
     "Exhaustive",
     "Found",
     "Method",
@@ -23,25 +35,98 @@ __all__ = [
     "Submodular",
     "Task",
     "as_method",
+    "method_names",
+    "register_method",
 ]
 
-METHODS: dict[str, Method] = {
-    "sharp": Sharp(),
-    "s-sd": StepwiseDominance(),
-    "sd": StepwiseDominance(n_steps=1),
-    "exhaustive": Exhaustive(),
-    "qno": QuasiNewton(),
-    "s-qno": QuasiNewton(n_steps=None),
-    "sm": Submodular(),
-    "bootstrap": Bootstrap(),
+_BUILT_IN: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "sharp": ("sharp", "Sharp", {}),
+    "s-sd": ("stepwise", "StepwiseDominance", {}),
+    "sd": ("stepwise", "StepwiseDominance", {"n_steps": 1}),
+    "s-qno": ("quasi_newton", "QuasiNewton", {"n_steps": None}),
+    "qno": ("quasi_newton", "QuasiNewton", {}),
+    "sm": ("submodular", "Submodular", {}),
+    "bootstrap": ("bootstrap", "Bootstrap", {}),
+    "exhaustive": ("exhaustive", "Exhaustive", {}),
 }
+"""By name: the file, the class, and the options that make it this method."""
+
+_HOME = {class_name: module for module, class_name, _ in _BUILT_IN.values()}
+_HOME |= dict.fromkeys(("EachSide", "Found", "Method", "Task"), "protocol")
+
+
+class _Methods(Mapping[str, "Method"]):
+    """The methods by name; those of the package are made when somebody asks for them."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Method | None] = dict.fromkeys(_BUILT_IN)
+
+    def __getitem__(self, name: str) -> Method:
+        made = self._made[name]
+        if made is None:
+            module, class_name, options = _BUILT_IN[name]
+            made = getattr(importlib.import_module(f"{__name__}.{module}"), class_name)(**options)
+            self._made[name] = made
+        return made
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    def add(self, method: Method) -> None:
+        self._made[method.name] = method
+
+
+METHODS = _Methods()
+
+
+def method_names() -> tuple[str, ...]:
+    """Return the names that `method` may have; no method is imported for it."""
+    return tuple(METHODS)
+
+
+def register_method(method: Method) -> None:
+    """Make a method known by its name, wherever a function takes `method`.
+
+    Parameters
+    ----------
+    method
+        An object with `name`, `is_random`, `check`, `options` and `both_sides`. A subclass of
+        `mmdbounds.search.Method`, or of `EachSide` if it searches one side of one count at a time, inherits
+        what it does not define.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> from typing import ClassVar
+    >>> import numpy as np
+    >>> from mmdbounds.objective import Labelling, Quadratic
+    >>> from mmdbounds.search import EachSide, Found
+    >>> @dataclass(frozen=True)
+    ... class FirstRows(EachSide):
+    ...     name: ClassVar[str] = "first-rows"
+    ...
+    ...     def search(self, totals, counts, estimator, side):
+    ...         return Found.at(Labelling(Quadratic(totals, counts, estimator), np.arange(counts.n_moved)))
+
+    After ``register_method(FirstRows())``, ``mmd_bounds(X, Y, 0.1, method="first-rows")`` runs it.
+    """
+    _refuse_class(method)
+    needed = ("name", "is_random", "check", "options", "both_sides")
+    if missing := [f"`{name}`" for name in needed if not hasattr(method, name)]:
+        msg = f"a method needs {', '.join(missing)}. Derive its class from mmdbounds.search.Method."
+        raise MmdBoundsError(msg)
+    if not isinstance(method.name, str) or not method.name or method.name in METHODS:
+        msg = f"the `name` of a method must be a text that no other method has; got {method.name!r}."
+        raise MmdBoundsError(msg)
+    METHODS.add(method)
 
 
 def as_method(method: str | Method) -> Method:
     """Return the search that `method` names or is."""
-    if isinstance(method, type):
-        msg = f"`method` must be a name or a method object; got a class. Did you mean {method.__name__}()?"
-        raise MmdBoundsError(msg)
+    _refuse_class(method)
     if not isinstance(method, str) and hasattr(method, "both_sides"):
         return method
     if not isinstance(method, str) or method not in METHODS:
@@ -50,3 +135,18 @@ def as_method(method: str | Method) -> Method:
         msg = f"`method` must be one of {known} or a method object; got {method!r}.{hint}"
         raise MmdBoundsError(msg)
     return METHODS[method]
+
+
+def _refuse_class(method: Any) -> None:
+    if isinstance(method, type):
+        msg = f"`method` must be a name or a method object; got a class. Did you mean {method.__name__}()?"
+        raise MmdBoundsError(msg)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

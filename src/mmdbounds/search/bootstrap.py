@@ -1,8 +1,8 @@
-r"""Bootstrap, a baseline of the paper: quantiles of the squared MMD of groups drawn anew.
+r"""Bootstrap, a baseline of the paper: quantiles of the squared MMD of resampled groups.
 
-p rows are drawn with replacement from X and q from Y, both as filed; kernel and bandwidth stay. A resample
-is a vector of counts, how often each row was drawn, so that all of them take one product of
-the kernel matrix with many columns:
+p rows are drawn with replacement from X and q from Y, both as filed; kernel and bandwidth stay the same. A
+resample is a vector w of how often each row was drawn, so that all resamples take one product of the kernel
+matrix with many columns:
 
 .. math::
     \frac{w_X' K w_X - o\,d' w_X}{p (p - o)} + \frac{w_Y' K w_Y - o\,d' w_Y}{q (q - o)}
@@ -12,9 +12,9 @@ the kernel matrix with many columns:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,42 +22,38 @@ from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_number
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums
-from mmdbounds.results import Estimator, Side
-from mmdbounds.search.found import Found, Task
+from mmdbounds.results import Estimator
+from mmdbounds.search.protocol import Found, Method, Task
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
-STREAM = 17
-"""Keeps the draws apart from others with the same seed."""
-
-COLUMNS = 4
-"""Numbers for each pooled row and resample that a product holds: its columns, its result, and copies."""
+STREAM = 17  # keeps the draws apart from others with the same seed
+COLUMNS = 4  # numbers that a product holds for each pooled row and resample, copies included
 
 
 @dataclass(frozen=True)
-class Bootstrap:
+class Bootstrap(Method):
     """Quantiles of resampled values (bootstrap): how the value as filed varies from draw to draw.
 
     Parameters
     ----------
     n_resamples
-        How often the rows are drawn anew; 1000 unless asked otherwise, the paper does not say.
+        Number of resamples. The paper does not give one.
     alpha
         Share of the resampled values below the lower value, and above the upper one, in [0, 0.5]. `None`
         takes the paper's epsilon / (1 + epsilon), with the share of misfiled rows as it was stated.
 
     Notes
     -----
-    The values are no bounds: no labelling reaches them, nothing is proved, and what misfiling could have
-    done has no part in them. Since alpha grows with epsilon they are the *narrower* the more
-    is misfiled. Without misfiling alpha is 0: the smallest and the largest of the resampled values, not
-    the value as filed. So they are with ``at_most=True``, too, which takes the outermost values of all
-    counts, 0 included.
+    The values are not bounds: no labelling reaches them, nothing is proved, and they ignore what misfiling
+    could have done. Since alpha grows with epsilon, more misfiling makes them *narrower*. Without misfiling
+    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed. The same
+    holds with ``at_most=True``, which takes the outermost values of all counts, 0 included.
 
-    Two copies of a row in a resample are a pair like any other, with k(x, x). That lifts the unbiased
+    Two copies of a row in a resample are a pair like any other, with k(x, x). That raises the unbiased
     estimator: its mean over all resamples is the biased one of the rows as filed.
 
-    Between two resampled values quantiles are interpolated.
+    Quantiles between two resampled values are interpolated.
     """
 
     n_resamples: int = 1000
@@ -74,14 +70,13 @@ class Bootstrap:
             alpha = check_number(self.alpha, "alpha", where, lambda share: 0 <= share <= 0.5)
             object.__setattr__(self, "alpha", alpha)
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record."""
-        return asdict(self)
-
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work, counts that this method cannot do."""
+        """Refuse two-way counts unless `alpha` is given."""
         if counts.n_moved_of_x and self.alpha is None:
-            msg = "`method='bootstrap'` has a share for one-way misfiling only. Give Bootstrap(alpha=...)."
+            msg = (
+                "`method='bootstrap'` knows `alpha` for one-way misfiling only. For two-way, give "
+                "Bootstrap(alpha=...)."
+            )
             raise MmdBoundsError(msg)
 
     def share_outside(self, counts: Counts) -> float:
@@ -94,19 +89,18 @@ class Bootstrap:
         rng = np.random.default_rng([task.seed, STREAM])
         values = resampled_values(task.totals, task.estimator, self.n_resamples, rng)
         alpha = min(self.share_outside(counts) for counts in task.admissible)
-
-        def found(side: Side) -> Found:
-            level = alpha if side == "lower" else 1 - alpha
-            status = f"{self.n_resamples:,} resample{'' if self.n_resamples == 1 else 's'}, alpha {alpha:.4g}"
-            return Found(float(np.quantile(values, level)), None, kind="resampling", status=status)
-
-        return found("lower"), found("upper")
+        status = f"{self.n_resamples:,} resample{'' if self.n_resamples == 1 else 's'}, alpha {alpha:.4g}"
+        lower, upper = (
+            Found(float(np.quantile(values, level)), None, kind="resampling", status=status)
+            for level in (alpha, 1 - alpha)
+        )
+        return lower, upper
 
 
 def resampled_values(
     totals: GroupSums, estimator: Estimator, n_resamples: int, rng: np.random.Generator
 ) -> Float64s:
-    """Return the squared MMD of groups drawn anew, one for each resample."""
+    """Return the squared MMD of resampled groups, one for each resample."""
     sums, p, q, o = totals.sums, totals.p, totals.q, 1 if estimator == "unbiased" else 0
     x, y = slice(0, p), slice(p, p + q)
     values: list[Float64s] = []
@@ -119,16 +113,16 @@ def resampled_values(
 
 
 def _products(left: Float64s, right: Float64s) -> Float64s:
-    """Return the product of each column with its partner."""
+    """Return the inner product of each column with its partner: (n, b) and (n, b) to (b,)."""
     return np.asarray(np.einsum("ij,ij->j", left, right))
 
 
 def _drawn(
     totals: GroupSums, n_resamples: int, rng: np.random.Generator
 ) -> Iterator[tuple[Float64s, Float64s]]:
-    """Yield how often each row of X and of Y is drawn, some resamples at a time, a column each.
+    """Yield how often each row is drawn, (p, b) for X and (q, b) for Y, for b resamples at a time.
 
-    How many go together changes nothing that is drawn: first the p rows of X, then the q of Y, and again.
+    The draws do not depend on b: p rows of X, then q rows of Y, resample by resample.
     """
     p, q = totals.p, totals.q
     room = totals.sums.working_memory * MIB / 2

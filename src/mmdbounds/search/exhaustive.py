@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, islice, product
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -14,13 +14,10 @@ from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.found import Found
-from mmdbounds.search.sides import EachSide
+from mmdbounds.search.protocol import NO_ROWS, EachSide, Found, outwards
 
 MOST_LABELLINGS = 2_000_000
-MOST_ROWS = 2_000
-"""Rows of a group: a matrix of their kernel values is kept, and a chunk of labellings marks each row."""
-
+MOST_ROWS = 2_000  # rows of a group: their kernel matrix is held in memory, and so are chunks of labellings
 CHUNK = 2048
 
 
@@ -30,12 +27,8 @@ class Exhaustive(EachSide):
 
     name: ClassVar[str] = "exhaustive"
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record: there are none."""
-        return {}
-
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work, counts with too many labellings or rows."""
+        """Refuse counts with too many labellings or rows."""
         n_labellings = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
         if n_labellings > MOST_LABELLINGS:
             msg = (
@@ -52,33 +45,29 @@ class Exhaustive(EachSide):
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the extreme of all labellings."""
-        f = Quadratic(totals, counts, estimator)
-        labelling = Labelling(f)
-        outwards = 1.0 if side == "upper" else -1.0
-        rows, gain, n_labellings = _best(labelling, outwards)
-        labelling.move(rows)
-        return Found(
-            labelling.value(),
-            labelling,
+        f, out = Quadratic(totals, counts, estimator), outwards(side)
+        rows, gain, n_labellings = _best(Labelling(f), out)
+        return Found.at(
+            Labelling(f, rows),
             status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
-            certified=f.value_as_filed + outwards * (gain + f.margin),  # nothing beyond but rounding
+            certified=f.value_as_filed + out * (gain + f.margin),  # nothing beyond but rounding
         )
 
 
-def _best(labelling: Labelling, outwards: float) -> tuple[Indices, float, int]:
-    """Return the movers with the extreme value (places among the active rows), it, and how many were tried.
+def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:
+    """Return the movers with the largest gain (places among the active rows), the gain, and the number tried.
 
-    Of labellings whose values differ by rounding only the first one is returned.
+    Of labellings whose values differ by rounding only, the first one is returned. `out` is the side's sign.
     """
     f, sign = labelling.quadratic, labelling.sign
     if not (f.counts.n_moved or f.counts.n_moved_of_x):
-        return np.empty(0, dtype=np.intp), 0.0, 1
+        return NO_ROWS, 0.0, 1
     linear = sign * f.gradient_as_filed[labelling.active]
     signed = sign[:, None] * f.totals.sums.block(labelling.active, labelling.active) * sign
-    extreme, chosen, rows, tried = -math.inf, -math.inf, np.empty(0, dtype=np.intp), 0
+    extreme, chosen, rows, tried = -math.inf, -math.inf, NO_ROWS, 0
     for movers in _chunks(labelling):
         t = movers.astype(np.float64)
-        gains = outwards * (t @ linear + f.c * np.einsum("ij,ij->i", t @ signed, t))
+        gains = out * (t @ linear + f.c * np.einsum("ij,ij->i", t @ signed, t))
         tried += len(gains)
         extreme = max(extreme, float(gains.max()))
         place = int(np.argmax(gains >= gains.max() - f.tie_width))
@@ -88,7 +77,7 @@ def _best(labelling: Labelling, outwards: float) -> tuple[Indices, float, int]:
 
 
 def _chunks(labelling: Labelling) -> Iterator[Mask]:
-    """Yield all labellings, some thousand at a time, one row each."""
+    """Yield all labellings in chunks of shape (`CHUNK`, active rows), a labelling a row."""
     counts, n_x, n = labelling.quadratic.counts, labelling.n_active_x, len(labelling.sign)
     of_x = combinations(range(n_x), counts.n_moved_of_x)
     of_y = combinations(range(n_x, n), counts.n_moved)

@@ -1,52 +1,58 @@
-"""Free points by a quasi-Newton search: QNO, and S-QNO, which places them in steps.
+r"""Free points by a quasi-Newton search: QNO, and S-QNO, which places them in steps.
 
-The points that move from Y to X may be anywhere in the box of the data, not at rows alone. The value that
-they reach is no labelling's, and nothing about it is proved: the paper compares its own method with it.
+The points c_1..c_m that move from Y to X may be anywhere in the box of the data, not only at rows. With X + C
+and Y - C as signed measures, the squared MMD is defined for any points,
+
+.. math::
+    f(C) = f(u_0) + 2b' \sum_{ij} k(x_i, c_j) - 2b \sum_{ij} k(y_i, c_j) - e \sum_j k(c_j, c_j)
+    + c \sum_{ij} k(c_i, c_j), \quad b' = \frac{N-o}{n_X n_Y (n_X-o)}
+
+(the other letters as in `mmdbounds.objective`), and rows of Y as points give exactly the value of the
+labelling that moves them. Other points have the value of no labelling, and nothing about it is proved: the
+paper compares its own method with it.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from mmdbounds.checks import check_chance, check_count, check_option
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import lists_kernels
+from mmdbounds.kernels import PairKernel, kernel_names, lists_kernels
 from mmdbounds.objective import Indices, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.found import Found, Task
-from mmdbounds.search.free_points import FreePoints, Objective, Weights, exact_weights, printed_weights
-from mmdbounds.search.ranking import largest
-from mmdbounds.search.sides import at_once, most_extreme
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme, outwards
 from mmdbounds.search.stepwise import DEFAULT_STEPS
-from mmdbounds.sums.plan import MIB
+from mmdbounds.search.top_rows import largest
+from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
+from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.rounding import product_error
 
+Objective = Literal["exact", "printed"]
 Start = Literal["s-sd", "random", "both"]
 STARTS: dict[Start, tuple[str, ...]] = {"s-sd": ("s-sd",), "random": ("random",), "both": ("s-sd", "random")}
 STARTED_FROM = {"s-sd": "the rows of S-SD", "random": "random rows of Y"}
-
-EVALUATIONS = 20
-"""Most evaluations in one iteration, on average; a line search takes one or two."""
-
-REMEMBERED = 30
-"""Numbers that the search remembers of each coordinate: ten steps and gradients, and its own arrays."""
+EVALUATIONS = 20  # most evaluations in one iteration, on average; a line search takes one or two
+REMEMBERED = 30  # numbers stored of each coordinate: ten steps and gradients, and more arrays
+BLOCKS = 32  # blocks of kernel values that fit the budget: two sides, and what a formula keeps of each
+ENOUGH = 1e-9  # error of a kernel value that a search over free points tolerates: it proves nothing
 
 NextRows = Callable[[Float64s, int], Indices]
-"""From the points placed so far and the number of new ones to the rows of Y where these begin."""
+"""From the points placed so far and the number of new ones to the rows of Y where these start."""
 
 
 @lists_kernels
 @dataclass(frozen=True)
-class QuasiNewton:
+class QuasiNewton(Method):
     """Quasi-Newton search over free points (QNO); in several steps, S-QNO.
 
     Parameters
@@ -55,12 +61,12 @@ class QuasiNewton:
         Number of steps S: after step s there are floor(m s / S) points, and those of earlier steps stay
         where they are. 1 is QNO; `None` takes min(m, 10), which is S-QNO.
     start
-        Where the points begin: ``"s-sd"``, the rows that S-SD would move next; ``"random"``, rows of Y
+        Where the points start: ``"s-sd"``, the rows that S-SD would move next; ``"random"``, rows of Y
         drawn at random; ``"both"``, the better of the two.
     objective
         What is searched for: ``"exact"``, the extreme of the squared MMD itself; ``"printed"``, that of the
         paper's equation 6 with its weights 1 - epsilon, -(1 + epsilon) and epsilon, for
-        reproducing it. The value is the squared MMD at the points found in both cases.
+        reproducing it. In both cases the value is the squared MMD at the points found.
     max_iterations
         Most iterations in each step.
     tolerance
@@ -69,7 +75,7 @@ class QuasiNewton:
 
     Notes
     -----
-    One-way misfiling, and kernels with a slope:
+    For one-way misfiling, and for kernels that have a slope:
     <kernels having slope>.
     Kernel values at free points are computed in float64. The points themselves are not part of the result.
     """
@@ -96,19 +102,15 @@ class QuasiNewton:
 
     @property
     def is_random(self) -> bool:
-        """Whether the points begin at random rows."""
+        """Whether the points start at random rows."""
         return self.start != "s-sd"
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record."""
-        return asdict(self)
-
     def steps_for(self, counts: Counts) -> int:
-        """Return the number of steps S for so many points."""
+        """Return the number of steps S for these counts."""
         return min(counts.n_moved, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work, counts that this method cannot do."""
+        """Refuse two-way counts."""
         if counts.n_moved_of_x:
             msg = f"`method='{self.name}'` is for one-way misfiling. Use method='sharp' for two-way."
             raise MmdBoundsError(msg)
@@ -129,10 +131,10 @@ class QuasiNewton:
             every = [_Search(self, task, space, i, side).found() for i in range(len(task.admissible))]
             return most_extreme(every, side)
 
-        return at_once(find, task)
+        return for_both_sides(find, task)
 
     def _check_memory(self, admissible: list[Counts], problem: Problem) -> None:
-        """Refuse a search over more coordinates than the budget allows to remember."""
+        """Refuse a search over more coordinates than fit the budget."""
         points = max(math.ceil(c.n_moved / max(self.steps_for(c), 1)) for c in admissible)
         coordinates = points * problem.pooled.shape[1]
         need = 2 * 8 * REMEMBERED * coordinates / MIB  # both sides at once
@@ -145,9 +147,152 @@ class QuasiNewton:
             raise MmdBoundsError(msg)
 
 
+@dataclass(frozen=True)
+class Weights:
+    """Weight of each kind of pair in an objective."""
+
+    to_x: float  # a free point and a row filed under X
+    to_y: float  # ... or under Y
+    to_placed: float  # a free point and one that was placed in an earlier step
+    own: float  # a free point and itself, in addition to `pair`
+    pair: float  # each ordered pair of free points, those of a point with itself included
+
+
+def exact_weights(quadratic: Quadratic, *, unbiased: bool) -> Weights:
+    """Return the weights of the squared MMD."""
+    n_x, n_y, o = quadratic.counts.n_x, quadratic.counts.n_y, int(unbiased)
+    of_x = (n_x + n_y - o) / (n_x * n_y * (n_x - o))
+    return Weights(2 * of_x, -2 * quadratic.b, 2 * quadratic.c, -quadratic.e, quadratic.c)
+
+
+def printed_weights(counts: Counts, steps: int) -> Weights:
+    """Return the weights that the paper prints (equation 6), with epsilon / S in each of S steps.
+
+    Its n is the true size of X. A point placed earlier has entered X and left Y, which makes
+    (1 - epsilon / S) + (1 + epsilon / S) = 2.
+    """
+    n, part = counts.n_x, float(counts.stated_epsilon) / steps
+    return Weights((1 - part) / n, -(1 + part) / n, 2 / n, -part / n, part / n)
+
+
+class FreePoints:
+    """Sums of k at points in the box of the pooled rows, with their gradient; points have shape (m, d).
+
+    `rows` are the pooled rows, the p of X first, in the coordinates of the kernel's formula: centred, or
+    scaled. `low` and `high` are the range of each column. `unit` is a distance that matters: the bandwidth,
+    or the spread of the rows if that is less.
+    """
+
+    def __init__(self, problem: Problem, meter: Meter) -> None:
+        if not isinstance(problem.kernel, PairKernel) or not problem.kernel.has_slope:
+            names = ", ".join(map(repr, kernel_names("slope")))
+            msg = (
+                f"free points need the slope of the kernel, which the {problem.kernel.name} kernel does not "
+                f"have. Use one of {names}, or method='s-sd'."
+            )
+            raise MmdBoundsError(msg)
+        self._kernel, self._meter = problem.kernel, meter
+        self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
+        self._by_product = problem.kernel.geometry == "inner" or (
+            not takes_differences(problem.kernel) and self._product_is_exact()
+        )
+        if not self._by_product:
+            self.rows = np.asarray(problem.pooled)  # differences are exact where rows are as handed in
+        self.low, self.high = self.rows.min(axis=0), self.rows.max(axis=0)
+        with np.errstate(over="ignore"):
+            self._norms = np.einsum("ij,ij->i", self.rows, self.rows)
+        check_finite(self._norms, "float64")
+        spread = math.sqrt(float(self.rows.var(axis=0).sum())) or 1.0
+        self.unit = min(self._kernel.length or spread, spread)
+        self._block = min(BLOCK_BYTES, problem.working_memory * MIB / BLOCKS)
+
+    def _product_is_exact(self) -> bool:
+        """Return whether squared distances may be taken from a product, anywhere in the box."""
+        corner = np.abs(self.rows).max(axis=0) / (self._kernel.length or 1.0)
+        with np.errstate(over="ignore"):
+            farthest = np.minimum(np.full(2, corner @ corner), 1e300)
+        return product_error(farthest, self.rows.shape[1], self._kernel, "float64") <= ENOUGH
+
+    def to_rows(self, points: Float64s, weights: Weights, gradient: Float64s | None = None) -> Float64s:
+        """Return for each point its weighted sum of k to the rows; add the derivative to `gradient`."""
+        w = np.where(np.arange(len(self.rows)) < self.p, weights.to_x, weights.to_y)
+        return self._pulled(self.rows, self._norms, w, points, gradient)
+
+    def to_points(
+        self, others: Float64s, weight: float, points: Float64s, gradient: Float64s | None = None
+    ) -> Float64s:
+        """Return for each point `weight` times its sum of k to some others, which stay in place."""
+        norms = np.einsum("ij,ij->i", others, others)
+        return self._pulled(others, norms, np.full(len(others), weight), points, gradient)
+
+    def to_itself(self, points: Float64s, weight: float, gradient: Float64s | None = None) -> Float64s:
+        """Return for each point `weight` times k of it with itself; a distance to itself is always 0."""
+        if self._kernel.geometry != "inner":
+            return np.asarray(weight * self._kernel.value(np.zeros(len(points))))
+        norms = np.einsum("ij,ij->i", points, points)
+        if gradient is not None:
+            gradient += (2 * weight * self._kernel.slope(norms))[:, None] * points
+        return np.asarray(weight * self._kernel.value(norms))
+
+    def value(self, points: Float64s, weights: Weights) -> float:
+        """Return the objective at all points, without its constant."""
+        return float(
+            self.to_rows(points, weights).sum()
+            + self.to_points(points, weights.pair, points).sum()
+            + self.to_itself(points, weights.own).sum()
+        )
+
+    def value_and_gradient(
+        self, points: Float64s, weights: Weights, placed: Float64s
+    ) -> tuple[float, Float64s]:
+        """Return the part of the objective that `points` change, with those `placed` earlier held fixed."""
+        gradient = np.zeros_like(points)
+        among = self.to_points(points, weights.pair, points, gradient)
+        gradient *= 2  # both points of a pair move
+        value = (
+            among.sum()
+            + self.to_rows(points, weights, gradient).sum()
+            + self.to_points(placed, weights.to_placed, points, gradient).sum()
+            + self.to_itself(points, weights.own, gradient).sum()
+        )
+        return float(value), gradient
+
+    def _pulled(
+        self, others: Float64s, norms: Float64s, w: Float64s, points: Float64s, gradient: Float64s | None
+    ) -> Float64s:
+        """Return sum_i w_i k(a_i, c_j) for each point c_j, in strips; add the derivative to `gradient`."""
+        total = np.zeros(len(points))
+        height = max(1, int(self._block // (8 * max(len(points), 1))))
+        for i, j in strips([0, len(others)], height):
+            self._meter.add((j - i) * len(points))
+            t = self._pair_numbers(others[i:j], norms[i:j], points)
+            total += w[i:j] @ self._kernel.value(t)
+            if gradient is not None:
+                slopes = self._kernel.slope(t) * w[i:j, None]
+                if self._kernel.geometry == "inner":
+                    gradient += slopes.T @ others[i:j]
+                else:  # the derivative of |a - c|^2 by c is 2 (c - a)
+                    gradient += 2 * (slopes.sum(axis=0)[:, None] * points - slopes.T @ others[i:j])
+        return total
+
+    def _pair_numbers(self, others: Float64s, norms: Float64s, points: Float64s) -> Float64s:
+        """Return the inner products or squared distances of rows (n, d) to the m points: (n, m)."""
+        if self._kernel.geometry == "inner":
+            return np.asarray(others @ points.T)
+        if not self._by_product:
+            from scipy.spatial.distance import cdist
+
+            return np.asarray(cdist(others, points, "sqeuclidean"))
+        t: Float64s = others @ points.T
+        t *= -2.0
+        t += norms[:, None]
+        t += np.einsum("ij,ij->i", points, points)
+        return np.maximum(t, 0.0, out=t)
+
+
 @dataclass(frozen=True, eq=False)
 class _Placed:
-    """Points that were placed (one row each), with how many iterations, and in how many steps in vain."""
+    """Points that were placed, shape (m, d), the iterations it took, and the steps that did not converge."""
 
     points: Float64s
     iterations: int
@@ -252,7 +397,7 @@ class _Search:
 
 
 def _ending(placed: _Placed, steps: int) -> str:
-    """Say how a search ended."""
+    """Return a phrase that says how a search ended."""
     n = f"{placed.iterations:,} iteration{'' if placed.iterations == 1 else 's'}"
     if steps == 1:
         return f"stopped at {n}: not converged" if placed.unfinished else f"converged after {n}"

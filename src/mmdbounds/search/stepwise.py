@@ -1,15 +1,15 @@
 """Stepwise stochastic dominance, S-SD, and its one-step form SD (algorithms 1 and 2 of the paper).
 
-In each step the rows with the most extreme gradient move, and the gradient is brought up to
-date by their columns alone: the pairs are visited once, whatever the number of steps.
+In each step the rows with the most extreme gradient move, and the gradient is updated by their columns
+alone: the pairs are visited once, whatever the number of steps (docs/method.md, "S-SD, step by step").
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -18,18 +18,14 @@ from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.ahead import ColumnsAhead
-from mmdbounds.search.found import Found
-from mmdbounds.search.ranking import at_least, largest
-from mmdbounds.search.sides import EachSide
+from mmdbounds.search.protocol import EachSide, Found, outwards
+from mmdbounds.search.top_rows import at_least, largest
 from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
 
 DEFAULT_STEPS = 10
-
-FEW = 32
-"""Steps that move fewer rows than this look their columns up among those computed ahead."""
+FEW = 32  # steps that move fewer rows than this take their columns from the cache
 
 
 @dataclass(frozen=True)
@@ -53,7 +49,6 @@ class StepwiseDominance(EachSide):
     n_steps: int | None = None
     schedule: Literal["even", "paper"] = "even"
     weights: Literal["sums", "means"] = "sums"
-    name: ClassVar[str] = "s-sd"
 
     def __post_init__(self) -> None:
         if self.n_steps is not None:
@@ -61,17 +56,18 @@ class StepwiseDominance(EachSide):
         check_option(self.schedule, "schedule", ("even", "paper"))
         check_option(self.weights, "weights", ("sums", "means"))
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record."""
-        return asdict(self)
+    @property
+    def name(self) -> str:
+        """``"sd"`` with one step of the even schedule, else ``"s-sd"``."""
+        return "sd" if self.n_steps == 1 and self.schedule == "even" else "s-sd"
 
     def steps_for(self, counts: Counts) -> int:
-        """Return the number of steps S for so many rows."""
+        """Return the number of steps S for these counts."""
         most = max(counts.n_moved, counts.n_moved_of_x)
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work, counts that this method cannot do."""
+        """Refuse two-way counts with the paper's schedule."""
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
             raise MmdBoundsError(msg)
@@ -82,39 +78,78 @@ class StepwiseDominance(EachSide):
         if self.schedule == "paper" and steps:
             return self._printed(totals, counts, estimator, side)
         labelling = self.from_quadratic(Quadratic(totals, counts, estimator), side)
-        status = f"{steps} step{'' if steps == 1 else 's'}"
-        return Found(labelling.value(), labelling, status=status)
+        return Found.at(labelling, status=f"{steps} step{'' if steps == 1 else 's'}")
 
     def from_quadratic(self, quadratic: Quadratic, side: Side) -> Labelling:
         """Return the labelling that the even schedule reaches."""
         labelling = Labelling(quadratic)
-        _move_evenly(labelling, self.steps_for(quadratic.counts), 1.0 if side == "upper" else -1.0)
+        _move_evenly(labelling, self.steps_for(quadratic.counts), outwards(side))
         return labelling
 
     def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
+        """Return what the printed algorithm moves, at the sizes that result."""
         steps = self.steps_for(counts)
         rows = _printed_rows(totals, counts, steps, side, means=self.weights == "means")
         resized = Counts(len(rows), 0, totals.p + len(rows), totals.q - len(rows))
         check_sizes(resized, totals.p, totals.q, unbiased=estimator == "unbiased")
-        labelling = Labelling(Quadratic(totals, resized, estimator))
-        labelling.move(rows)
         exact = len(rows) == counts.n_moved
-        return Found(
-            labelling.value(),
-            labelling,
+        return Found.at(
+            Labelling(Quadratic(totals, resized, estimator), rows),
             kind="labelling" if exact else "resized labelling",
             status=f"{steps} quantile steps moved {len(rows)} rows"
             + ("" if exact else f" instead of {counts.n_moved}"),
         )
 
 
+class ColumnCache:
+    """Columns of the kernel matrix, computed ahead for steps that move a few rows at a time.
+
+    One column at a time is a matrix-vector product, limited by memory; the columns of many leading candidates
+    at once run at the speed of the pass over the pairs. The oldest columns make room for new ones.
+
+    `columns`, shape (capacity, n), has the kernel values of the stored rows to the n active rows. `place`
+    says for each active row where its column is, -1 if it is not stored.
+    """
+
+    def __init__(self, labelling: Labelling, capacity: int) -> None:
+        n = len(labelling.sign)
+        self._labelling = labelling
+        self._owner = np.full(capacity, -1, dtype=np.intp)
+        self._head = 0
+        self.columns: Float64s = np.empty((capacity, n))
+        self.place: Indices = np.full(n, -1, dtype=np.intp)
+
+    def columns_of(self, rows: Indices, scores: Float64s) -> Float64s:
+        """Return the columns of `rows`, one row each; at most half the capacity."""
+        if (self.place[rows] < 0).any():
+            self.fetch(rows, scores)
+        return np.asarray(self.columns[self.place[rows]])
+
+    def fetch(self, rows: Indices, scores: Float64s) -> None:
+        """Compute the columns of `rows`, and of the rows with the largest scores that are not stored."""
+        free = ~self._labelling.moved
+        count = min(len(self._owner) // 3, int(np.count_nonzero(free)))
+        leading = largest(scores, count, free, 0.0)
+        # `rows` are computed anew, so that they cannot be among the columns that make room.
+        wanted = np.union1d(rows, leading[self.place[leading] < 0])
+        if self._head + len(wanted) > len(self._owner):
+            self._head = 0
+        slots = slice(self._head, self._head + len(wanted))
+        gone = self._owner[slots]
+        self.place[gone[gone >= 0]] = -1
+        self._owner[slots] = wanted
+        self.place[wanted] = np.arange(slots.start, slots.stop)
+        self._labelling.columns(wanted, self.columns[slots])
+        self._head = slots.stop
+
+
 def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
     """Move floor(m s / S) rows by step s, the most extreme gradients first."""
     counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
     memory = labelling.quadratic.totals.sums.working_memory
-    ahead = ColumnsAhead(labelling, kept_columns(len(labelling.sign), memory))
+    cache = ColumnCache(labelling, kept_columns(len(labelling.sign), memory))
     if steps == counts.n_moved and not counts.n_moved_of_x:
-        _move_one_by_one(labelling, ahead, towards)
+        _move_one_by_one(labelling, cache, towards)
         return
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
     for s in range(1, steps + 1):
@@ -126,22 +161,22 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
         if quota_x:
             rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
         if len(rows) < FEW:
-            labelling.move(rows, labelling.sign[rows] @ ahead.columns_of(rows, scores))
+            labelling.move(rows, labelling.sign[rows] @ cache.columns_of(rows, scores))
         else:
             labelling.move(rows)
 
 
-def _move_one_by_one(labelling: Labelling, ahead: ColumnsAhead, towards: float) -> None:
-    """Move the m rows one after the other (one-way), many of them in one go."""
+def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
+    """Move the m rows one after the other (one-way), many of them in one call."""
     f = labelling.quadratic
     compiled = f.totals.sums.is_compiled
     left = f.counts.n_moved
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
         first = np.flatnonzero(scores >= scores.max() - f.tie_width)[:1]
-        ahead.fetch(first, scores)
+        cache.fetch(first, scores)
         rows, shift = take_one_by_one(
-            scores, ahead.place, ahead.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
+            scores, cache.place, cache.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
         )
         labelling.move(rows, shift)
         left -= len(rows)

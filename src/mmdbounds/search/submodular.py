@@ -5,20 +5,20 @@ The witness of X against Y as filed is computed once,
 .. math::
     f'(y) = \frac{1}{p} \sum_i k(x_i, y) - \frac{1}{q} \sum_i k(y_i, y),
 
-with the pair of y and itself, as in the paper. Then rows of Y are taken one by one, each time the row
-with the largest gain of the witness plus w times the log-determinant of the rows taken, C:
+with the pair of y and itself, as in the paper. Then rows of Y are taken one by one, each time the row that
+adds most to the witness plus w times the log-determinant of the rows taken, C:
 
 .. math::
     \pm f'(y) + w \log\left(k_{yy} - k_{yC} K_{CC}^{-1} k_{Cy}\right).
 
-The log-determinant drives the rows apart. Neither part looks at what the rows taken do to the MMD.
+The log-determinant drives the rows apart. Neither part considers what the rows taken do to the MMD.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -27,15 +27,12 @@ from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.choice import outwards
-from mmdbounds.search.found import Found, Task
-from mmdbounds.search.ranking import largest
-from mmdbounds.search.sides import EachSide, at_once, most_extreme
+from mmdbounds.search.protocol import EachSide, Found, Task, outwards
+from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 
-SHARE_OF_MEMORY = 0.25
-"""Share of the budget for the factor of one side; both sides may be under way at once."""
+SHARE_OF_MEMORY = 0.25  # share of the budget for the factor of one side; both sides may run at once
 
 
 @dataclass(frozen=True)
@@ -52,18 +49,18 @@ class Submodular(EachSide):
         side then looks for rows where X and Y differ either way, the lower side for rows where they do not.
     jitter
         Added to the diagonal of K in the log-determinant, relative to the largest kernel value; at least
-        the rounding of a kernel value. A copy of a row taken has nothing of its own: without the
-        jitter its logarithm would be that of 0. No logarithm is taken of less than the jitter.
+        the rounding of a kernel value. Without it, a copy of a row already taken would have the logarithm
+        of 0. No logarithm is taken of less than the jitter.
 
     Notes
     -----
     The rows do not depend on the estimator, their value does. It is the value of a labelling: attained,
     with no proof that none lies beyond. A smaller count takes the first of the rows of a larger one.
 
-    The log-determinant belongs to positive definite kernels. With others a row is worth the jitter as
+    The log-determinant is meant for positive definite kernels. With others a row is worth the jitter as
     soon as its logarithm does not exist. A linear kernel's is that of the centred rows.
 
-    It keeps m x q numbers a side, and takes about m^2 q / 2 multiplications.
+    It stores m x q numbers per side, and takes about m^2 q / 2 multiplications.
 
     References
     ----------
@@ -83,33 +80,19 @@ class Submodular(EachSide):
         object.__setattr__(self, "jitter", jitter)
         object.__setattr__(self, "absolute", check_flag(self.absolute, "absolute"))
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record."""
-        return asdict(self)
-
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work, counts that this method cannot do."""
+        """Refuse two-way counts."""
         if counts.n_moved_of_x:
             msg = "`method='sm'` is for one-way misfiling. Use method='s-sd' or 'sharp' for two-way."
             raise MmdBoundsError(msg)
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
-        return self._every(totals, [counts], estimator, side)[0]
+        return self.search_counts(Task(totals, [counts], estimator), side)[0]
 
-    def both_sides(self, task: Task) -> tuple[Found, Found]:
-        """Return the lower and the upper extreme over all admissible counts."""
-
-        def find(side: Side) -> Found:
-            return most_extreme(self._every(task.totals, task.admissible, task.estimator, side), side)
-
-        return at_once(find, task)
-
-    def _every(
-        self, totals: GroupSums, admissible: list[Counts], estimator: Estimator, side: Side
-    ) -> list[Found]:
+    def search_counts(self, task: Task, side: Side) -> list[Found]:
         """Return what is found for each count; the rows are put in order once for all of them."""
-        numbers = [counts.n_moved for counts in admissible]
+        totals, numbers = task.totals, [counts.n_moved for counts in task.admissible]
         if self.weight:
             order = self.order(totals, max(numbers), side)
             chosen = [order[:m] for m in numbers]
@@ -118,20 +101,20 @@ class Submodular(EachSide):
             worth, everyone = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
             chosen = [largest(worth, m, everyone, totals.tie_width) for m in numbers]
             how = "taken by the witness"
-        every = []
-        for counts, rows in zip(admissible, chosen, strict=True):
-            labelling = Labelling(Quadratic(totals, counts, estimator))
-            labelling.move(rows)
-            status = f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}"
-            every.append(Found(labelling.value(), labelling, status=status))
-        return every
+        return [
+            Found.at(
+                Labelling(Quadratic(totals, counts, task.estimator), rows),
+                status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}",
+            )
+            for counts, rows in zip(task.admissible, chosen, strict=True)
+        ]
 
     def order(self, totals: GroupSums, count: int, side: Side) -> Indices:
-        """Return the first `count` rows of Y that are taken, in their order."""
+        """Return the first `count` rows of Y that are taken, in order."""
         worth = self._worth(totals, side)
         free = np.ones(totals.q, dtype=np.bool_)
         jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
-        own = _OwnPart(totals, max(count - 1, 0), jitter)
+        own = _Complements(totals, max(count - 1, 0), jitter)
         order = np.empty(count, dtype=np.intp)
         for i in range(count):
             if i:
@@ -150,22 +133,11 @@ class Submodular(EachSide):
         return outwards(side) * (np.abs(witness) if self.absolute else witness)
 
 
-class _OwnPart:
-    """What each row of Y has beside the rows taken: Schur complements, from a growing Cholesky factor.
+class _Complements:
+    """Schur complements of the rows of Y given the rows taken, `left`, from a growing Cholesky factor.
 
-    Parameters
-    ----------
-    totals
-        The sums over the pairs.
-    count
-        How many rows will be taken.
-    jitter
-        Added to the diagonal of K; no complement of a positive definite matrix is smaller.
-
-    Attributes
-    ----------
-    left
-        The complement of each row of Y, at least the jitter.
+    The factor has shape (`count`, q), for `count` rows to be taken. The jitter is added to the diagonal of
+    K; no complement of a positive definite matrix is smaller.
     """
 
     def __init__(self, totals: GroupSums, count: int, jitter: float) -> None:
@@ -176,10 +148,10 @@ class _OwnPart:
         self.left: Float64s = np.maximum(totals.diagonal[totals.p :] + jitter, jitter)
 
     def take(self, row: int) -> None:
-        """Take a row of Y: what the others share with it is no longer their own.
+        """Take a row of Y, and reduce the complements of the others by what they share with it.
 
-        A row at the jitter has nothing that others could share: it is made of those taken, but for
-        rounding, or K is not definite.
+        A row at the jitter shares nothing more: it is a combination of those taken, up to rounding, or K is
+        not definite.
         """
         if self.left[row] <= self._jitter:
             return
@@ -199,7 +171,7 @@ def _check_room(count: int, totals: GroupSums) -> None:
     memory = totals.sums.working_memory
     if needed > memory:
         msg = (
-            f"`method='sm'` keeps {count:,} x {totals.q:,} numbers a side, too many for `working_memory` = "
-            f"{memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
+            f"`method='sm'` stores {count:,} x {totals.q:,} numbers per side, too many for `working_memory` "
+            f"= {memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
         )
         raise MmdBoundsError(msg)

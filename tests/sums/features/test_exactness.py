@@ -12,7 +12,7 @@ from scipy.stats import binom
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 from mmdbounds.progress import Meter
-from mmdbounds.search.exactness import Residual
+from mmdbounds.search.approximation_error import Residual
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.features import residual
 from mmdbounds.sums.features.maps import make_map

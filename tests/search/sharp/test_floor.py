@@ -8,16 +8,12 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling
-from mmdbounds.search._pairwise import pairwise_steps
-from mmdbounds.search.choice import choice_of
-from mmdbounds.search.effort import Effort
-from mmdbounds.search.floor import Floor, filled
-from mmdbounds.search.found import Task
-from mmdbounds.search.mixed import Mixture
-from mmdbounds.search.refine import labelled
-from mmdbounds.search.shift import EXTRA, raised, tightest
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.sharp.floor import EXTRA, Floor, filled, raised, tightest
+from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.through_sums import Mixture, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.search.through_sums import SharedRows
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     Problem,
@@ -194,7 +190,7 @@ def test_shifted_diagonals_leave_a_definite_matrix(side):
     worst = []
     for seed in range(60):
         problem = small_problem(seed)
-        choice, _ = choice_of(Labelling(quadratic_of(problem)), side).forced()
+        choice, _ = QuotaProblem.of(Labelling(quadratic_of(problem)), side).forced()
         n = len(choice.rows)
         if n == 0 or not np.abs(choice.pairs).max() > 0:
             continue
@@ -217,7 +213,7 @@ def test_shifted_diagonals_leave_a_definite_matrix(side):
 
 def test_the_tightest_diagonal_costs_no_more_than_one_number():
     for seed in range(40):
-        choice, _ = choice_of(Labelling(quadratic_of(small_problem(seed))), "lower").forced()
+        choice, _ = QuotaProblem.of(Labelling(quadratic_of(small_problem(seed))), "lower").forced()
         n = len(choice.rows)
         if n == 0 or not np.abs(choice.pairs).max() > 0:
             continue
@@ -294,13 +290,13 @@ def test_few_rows_at_a_time_find_the_same_floor(monkeypatch, estimator, of_x):
     Z[60:] += 0.7
     problem = Problem(Z[:60], Z[60:], mb.kernels.RBF(1.5), estimator, Counts(20, of_x, 80 - of_x, 70 + of_x))
     start = StepwiseDominance().from_quadratic(quadratic_of(problem), "lower")
-    choice = choice_of(Labelling(quadratic_of(problem)), "lower")
+    choice = QuotaProblem.of(Labelling(quadratic_of(problem)), "lower")
     dense = Floor(natural(quadratic_of(problem), choice), np.flatnonzero(start.moved), 1e-11)
     expected = -dense.plain(choice, Effort(NO_END)).bound
     assert start.value() > expected + 1e-4
     whole = floor_through_sums(SharedRows(start), start.quadratic, 1e-11)
     np.testing.assert_allclose(whole, expected, rtol=0, atol=1e-9)
-    monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", (40, 40))
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.WORKING_ROWS", (40, 40))
     quadratic = quadratic_of(problem, BlockedSums(Z, problem.kernel, block=(32, 16)))
     few = SharedRows(StepwiseDominance().from_quadratic(quadratic, "lower"))
     found = floor_through_sums(few, quadratic, 1e-11)
@@ -418,12 +414,12 @@ def test_the_relaxation_agrees_with_clarabel_at_three_hundred_rows(estimator, na
     start = StepwiseDominance().from_quadratic(quadratic, "lower")
     width = StepwiseDominance().from_quadratic(quadratic, "upper").value() - start.value()
     tolerance = 1e-8 * min(width, 1.0)
-    choice = choice_of(Labelling(quadratic), "lower")
+    choice = QuotaProblem.of(Labelling(quadratic), "lower")
     floor = Floor(natural(quadratic, choice), np.flatnonzero(start.moved), 1e-10)
     np.testing.assert_allclose(-floor.plain(choice, Effort(NO_END)).bound, expected, rtol=0, atol=tolerance)
     through_sums = floor_through_sums(SharedRows(start), quadratic, 1e-10)
     np.testing.assert_allclose(through_sums, expected, rtol=0, atol=tolerance)
-    blocks = labelled(
+    blocks = Labelling(
         quadratic_of(problem, BlockedSums(problem.Z, problem.kernel)), np.flatnonzero(start.moved)
     )
     through_blocks = floor_through_sums(SharedRows(blocks), blocks.quadratic, 1e-10)
@@ -477,7 +473,7 @@ def test_small_problems_over_fractions_agree_with_clarabel_and_lie_below_whole_r
 def test_the_diagonal_is_nearly_that_of_a_semidefinite_solver():
     left = []  # of the distance between one number for all rows and the optimum
     for seed in range(30):
-        choice, _ = choice_of(Labelling(quadratic_of(small_problem(seed))), "lower").forced()
+        choice, _ = QuotaProblem.of(Labelling(quadratic_of(small_problem(seed))), "lower").forced()
         n = len(choice.rows)
         if n < 3 or not np.abs(choice.pairs).max() > 0:
             continue
@@ -526,8 +522,8 @@ def semidefinite_optimum(choice, weights):
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])
 @pytest.mark.parametrize("of_x", [0, 12])
 def test_mixed_labellings_find_the_same_floor(monkeypatch, estimator, of_x):
-    monkeypatch.setattr("mmdbounds.search.through_sums.WORKING_ROWS", (40, 40))
-    monkeypatch.setattr("mmdbounds.search.through_sums.MIXED_ROWS", 2)
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.WORKING_ROWS", (40, 40))
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.MIXED_ROWS", 2)
     added, add = [], Mixture.add
     monkeypatch.setattr(Mixture, "add", lambda self, *point: added.append(point) or add(self, *point))
     rng = np.random.default_rng(8)
@@ -566,7 +562,7 @@ def test_a_mixture_is_the_best_one_and_knows_its_product():
 
 
 def test_a_proof_is_in_float64_whatever_the_search_used(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.one_side.DENSE_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.side_search.DENSE_ROWS", 0)
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 0)
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(80, 3)), rng.normal(0.6, 1, size=(120, 3))

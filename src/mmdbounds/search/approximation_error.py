@@ -1,4 +1,4 @@
-r"""What bounds found with an approximate kernel say of the kernel it stands for.
+r"""What bounds found with an approximate kernel say about the exact one (docs/features.md).
 
 With R = K - K~ a labelling's exact value is that of K~ plus the squared MMD of R. For `Nystrom` R is positive
 semidefinite with largest eigenvalue at most :math:`\Lambda`. Let r be its diagonal, o = 1 for the
@@ -21,17 +21,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmdbounds.contamination import Counts
-from mmdbounds.objective import GroupSums, lost, observed_mmd2
+from mmdbounds.objective import GroupSums, Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.results.bounds import Approximation, Compared
-from mmdbounds.search.choice import largest_sums
-from mmdbounds.search.found import Found
+from mmdbounds.results import Approximation, Compared
+from mmdbounds.search.protocol import Found
+from mmdbounds.search.top_rows import largest_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.maps import FeatureMap, make_map
@@ -48,48 +48,39 @@ from mmdbounds.sums.protocol import Float64s
 
 Range = tuple[float, float]
 Estimate = tuple[float, float]
-"""A value, and what it is off at most."""
-
-Asked = tuple[float, NDArray[np.bool_], float]
-"""The value of a labelling with the approximate kernel, the rows of X, and the rounding of the value."""
+"""A value, and its largest error."""
 
 STREAMS = {"observed": 0, "lower": 1, "upper": 2}
-"""Of random numbers, so that a labelling's do not depend on which others are there."""
+"""Of random numbers, so that a labelling's draws do not depend on which others there are."""
+
+
+class Marked(NamedTuple):
+    """A labelling: its value with the approximate kernel, its rows of X, and the rounding of the value."""
+
+    value: float
+    in_x: Mask
+    margin: float
 
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """What is known of R for all labellings.
+    """What is known of R for all labellings."""
 
-    Attributes
-    ----------
-    own
-        Its diagonal r.
-    norm
-        A bound on its largest eigenvalue.
-    p
-        Rows filed under X, the first ones.
-    is_unbiased
-        Whose squared MMD is meant.
-    value_margin
-        How far rounding can move a kernel value, or a mean of them.
-    """
-
-    own: Float64s
-    norm: float
-    p: int
+    own: Float64s  # its diagonal r, shape (N,)
+    norm: float  # a bound on its largest eigenvalue
+    p: int  # rows filed under X, the first ones
     is_unbiased: bool
-    value_margin: float
+    value_margin: float  # how far rounding can move a kernel value, or a mean of them
 
-    def of(self, in_x: NDArray[np.bool_]) -> Range:
-        """Return between which values the squared MMD of R is for one labelling."""
+    def of(self, in_x: Mask) -> Range:
+        """Return the range of the squared MMD of R for one labelling."""
         n_x = int(np.count_nonzero(in_x))
         total = float(self.own[in_x].sum())
         of_x, of_y = int(np.count_nonzero(~in_x[: self.p])), int(np.count_nonzero(in_x[self.p :]))
         return self._range(Counts(of_y, of_x, n_x, len(in_x) - n_x), total, total)
 
     def of_all(self, counts: Counts) -> Range:
-        """Return between which values it is for every labelling with these counts."""
+        """Return its range for all labellings with these counts."""
         of_x, of_y = self.own[: self.p], self.own[self.p :]
         extremes = []
         for sign in (-1.0, 1.0):
@@ -99,7 +90,7 @@ class Residual:
         return self._range(counts, *extremes)
 
     def _range(self, counts: Counts, least: float, most: float) -> Range:
-        """Return the range where r'u is between `least` and `most`."""
+        """Return its range where r'u is between `least` and `most`."""
         o, n_x, n_y = 1 if self.is_unbiased else 0, counts.n_x, counts.n_y
         margin = self.value_margin * lost(self.p, len(self.own) - self.p, counts, o)
         high = self.norm * (1 / (n_x - o) + 1 / (n_y - o))
@@ -119,26 +110,21 @@ def compared_with_exact(
         return None
     feature_map = make_map(kernel, problem.pooled.shape[1])
     own = own_residuals(problem.pooled, kernel, totals.diagonal)
-    residual = _residual(kernel, problem, totals, feature_map, own, meter)
-    filed = np.arange(problem.p + problem.q) < problem.p
-    asked: dict[str, Asked] = {
-        side: (each.value, _marks(each, filed), each.labelling.quadratic.margin)
-        for side, each in zip(("lower", "upper"), found, strict=True)
-        if each.labelling is not None
-    }
-    asked["observed"] = (observed_mmd2(totals, problem.estimator), filed, totals.margin)
-    if all_pairs_pay(len(filed), kernel.size):
-        exact = _by_all_pairs(asked, problem, kernel, meter)
-        n_sampled, level = len(filed), None
+    residual = None
+    if isinstance(kernel, Nystrom):  # of random features nothing is proved
+        norm = residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
+        residual = Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.value_margin)
+    labellings = _labellings(found, problem, totals)
+    if all_pairs_pay(len(own), kernel.size):
+        exact = _by_all_pairs(labellings, problem, kernel, meter)
+        n_sampled, level = len(own), None
     else:
-        drawing = Drawing(kernel, feature_map, problem, own, totals.sums.rounding * totals.scale)
-        exact = {side: drawing.of(*each, STREAMS[side]) for side, each in asked.items()}
+        drawing = Drawing(kernel, feature_map, problem, own, totals.value_margin)
+        exact = {side: drawing.of(one, STREAMS[side]) for side, one in labellings.items()}
         n_sampled, level = drawing.n_rows, LEVEL
     compared = {
-        side: Compared(
-            value=value, exact=exact[side][0], margin=exact[side][1], proved=_proved(value, marks, residual)
-        )
-        for side, (value, marks, _) in asked.items()
+        side: Compared(value=one.value, exact=value, margin=margin, proved=_proved(one, residual))
+        for (side, one), (value, margin) in zip(labellings.items(), exact.values(), strict=True)
     }
     low, high = _certified(found, residual, admissible)
     return Approximation(
@@ -153,8 +139,21 @@ def compared_with_exact(
     )
 
 
+def _labellings(found: tuple[Found, Found], problem: Problem, totals: GroupSums) -> dict[str, Marked]:
+    """Return the labellings to compare: those of both sides, where there are any, and the one as filed."""
+    filed = np.arange(problem.p + problem.q) < problem.p
+    labellings = {}
+    for side, each in zip(("lower", "upper"), found, strict=True):
+        if each.labelling is not None:
+            in_x = filed.copy()
+            in_x[each.labelling.active] ^= each.labelling.moved
+            labellings[side] = Marked(each.value, in_x, each.labelling.quadratic.margin)
+    labellings["observed"] = Marked(observed_mmd2(totals, problem.estimator), filed, totals.margin)
+    return labellings
+
+
 def _by_all_pairs(
-    asked: dict[str, Asked], problem: Problem, kernel: ApproximateKernel, meter: Meter
+    labellings: dict[str, Marked], problem: Problem, kernel: ApproximateKernel, meter: Meter
 ) -> dict[str, Estimate]:
     """Return the values of labellings with the exact kernel, and their rounding: one pass over the pairs."""
     sums = make_sums(
@@ -165,11 +164,11 @@ def _by_all_pairs(
         meter=meter,
     )
     everyone = slice(0, len(problem.pooled))
-    marks = np.column_stack([np.ones(everyone.stop), *(marks for _, marks, _ in asked.values())])
+    marks = np.column_stack([np.ones(everyone.stop), *(one.in_x for one in labellings.values())])
     totals, diagonal = sums.apply(everyone, everyone, marks), sums.diagonal(everyone)
     o = 1 if problem.estimator == "unbiased" else 0
     found = {}
-    for k, side in enumerate(asked, start=1):
+    for k, side in enumerate(labellings, start=1):
         in_x, to_x, to_y = marks[:, k] == 1.0, totals[:, k], totals[:, 0] - totals[:, k]
         n_x, n_y = int(np.count_nonzero(in_x)), int(np.count_nonzero(~in_x))
         within_x = float(to_x[in_x].sum() - o * diagonal[in_x].sum()) / (n_x * (n_x - o))
@@ -181,21 +180,9 @@ def _by_all_pairs(
 
 
 class Drawing:
-    """Values of labellings with the exact kernel from drawn rows.
+    """Values of labellings with the exact kernel from `n_rows` drawn rows each.
 
-    Parameters
-    ----------
-    kernel, feature_map, problem
-        The approximate kernel, and the rows.
-    own
-        The diagonal of R.
-    error
-        Rounding of its entries.
-
-    Attributes
-    ----------
-    n_rows
-        Rows drawn for a labelling.
+    `own` is the diagonal of R, `error` the rounding of its entries.
     """
 
     def __init__(
@@ -215,10 +202,10 @@ class Drawing:
             largest = largest_of_random_features(len(own), kernel.size, self._delta)
             self._own, self._roots = np.zeros(len(own)), np.full(len(own), math.sqrt(largest))
 
-    def of(self, value: float, in_x: NDArray[np.bool_], margin: float, stream: int) -> Estimate:
-        """Return an estimate of the value of a labelling, and what it is off at most at `LEVEL`."""
+    def of(self, labelling: Marked, stream: int) -> Estimate:
+        """Return an estimate of the value of a labelling, and its largest error at `LEVEL`."""
         o = 1 if self._problem.estimator == "unbiased" else 0
-        groups = np.flatnonzero(in_x), np.flatnonzero(~in_x)
+        groups = np.flatnonzero(labelling.in_x), np.flatnonzero(~labelling.in_x)
         factors = [len(rows) / (len(rows) - o) for rows in groups]
         drawn = sampled_difference(
             self._problem.pooled,
@@ -231,39 +218,16 @@ class Drawing:
         )
         self.n_rows = drawn.n_rows
         taken = [float(self._own[rows].mean()) / (len(rows) - o) for rows in groups] if o else [0.0]
-        # Rounding, of the value, and of what was drawn.
-        return value + drawn.value - sum(taken), drawn.margin + 2 * margin
+        # The rounding of the value, and of what was drawn.
+        return labelling.value + drawn.value - sum(taken), drawn.margin + 2 * labelling.margin
 
 
-def _proved(value: float, in_x: NDArray[np.bool_], residual: Residual | None) -> Range | None:
+def _proved(labelling: Marked, residual: Residual | None) -> Range | None:
     """Return two values that the exact one is proved to lie between."""
     if residual is None:
         return None
-    low, high = residual.of(in_x)
-    return value + low, value + high
-
-
-def _marks(found: Found, filed: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which pooled rows belong to X in the labelling found."""
-    marks = filed.copy()
-    if found.labelling is not None:
-        marks[found.labelling.active] ^= found.labelling.moved
-    return marks
-
-
-def _residual(
-    kernel: ApproximateKernel,
-    problem: Problem,
-    totals: GroupSums,
-    feature_map: FeatureMap,
-    own: Float64s,
-    meter: Meter,
-) -> Residual | None:
-    """Return what is proved of R; of random features nothing is."""
-    if not isinstance(kernel, Nystrom):
-        return None
-    norm = residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
-    return Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.value_margin)
+    low, high = residual.of(labelling.in_x)
+    return labelling.value + low, labelling.value + high
 
 
 def _certified(

@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from mmdbounds.checks import check_count, check_share
-from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.results import Side
-from mmdbounds.search.found import Found, Task
-from mmdbounds.search.one_side import OneSide
-from mmdbounds.search.sides import at_once, most_extreme
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme
+from mmdbounds.search.sharp.side_search import SideSearch
 
 PATIENT = 20.0
-"""How much more may be spent where a certificate was asked for than where it is taken if it is cheap."""
+"""How many times more a proof may spend with ``certify=True`` than with ``"auto"``."""
 
 
 @dataclass(frozen=True)
-class Sharp:
+class Sharp(Method):
     """Sharp bounds with a certificate: S-SD and other starts, refined, then proved.
 
     Parameters
     ----------
     n_starts
-        Starts to refine on each side, S-SD the first; no more are tried once a proof shows that there is
+        Starts to refine on each side, S-SD first; no more are tried once a proof shows that there is
         nothing left to find.
     certify
-        ``"auto"`` proves as much as seconds allow; `True` spends up to twenty times as much;
-        `False` proves nothing.
+        ``"auto"`` spends a few seconds' worth of work on a proof, the same on every machine; `True` spends up
+        to twenty times as much; `False` proves nothing.
     gap
         Distance between the proved and the attained value, as a share of the attained width, that is
-        small enough; 0 goes on until the labelling is proved to be the extreme one.
+        small enough; 0 continues until the labelling is proved to be the extreme one.
     """
 
     n_starts: int = 16
@@ -47,13 +45,6 @@ class Sharp:
             raise MmdBoundsError(msg)
         check_share(self.gap, "gap")
 
-    def options(self) -> dict[str, Any]:
-        """Return the options as plain data, for the record."""
-        return asdict(self)
-
-    def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse nothing: every count can be searched."""
-
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
         patience = {True: PATIENT, "auto": 1.0, False: None}[self.certify]
@@ -63,10 +54,10 @@ class Sharp:
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
 
-    def begin(side: Side) -> OneSide:
-        return OneSide(task, side, n_starts, certify=patience is not None)
+    def begin(side: Side) -> SideSearch:
+        return SideSearch(task, side, n_starts, certify=patience is not None)
 
-    lower, upper = at_once(begin, task)
+    lower, upper = for_both_sides(begin, task)
     width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
     slack = gap * max(width, 0.0)
 
@@ -74,4 +65,4 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
         one = lower if side == "lower" else upper
         return most_extreme(one.finish(slack, patience or 0.0), side)
 
-    return at_once(finish, task)
+    return for_both_sides(finish, task)

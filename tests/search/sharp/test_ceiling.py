@@ -8,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmdbounds.objective import Labelling
-from mmdbounds.search.ceiling import _Walk, ceiling
-from mmdbounds.search.choice import choice_of, outwards
-from mmdbounds.search.effort import Effort
-from mmdbounds.search.through_sums import RowMultipliers
+from mmdbounds.search.protocol import outwards
+from mmdbounds.search.sharp.ceiling import _Walk, ceiling
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.through_sums import RowMultipliers
+from mmdbounds.search.top_rows import top_sum
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     naive_extension,
@@ -123,7 +124,7 @@ def test_the_bound_holds_after_every_step_and_falls(monkeypatch, two_way):
         tolerance = 1e-12 * np.abs(values).max()
         bounds = []
         for steps in (0, 1, 2, 3, 5, 10, 30, 100):
-            monkeypatch.setattr("mmdbounds.search.ceiling.ROOT_STEPS", steps)
+            monkeypatch.setattr("mmdbounds.search.sharp.ceiling.ROOT_STEPS", steps)
             found = ceiling(choice, values.max(), values.max(), Effort(NO_END))
             assert found.bound >= values.max() - tolerance
             bounds.append(found.bound)
@@ -199,7 +200,7 @@ def test_a_bound_that_is_enough_or_an_effort_that_is_spent_ends_the_steps():
 
 
 def test_nodes_take_fewer_steps(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.ceiling.NODE_STEPS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.ceiling.NODE_STEPS", 0)
     choice, _, values = small_choice(drawn(3), "upper")
     found = ceiling(choice, values.max(), -np.inf, Effort(NO_END), is_root=False)
     assert not found.state[0].any()
@@ -247,7 +248,7 @@ def test_one_multiplier_a_row_is_their_difference_for_each_pair(seed, size):
     for part in active:
         np.testing.assert_allclose(scores[part], r[part], rtol=0, atol=tolerance)
     np.testing.assert_allclose(
-        filed + rows._top_sum(scores),
+        filed + top_sum(scores, labelling.parts()),
         naive_ceiling(K, problem, c * (mu[:, None] - mu)),
         rtol=0,
         atol=tolerance,
@@ -269,7 +270,7 @@ def test_the_bound_through_sums_holds_after_every_pass_and_falls(monkeypatch):
         _, _, values = small_choice(problem, "upper")
         bounds = []
         for passes in (1, 2, 3, 5, 10, 60):
-            monkeypatch.setattr("mmdbounds.search.through_sums.PASSES", passes)
+            monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", passes)
             rows = RowMultipliers(Labelling(quadratic_of(problem)))
             bounds.append(rows.ceiling(values.max(), values.max(), Effort(NO_END)))
             assert bounds[-1] >= values.max() - 1e-11 * np.abs(small_matrix(problem)).max()
@@ -292,7 +293,7 @@ def test_through_sums_it_is_never_tighter_than_a_multiplier_for_each_pair():
 
 
 def test_strips_of_any_height_and_blocks_give_the_same_ceiling(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.through_sums.PASSES", 3)  # more would part at the first tie
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", 3)  # more would part at the first tie
     problem = random_problem(9, kernel="rbf", two_way=True)
     whole = RowMultipliers(Labelling(quadratic_of(problem))).ceiling(0.0, -np.inf, Effort(NO_END))
     for sums in (None, BlockedSums(problem.Z, problem.kernel)):
@@ -318,6 +319,6 @@ def test_two_way_with_all_of_y_moved():
     _, _, values = small_choice(problem, "upper")
     rows = RowMultipliers(Labelling(quadratic_of(problem)))
     assert rows.ceiling(values.max(), values.max(), Effort(NO_END)) >= values.max() - 1e-12
-    choice, _ = choice_of(Labelling(quadratic_of(problem)), "upper").forced()
+    choice, _ = QuotaProblem.of(Labelling(quadratic_of(problem)), "upper").forced()
     assert choice.quotas == (2, 0)
     assert ceiling(choice, values.max(), values.max(), Effort(NO_END)).bound >= values.max() - 1e-12

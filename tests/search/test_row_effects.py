@@ -6,8 +6,8 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling, Quadratic, group_sums
-from mmdbounds.search import effects
-from mmdbounds.search.effects import row_effects
+from mmdbounds.search import exchanges
+from mmdbounds.search.exchanges import row_effects
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.plan import MIB
@@ -96,7 +96,7 @@ def test_few_partners_are_the_most_promising(kernel, limits, monkeypatch):
     labelling, u = labelled_at_random(problem, make_sums(problem.Z, problem.kernel), 6)
     exact = {side: row_effects(labelling, side) for side in SIDES}
     for name, value in limits.items():
-        monkeypatch.setattr(effects, name, value)
+        monkeypatch.setattr(exchanges, name, value)
     K, counts, p = naive_matrix(problem), problem.counts, problem.p
 
     def change(*rows):  # the value with these rows on the other side; one alone: its partner left out
@@ -123,7 +123,7 @@ def test_strips_stay_within_the_budget(monkeypatch):
     labelling, _ = labelled_at_random(problem, sums, 2)
     whole = row_effects(labelling, "upper")
     room = 8 * 60  # bytes: a few rows of kernel values
-    monkeypatch.setattr(effects, "SHARE_OF_MEMORY", room / (sums.working_memory * MIB))
+    monkeypatch.setattr(exchanges, "SHARE_OF_MEMORY", room / (sums.working_memory * MIB))
     block, sizes = sums.block, []
 
     def watched(A, B, out=None):

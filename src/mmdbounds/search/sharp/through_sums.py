@@ -1,61 +1,47 @@
-r"""The two proofs where no matrix of all pairs fits: through sums of kernel values alone.
+r"""Floor and ceiling where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
 
-Below, the convex relaxation goes on among the few hundred rows that gain most, then brings the
-gradient of all rows up to date by their columns; on a GPU, where pairs are cheap and rounds are not, whole
-labellings are mixed first. Above, each row keeps one multiplier
-instead of one for each pair, :math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is
-made to agree with how often they may. A step is one pass over the active rows.
+For the floor, the convex relaxation continues among the few hundred rows that gain most, then updates the
+gradient of all rows by their columns. On a GPU, where pairs are cheap and rounds are not, whole labellings
+are mixed first. For the ceiling, each row has one multiplier instead of one for each pair,
+:math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is made to agree with how often they
+may. A step is one pass over the active rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.search.ceiling import ULPS
-from mmdbounds.search.choice import largest_places, largest_sums
-from mmdbounds.search.effort import Effort
-from mmdbounds.search.mixed import Mixture
-from mmdbounds.search.refine import parts_of
+from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
-WORKING_ROWS, WORKING_SHARE = (512, 2048), 64
-"""Rows of a group that share among themselves at a time: the fewest, the most, and one in so many."""
-
-MIXED_ROWS = 512
-"""Labellings are mixed as long as the next one differs from all others in more rows."""
-
+WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
+MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
+CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
 MOST_ROUNDS = 1000
 MOST_STEPS = 100_000
-
-PAIR_ON_DEVICE = 0.002
-"""Work of one kernel value that a GPU only adds up."""
-
+PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
 PASSES = 60
-MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5
-"""As in `ceiling`; with one multiplier a row shorter steps did better."""
-
-PAIR = 1.5
-"""Work of one kernel value that is computed and ranked."""
-
-STRIP = 16
-"""MiB of kernel values that are ranked at a time."""
+MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
+PAIR = 1.5  # work of one kernel value that is computed and ranked
+STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
-    """Shares of the active rows on their way to the smallest value (`floor` of the lower side).
+    """Shares of the n active rows, improved towards the smallest value (`floor` of the lower side).
 
-    Parameters
-    ----------
-    labelling
-        Where the shares begin.
+    They start at a labelling; `share` has shape (n,), with entries between 0 and 1.
     """
 
     def __init__(self, labelling: Labelling) -> None:
         self._labelling = labelling
         self._rough = labelling.quadratic.totals.sums.rough
-        self._parts = parts_of(labelling)
+        self._parts = labelling.parts()
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()
 
@@ -90,7 +76,7 @@ class SharedRows:
                 return
 
     def _mix(self, tolerance: float, effort: Effort) -> None:
-        """Mix labellings, as long as these differ in many rows: more pairs, but far fewer rounds."""
+        """Mix the labellings that the gradient asks for while they differ in many rows: far fewer rounds."""
         f, labelling = self._labelling.quadratic, self._labelling
         slope = f.gradient_as_filed[labelling.active]
         mixture = Mixture(f.c, slope, labelling.sign, self.share, self._shift)
@@ -98,12 +84,13 @@ class SharedRows:
             gradient = self._gradient()
             if effort.is_spent or self._gap(gradient) <= tolerance:
                 return
-            asked = self._asked_for(gradient)
-            k, rows = mixture.nearest(asked)
+            labels = np.zeros(len(gradient))
+            labels[top_places(gradient, self._parts)] = 1.0
+            k, rows = mixture.nearest(labels)
             if len(rows) <= MIXED_ROWS:
                 return
-            shift = self._columns(self._rough, rows, mixture.change(k, asked))
-            self.share, self._shift = mixture.add(k, asked, shift)
+            shift = self._columns(self._rough, rows, mixture.change(k, labels))
+            self.share, self._shift = mixture.add(k, labels, shift)
             effort.spend(PAIR_ON_DEVICE * len(rows) * len(gradient))
 
     def _gradient(self) -> Float64s:
@@ -112,17 +99,10 @@ class SharedRows:
         return np.asarray(-labelling.sign * (f.gradient_as_filed[labelling.active] + 2 * f.c * self._shift))
 
     def _gap(self, gradient: Float64s) -> float:
-        tops = (largest_sums(gradient[None, part], quota)[0] for part, quota in self._parts)
-        return float(sum(tops) - (gradient * self.share).sum())
-
-    def _asked_for(self, gradient: Float64s) -> Float64s:
-        """Return the labelling that the gradient asks for."""
-        asked = np.zeros(len(gradient))
-        for part, quota in self._parts:
-            asked[part.start + largest_places(gradient[None, part], quota)[0]] = 1.0
-        return asked
+        return float(top_sum(gradient, self._parts) - (gradient * self.share).sum())
 
     def _columns(self, sums: KernelSums, rows: Indices, share: Float64s) -> Float64s:
+        """Return K times the signed shares of some rows, on all active rows."""
         labelling = self._labelling
         return sums.apply(labelling.active, labelling.pooled(rows), labelling.sign[rows] * share[rows])
 
@@ -139,7 +119,7 @@ class SharedRows:
 
     def _share_among(self, groups: list[Indices], tolerance: float, effort: Effort) -> bool:
         """Let some rows share among themselves; return whether anything changed."""
-        from mmdbounds.search._pairwise import pairwise_steps
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
         labelling, f = self._labelling, self._labelling.quadratic
         rows = np.concatenate(groups)
@@ -159,12 +139,64 @@ class SharedRows:
         return len(changed) > 0
 
 
+class Mixture:
+    """Points with the weights at which the quadratic slope . t + c t'Kt of the signed shares t is smallest.
+
+    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. While
+    the best shares are far away, the labelling that the gradient asks for joins the mixture and all weights
+    are chosen anew. A few dozen labellings are enough where rows are many, because nearly all of their best
+    shares are 0 or 1.
+    """
+
+    def __init__(self, c: float, slope: Float64s, sign: Float64s, share: Float64s, shift: Float64s) -> None:
+        self._c, self._slope, self._sign = c, slope, sign
+        self._points, self._shifts, self._weights = [share], [shift], np.ones(1)
+        self._products = np.array([[(sign * share) @ shift]])
+
+    def nearest(self, point: Float64s) -> tuple[int, Indices]:
+        """Return the point that differs from a new one in the fewest rows, and these rows."""
+        differ = [np.flatnonzero(known != point) for known in self._points]
+        k = min(range(len(differ)), key=lambda i: len(differ[i]))
+        return k, differ[k]
+
+    def change(self, k: int, point: Float64s) -> Float64s:
+        """Return what must be added to point `k` to get a new one."""
+        return point - self._points[k]
+
+    def add(self, k: int, point: Float64s, shift: Float64s) -> tuple[Float64s, Float64s]:
+        """Add a point, whose product differs by `shift` from that of point `k`, and choose all weights anew.
+
+        Returns the shares of the mixture and its product.
+        """
+        self._points.append(point)
+        self._shifts.append(self._shifts[k] + shift)
+        row = np.array([(self._sign * x) @ self._shifts[-1] for x in self._points])
+        self._products = np.block([[self._products, row[:-1, None]], [row]])
+        self._choose_weights(np.append(self._weights, 0.0))
+        share = np.clip(self._weights @ np.array(self._points), 0.0, 1.0)
+        return share, np.asarray(self._weights @ np.array(self._shifts))
+
+    def _choose_weights(self, weights: Float64s) -> None:
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+
+        pairs = -self._c * self._products
+        gradient = 2 * pairs @ weights - [(self._sign * x) @ self._slope for x in self._points]
+        own = -np.diag(pairs).copy()
+        np.fill_diagonal(pairs, 0.0)
+        tolerance = CLOSE * float(np.ptp(gradient))
+        pairwise_steps(pairs, own, gradient, weights, np.array([0, len(weights)]), tolerance, MOST_STEPS)
+        kept = np.flatnonzero(weights)
+        self._weights, self._products = weights[kept], self._products[np.ix_(kept, kept)]
+        self._points = [self._points[k] for k in kept]
+        self._shifts = [self._shifts[k] for k in kept]
+
+
 class RowMultipliers:
-    """One multiplier for each active row (`ceiling` of the upper side)."""
+    """One multiplier for each active row, shape (n,) (`ceiling` of the upper side)."""
 
     def __init__(self, labelling: Labelling) -> None:
         f, self._labelling = labelling.quadratic, labelling
-        self._parts = parts_of(labelling)
+        self._parts = labelling.parts()
         n = len(labelling.sign)
         own = f.c * f.totals.diagonal[labelling.active]
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
@@ -183,7 +215,7 @@ class RowMultipliers:
         direction = np.zeros(n)
         for _ in range(PASSES):
             scores = self._scores(effort)
-            found = self._labelling.quadratic.value_as_filed + self._top_sum(scores) + self._rounding()
+            found = self._labelling.quadratic.value_as_filed + top_sum(scores, self._parts) + self._rounding()
             stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
             bound = min(bound, found)
             if bound <= enough or effort.left < PAIR * n * n:
@@ -198,48 +230,45 @@ class RowMultipliers:
         return float(bound)
 
     def _rounding(self) -> float:
-        """Return what the multipliers, which cancel but for rounding, can have moved (see `ceiling`)."""
+        """Return how far the multipliers, which cancel up to rounding, can move the bound (see `ceiling`)."""
         n_chosen = sum(quota for _, quota in self._parts)
         return 2 * ULPS * self._labelling.quadratic.c * n_chosen**2 * float(np.abs(self._multipliers).max())
 
-    def _top_sum(self, scores: Float64s) -> float:
-        return float(sum(largest_sums(scores[None, part], quota)[0] for part, quota in self._parts))
+    def _strips(self, everyone: Indices, effort: Effort) -> Iterator[tuple[Indices, Float64s]]:
+        """Yield rows i, some at a time, with w_ij / c - mu_j for all active rows j; -inf if i = j."""
+        labelling, n = self._labelling, len(self._linear)
+        for start in range(0, len(everyone), self._height):
+            rows = everyone[start : start + self._height]
+            effort.spend(PAIR * len(rows) * n)
+            values = labelling.columns(rows)
+            if labelling.n_active_x:
+                values *= labelling.sign[rows][:, None] * labelling.sign
+            values -= self._multipliers
+            values[np.arange(len(rows)), rows] = -np.inf
+            yield rows, values
 
-    def _values(self, rows: Indices) -> Float64s:
-        """Return w_ij / c - mu_j of some rows i to all active rows j, and -inf of a row to itself."""
-        labelling = self._labelling
-        values = labelling.columns(rows)
-        if labelling.n_active_x:
-            values *= labelling.sign[rows][:, None] * labelling.sign
-        values -= self._multipliers
-        values[np.arange(len(rows)), rows] = -np.inf
-        return values
+    def _partners(self, part: slice) -> list[Part]:
+        """Return how many partners a chosen row of `part` has in each group."""
+        return [(other, quota - (other == part)) for other, quota in self._parts]
 
     def _scores(self, effort: Effort) -> Float64s:
-        """Return what each row adds at most."""
-        n, c = len(self._linear), self._labelling.quadratic.c
-        scores = self._linear.copy()
+        """Return what each row can add at most."""
+        c, scores = self._labelling.quadratic.c, self._linear.copy()
         for part, _ in self._parts:
-            for start in range(part.start, part.stop, self._height):
-                rows = np.arange(start, min(start + self._height, part.stop))
-                effort.spend(PAIR * len(rows) * n)
-                values = self._values(rows)
-                partners = [(other, k - (other == part)) for other, k in self._parts]
+            partners = self._partners(part)
+            for rows, values in self._strips(np.arange(part.start, part.stop), effort):
                 scores[rows] += c * sum(largest_sums(values[:, other], k) for other, k in partners)
                 scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
         return scores
 
     def _imbalance(self, scores: Float64s, effort: Effort) -> Float64s:
-        """Return how many partners each row has as a chosen row, less how often the chosen count on it."""
+        """Return how many partners each row has if it is chosen, less how often the chosen count on it."""
         imbalance = np.zeros(len(scores))
         for part, quota in self._parts:
             chosen = part.start + largest_places(scores[None, part], quota)[0]
-            partners = [(other, k - (other == part)) for other, k in self._parts]
+            partners = self._partners(part)
             imbalance[chosen] += sum(k for _, k in partners)
-            for start in range(0, len(chosen), self._height):
-                rows = chosen[start : start + self._height]
-                effort.spend(PAIR * len(rows) * len(scores))
-                values = self._values(rows)
+            for _, values in self._strips(chosen, effort):
                 for other, k in partners:
                     places = other.start + largest_places(values[:, other], k)
                     imbalance -= np.bincount(places.ravel(), minlength=len(scores))

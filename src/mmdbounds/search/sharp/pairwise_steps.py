@@ -1,4 +1,7 @@
-"""Compiled pairwise steps: the inner loop of the convex relaxation."""
+"""Compiled pairwise steps: the inner loop of the convex relaxation.
+
+A file of its own, imported where it is used: it loads the compiler.
+"""
 # The compiler knows these functions by their types alone; nothing is gained by annotating them twice.
 # mypy: disable-error-code="no-untyped-def,no-untyped-call,untyped-decorator"
 
@@ -9,7 +12,7 @@ from mmdbounds.compiled import entry, part
 
 @part()
 def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
-    """Give the share `amount` of one row to another; what is left of a row within rounding is nothing."""
+    """Give the share `amount` of one row to another; what rounding would leave of a row counts as nothing."""
     whole_giver, whole_taker = amount >= share[giver], amount >= 1.0 - share[taker]
     share[giver] = 0.0 if whole_giver else share[giver] - amount
     share[taker] = 1.0 if whole_taker else share[taker] + amount
@@ -26,27 +29,11 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
     The quadratic's second part is t'(pairs - diag(diagonal))t. In each step the row of the largest
     gradient that has room takes from the row of its group from which it gains most (second order, exact
     line search). It ends when no group has two rows whose gradients differ the wrong way by more than
-    `tolerance`.
+    `tolerance`, or after `most` steps; the number of steps is returned.
 
-    Parameters
-    ----------
-    pairs
-        Symmetric, with 0 on its diagonal.
-    diagonal
-        What makes it concave.
-    gradient, share
-        Where it begins; both are brought up to date in place.
-    edges
-        Group k holds the rows ``edges[k]`` to ``edges[k + 1]``.
-    tolerance
-        Largest wrong difference of gradients that is left.
-    most
-        Largest number of steps.
-
-    Returns
-    -------
-    int
-        The number of steps.
+    `pairs`, shape (n, n), is symmetric with 0 on its diagonal; `diagonal`, shape (n,), makes the quadratic
+    concave. `gradient` and `share`, shape (n,), are updated in place. Group k holds the rows ``edges[k]`` to
+    ``edges[k + 1]``.
     """
     for step in range(most):
         best, giver, taker, amount = 0.0, -1, -1, 0.0

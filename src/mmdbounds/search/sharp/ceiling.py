@@ -1,9 +1,9 @@
-r"""A proof from above: no choice of rows gains more.
+r"""The ceiling: no choice of rows gains more (docs/sharp.md, "The ceiling: what each row can add").
 
 A chosen row has a known number of chosen partners in each group, so its own gain is at most
 
 .. math::
-    r_i = a_i + \text{the largest } (w_{ij} + \lambda_{ij}) \text{ of so many partners } j \ne i,
+    r_i = a_i + \text{the sum of the largest } (w_{ij} + \lambda_{ij}) \text{ of that many partners } j \ne i,
 
 and the gain of any choice is at most the sum of the largest r. The multipliers :math:`\lambda`
 are antisymmetric: what one row gains on a pair the other loses, so a choice's gain does
@@ -11,8 +11,8 @@ not change and every :math:`\lambda` gives a valid bound. Subgradient steps make
 :math:`\lambda_{ij}` falls where i counts on j and j does not count on i.
 
 The step follows Polyak's rule with the best gain found as its target, along a direction that
-remembers half of the last one; it is cut whenever the bound has stopped falling. Deflection took a
-third of the steps off, measured on draws of FOREST.
+keeps half of the last one; it is cut whenever the bound has stopped falling. Keeping half saved a third of
+the steps on draws of FOREST.
 """
 
 from __future__ import annotations
@@ -23,62 +23,35 @@ from dataclasses import replace
 import numpy as np
 
 from mmdbounds.objective import Indices
-from mmdbounds.search.choice import Choice, Relaxed, largest_places, largest_sums, relaxed
-from mmdbounds.search.effort import Effort
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
+from mmdbounds.search.top_rows import largest_places, largest_sums
 from mmdbounds.sums.protocol import Float64s
 
-ROOT_STEPS = 100
-NODE_STEPS = 8
-
-MEMORY = 0.5
-"""Share of the last direction that is kept in the next."""
-
-FIRST_STEP = 1.5
-LAST_STEP = 0.02
-CUT = 0.7
-PATIENCE = 10
-"""Factor of Polyak's step: where it begins, where it is hopeless to go on, and by how much it is cut
-after how many steps without progress."""
-
-PROGRESS = 1e-3
-"""Share of the distance to the target by which a bound must fall to count as progress."""
-
+ROOT_STEPS, NODE_STEPS = 100, 8
+MEMORY = 0.5  # share of the last direction that is kept in the next
+FIRST_STEP, LAST_STEP = 1.5, 0.02  # factor of Polyak's step: the first, and the smallest that pays
+CUT, PATIENCE = 0.7, 10  # by how much it is cut, after how many steps without progress
+PROGRESS = 1e-3  # share of the distance to the target by which a bound must fall to count as progress
 SMALLEST_SCALE = 1e-3
-
-ULPS = 32 * float(np.finfo(np.float64).eps)
-"""Rounding of a sum in pairs, of a million terms or fewer, relative to their sizes."""
-
-MEAN = 0.1
-"""Weight of the newest choice in the running mean of choices."""
+ULPS = 32 * float(np.finfo(np.float64).eps)  # rounding of a sum of up to a million terms, in pairs
+MEAN = 0.1  # weight of the newest choice in the running mean of choices
 
 
 def ceiling(
-    choice: Choice,
+    problem: QuotaProblem,
     gain: float,
     enough: float,
     effort: Effort,
-    state: tuple[Float64s, ...] = (),
+    state: State = (),
     *,
     is_root: bool = True,
-) -> Relaxed:
-    """Bound the gain from above.
+) -> ScoreBound:
+    """Bound the gain from above; see `Relaxation`.
 
-    Parameters
-    ----------
-    choice
-        With something left to choose in every group.
-    gain
-        The largest gain known to be reached.
-    enough
-        A bound no larger ends the work.
-    effort
-        What may be spent.
-    state
-        The multipliers to go on from; without them it begins at 0.
-    is_root
-        Whether many steps pay: all other choices go on from these multipliers.
+    The state is the multipliers, shape (n, n); without one it starts at 0. At the root many steps pay: all
+    other problems continue from its multipliers.
     """
-    walk = _Walk(choice, gain, state)
+    walk = _Walk(problem, gain, state)
     best = walk.look(effort)
     walk.keep(None)
     factor, stalled = FIRST_STEP, 0
@@ -92,29 +65,30 @@ def ceiling(
             best = found
         if stalled == PATIENCE:
             factor, stalled = factor * CUT, 0
-    return raised_by_rounding(best, sum(quota for _, quota in choice.parts()))
+    return raised_by_rounding(best, sum(quota for _, quota in problem.parts()))
 
 
-def raised_by_rounding(proof: Relaxed, n_chosen: int) -> Relaxed:
+def raised_by_rounding(proof: ScoreBound, n_chosen: int) -> ScoreBound:
     """Return a proof that allows for the rounding of its multipliers, which may be larger than the pairs.
 
-    They are antisymmetric, so their largest entry is their size; a chosen row adds up one for each partner.
+    They are antisymmetric, so their largest entry is their size; a chosen row adds up one for each partner
+    (docs/rounding.md, "One proof").
     """
     extra = ULPS * n_chosen**2 * float(proof.state[0].max(initial=0.0))
     return replace(proof, base=proof.base + extra, bound=proof.bound + extra)
 
 
 class _Walk:
-    """Multipliers on their way down: `look` at the bound, `step` on.
+    """Subgradient steps: `look` computes the bound, `step` moves the multipliers.
 
-    The direction d remembers the last one, d' = S + MEMORY d, but S has few entries. So the
-    multipliers are kept as two matrices, ``settled + weight * trail`` with d = scale * trail, and a
+    The direction d keeps part of the last one, d' = S + MEMORY d, but S has few entries. So the
+    multipliers are two (n, n) matrices, ``settled + weight * trail`` with d = scale * trail, and a
     step changes these in the entries of S alone.
     """
 
-    def __init__(self, choice: Choice, gain: float, state: tuple[Float64s, ...]) -> None:
-        n = len(choice.rows)
-        self._choice, self._gain = choice, gain
+    def __init__(self, problem: QuotaProblem, gain: float, state: State) -> None:
+        n = len(problem.rows)
+        self._problem, self._gain = problem, gain
         self._settled = state[0].copy() if state else np.zeros((n, n))
         self._trail = np.zeros((n, n))
         self._weight, self._scale, self._length = 0.0, 1.0, 0.0
@@ -123,30 +97,30 @@ class _Walk:
         self._chosen: Indices = np.empty(0, dtype=np.intp)
         self._bound = np.inf
 
-    def look(self, effort: Effort) -> Relaxed:
-        """Return the proof that the multipliers give; its state is lent until `keep` or the next look."""
-        choice, n = self._choice, len(self._choice.rows)
+    def look(self, effort: Effort) -> ScoreBound:
+        """Return the proof that the multipliers give; its state is valid until the next look, unless kept."""
+        problem, n = self._problem, len(self._problem.rows)
         effort.spend(n * n + 8000)
         np.multiply(self._trail, self._weight, out=self._multipliers)
         self._multipliers += self._settled
-        np.add(choice.pairs, self._multipliers, out=self._values)
+        np.add(problem.pairs, self._multipliers, out=self._values)
         np.fill_diagonal(self._values, -np.inf)
-        scores = choice.linear + _partners_gain(choice, self._values)
-        self._chosen = choice.best_rows(scores)
+        scores = problem.linear + _partners_gain(problem, self._values)
+        self._chosen = problem.best_rows(scores)
         newest = np.zeros(n)
         newest[self._chosen] = 1.0
         self._share = newest if self._share is None else (1 - MEAN) * self._share + MEAN * newest
-        found = relaxed(choice, choice.constant, scores, self._share, self._multipliers)
+        found = problem.score_bound(problem.constant, scores, self._share, self._multipliers)
         self._bound = found.bound
         return found
 
-    def keep(self, spare: Relaxed | None) -> None:
-        """Leave the last proof its multipliers, and go on with those of a proof that is no longer needed."""
+    def keep(self, spare: ScoreBound | None) -> None:
+        """Let the last proof keep its multipliers, and reuse the memory of one that is no longer needed."""
         self._multipliers = np.empty_like(self._trail) if spare is None else spare.state[0]
 
     def step(self, factor: float) -> bool:
-        """Move the multipliers; return whether there is anywhere to go."""
-        pairs = _one_sided(list(_partners(self._choice, self._values, self._chosen)), len(self._trail))
+        """Move the multipliers; return whether there is a direction to move in."""
+        pairs = _one_sided(list(_partners(self._problem, self._values, self._chosen)), len(self._trail))
         along = 2 * self._scale * sum(float(one @ self._trail[i, j]) for i, j, one in pairs)
         length = sum(2 * float(one.sum()) for _, _, one in pairs)
         self._length = MEMORY**2 * self._length + 2 * MEMORY * along + length
@@ -164,7 +138,7 @@ class _Walk:
         return True
 
     def _rescale(self) -> None:
-        """Begin anew with scale 1, before the two matrices cancel in too many digits."""
+        """Start again with scale 1, before the two matrices cancel in too many digits."""
         self._settled += self._weight * self._trail
         self._trail *= self._scale
         self._weight, self._scale = 0.0, 1.0
@@ -179,21 +153,21 @@ def _one_sided(pairs: list[tuple[Indices, Indices]], n: int) -> list[tuple[Indic
     return [(i, j, np.where(counts_on[j, i], 0.0, 1.0)) for i, j in flat]
 
 
-def _partners_gain(choice: Choice, values: Float64s) -> Float64s:
+def _partners_gain(problem: QuotaProblem, values: Float64s) -> Float64s:
     """Return for each row the largest sum of values to as many partners as a chosen row has."""
     gain = np.zeros(len(values))
-    for part, quota in choice.parts():
+    for part, quota in problem.parts():
         gain[part] += largest_sums(values[part, part], quota - 1)
-        for other, _ in choice.parts():
+        for other, _ in problem.parts():
             if other != part:
                 gain[other] += largest_sums(values[other, part], quota)
     return gain
 
 
-def _partners(choice: Choice, values: Float64s, chosen: Indices) -> Iterator[tuple[Indices, Indices]]:
+def _partners(problem: QuotaProblem, values: Float64s, chosen: Indices) -> Iterator[tuple[Indices, Indices]]:
     """Yield chosen rows of a group with the partners in a group that each of them counts on."""
-    for part, quota in choice.parts():
-        for other, _ in choice.parts():
+    for part, quota in problem.parts():
+        for other, _ in problem.parts():
             rows = chosen[(chosen >= other.start) & (chosen < other.stop)]
             places = largest_places(values[rows, part], quota - (other == part))
             yield rows[:, None], part.start + places

@@ -1,0 +1,145 @@
+"""Exchanges of a row that has moved for one that has not: to refine a labelling, and to tell what a row does.
+
+Formulas: docs/sharp.md, "Refinement: from a start to a local optimum". On the upper side all rows are first
+chosen anew by their gradient, which never loses because the squared MMD is convex in the labels. Then, on
+both sides, the best exchange is made again and again. Exchanges are sought among the rows with the most
+promising gradients, many at a time; where there are few rows, among all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mmdbounds.objective import Indices, Labelling, Mask
+from mmdbounds.results import Side
+from mmdbounds.search.protocol import outwards
+from mmdbounds.search.top_rows import largest, leading
+from mmdbounds.sums.plan import MIB, strips
+from mmdbounds.sums.protocol import Float64s
+
+CANDIDATES = 512  # rows on either side of an exchange that are considered together
+MOST_ROUNDS = 1000
+EXCHANGES, FEWEST_PARTNERS = 1 << 25, 64  # about how many exchanges `row_effects` considers
+SHARE_OF_MEMORY = 0.25  # share of the budget that the kernel values of one strip of rows may take
+
+
+def refine(labelling: Labelling, side: Side, worth: float = 0.0) -> None:
+    """Bring a labelling to a local optimum, in place.
+
+    A round of exchanges that gains less than `worth` is the last one.
+    """
+    if side == "upper":
+        _ascend(labelling)
+    for _ in range(MOST_ROUNDS):
+        before = labelling.value()
+        improved = [_exchange(labelling, part, outwards(side)) for part, _ in labelling.parts()]
+        if not any(improved) or abs(labelling.value() - before) < worth:
+            return
+
+
+def _ascend(labelling: Labelling) -> None:
+    """Choose all rows anew by their gradient, as long as the value rises."""
+    value = labelling.value()
+    while True:
+        chosen: Mask = np.zeros(len(labelling.sign), dtype=np.bool_)
+        chosen[leading(labelling, labelling.sign * labelling.gradient())] = True
+        changed = np.flatnonzero(chosen ^ labelling.moved)
+        if len(changed) == 0:
+            return
+        labelling.move(changed)
+        # With duplicate rows the set can change for ever; the value decides.
+        last, value = value, labelling.value()
+        if value <= last + labelling.quadratic.totals.margin:
+            labelling.move(changed)
+            return
+
+
+def _exchange(labelling: Labelling, part: slice, out: float) -> bool:
+    """Make the best exchanges among the most promising rows of one group; return whether there were any."""
+    f = labelling.quadratic
+    scores = out * (labelling.sign * labelling.gradient())[part]
+    moved = labelling.moved[part]
+    inside, outside = np.flatnonzero(moved), np.flatnonzero(~moved)
+    candidates = part.start + np.concatenate(
+        [_first(inside, scores[inside], CANDIDATES), _first(outside, -scores[outside], CANDIDATES)]
+    )
+    here = labelling.pooled(candidates)
+    k = f.totals.sums.block(here, here)
+    swapped = _best_swaps(
+        labelling.moved[candidates],
+        scores[candidates - part.start],
+        out * f.c * k,
+        out * f.c * f.totals.diagonal[here],
+        f.totals.margin,
+    )
+    labelling.move(candidates[swapped])
+    return len(swapped) > 0
+
+
+def _first(rows: Indices, keys: Float64s, count: int) -> Indices:
+    """Return the `count` rows with the smallest keys, or all of them if there are no more."""
+    return rows if len(rows) <= count else rows[np.argpartition(keys, count)[:count]]
+
+
+def _best_swaps(moved: Mask, scores: Float64s, pairs: Float64s, own: Float64s, least: float) -> Indices:
+    """Exchange the best pair again and again; return the rows that ended on the other side.
+
+    Row i leaves and row j enters at a gain of s_j - s_i + w_ii + w_jj - 2 w_ij; after that
+    every score changes by 2 (w_.j - w_.i).
+    """
+    now, scores = moved.copy(), scores.copy()
+    while True:
+        inside, outside = np.flatnonzero(now), np.flatnonzero(~now)
+        if len(inside) == 0 or len(outside) == 0:
+            break
+        leave, enter = own[inside] - scores[inside], own[outside] + scores[outside]
+        gain = leave[:, None] + enter - 2 * pairs[np.ix_(inside, outside)]
+        place = int(np.argmax(gain))
+        if gain.flat[place] <= least:
+            break
+        i, j = inside[place // len(outside)], outside[place % len(outside)]
+        now[i], now[j] = False, True
+        scores += 2 * (pairs[j] - pairs[i])
+    return np.flatnonzero(now ^ moved)
+
+
+def row_effects(labelling: Labelling, side: Side) -> Float64s:
+    """Return the change of the squared MMD if a row were on the other side, for each active row.
+
+    A row that has moved goes back and the best other row of its group moves in its place, or the
+    other way round: of all exchanges with that row, the one after which the value is largest (upper
+    side) or smallest (lower side). Where more than `CANDIDATES` rows could take its place, those with the
+    most promising gradients are considered. Rows of a group from which all rows have moved, or none, get NaN.
+    """
+    f = labelling.quadratic
+    scores = labelling.sign * labelling.gradient()
+    # delta_ij = g_j - g_i + c (k_ii + k_jj - 2 k_ij): a term of each row alone, and -2 c k_ij.
+    alone = np.where(labelling.moved, -scores, scores) + f.c * f.totals.diagonal[labelling.active]
+    effects = np.full(len(scores), np.nan)
+    for part, _ in labelling.parts():
+        moved = part.start + np.flatnonzero(labelling.moved[part])
+        stayed = part.start + np.flatnonzero(~labelling.moved[part])
+        if len(stayed):
+            effects[moved] = _best_exchanges(labelling, alone, moved, stayed, outwards(side))
+            effects[stayed] = _best_exchanges(labelling, alone, stayed, moved, outwards(side))
+    return effects
+
+
+def _best_exchanges(
+    labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float
+) -> Float64s:
+    """Return for each of `rows` the change by its best exchange with one of `others`."""
+    f = labelling.quadratic
+    everyone = np.ones(len(others), dtype=np.bool_)
+    count = min(len(others), CANDIDATES, max(FEWEST_PARTNERS, EXCHANGES // len(rows)))
+    chosen = largest(out * alone[others], count, everyone, f.tie_width)
+    partners = others[chosen]
+    best = np.empty(len(rows))
+    room = SHARE_OF_MEMORY * f.totals.sums.working_memory * MIB
+    for start, stop in strips([0, len(rows)], max(1, int(room / (8 * len(partners))))):
+        here = rows[start:stop]
+        gains = f.totals.sums.block(labelling.pooled(here), labelling.pooled(partners))
+        gains *= -2 * out * f.c
+        gains += out * alone[partners]
+        best[start:stop] = alone[here] + out * gains.max(axis=1)
+    return best

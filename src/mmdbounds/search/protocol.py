@@ -1,0 +1,178 @@
+"""What a search is given, what it returns, and what all methods share: two sides and many counts.
+
+A method is a class with a `name` and `both_sides`; its options are its fields. `Method` has defaults for the
+rest. `EachSide` is for methods that search one side of one count at a time.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from mmdbounds.contamination import Counts
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.objective import GroupSums, Indices, Labelling
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Stopped
+from mmdbounds.results import Estimator, Side
+from mmdbounds.sums.threads import one_blas_thread
+
+T = TypeVar("T")
+
+NO_ROWS: Indices = np.empty(0, dtype=np.intp)
+
+
+def outwards(side: Side) -> float:
+    """Return +1 for the upper side, -1 for the lower: the factor that makes either a maximum."""
+    return 1.0 if side == "upper" else -1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A value and the labelling that has it; see `mmdbounds.results.Bound` for the meaning of the fields.
+
+    Free points and resamples are not labellings: `labelling` is then `None`, and no row moves.
+    """
+
+    value: float
+    labelling: Labelling | None
+    kind: str = "labelling"
+    status: str = ""
+    certified: float | None = None
+    fractional: float | None = None
+
+    @classmethod
+    def at(cls, labelling: Labelling, **more: Any) -> Self:
+        """Return a labelling with its value."""
+        return cls(labelling.value(), labelling, **more)
+
+    @property
+    def rows(self) -> Indices:
+        """Rows of Y that move."""
+        return NO_ROWS if self.labelling is None else self.labelling.rows_of_y()
+
+    @property
+    def rows_of_x(self) -> Indices:
+        """Rows of X that move."""
+        return NO_ROWS if self.labelling is None else self.labelling.rows_of_x()
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be searched."""
+
+    totals: GroupSums  # the sums over the pairs
+    admissible: list[Counts]  # those that move the fewest rows of Y first
+    estimator: Estimator
+    seed: int = 0
+    meter: Meter | None = None  # counts kernel values, and stops all threads when one has failed
+    problem: Problem | None = None  # groups and kernel, for methods that need more than sums
+
+
+class Method(Protocol):
+    """A way to search for the extreme labellings; its options are its fields."""
+
+    @property
+    def name(self) -> str:
+        """The name under which `mmd_bounds(method=...)` knows it."""
+        ...
+
+    @property
+    def is_random(self) -> bool:
+        """Whether the result depends on the seed."""
+        return False
+
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse, before the work starts, counts that this method cannot handle; by default none."""
+        return
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain data, for the record."""
+        return dataclasses.asdict(self) if dataclasses.is_dataclass(self) else {}
+
+    @abstractmethod
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return the lower and the upper extreme over all admissible counts."""
+        ...
+
+
+class EachSide(Method):
+    """A method that searches one side of one count at a time."""
+
+    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
+        """Return the extreme of one side for one pair of counts."""
+        raise NotImplementedError
+
+    def search_counts(self, task: Task, side: Side) -> list[Found]:
+        """Return the extreme of one side for each pair of counts."""
+        return [self.search(task.totals, counts, task.estimator, side) for counts in task.admissible]
+
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return the lower and the upper extreme over all admissible counts."""
+        return for_both_sides(lambda side: most_extreme(self.search_counts(task, side), side), task)
+
+
+def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
+    """Call `find` for the lower and the upper side, in two threads where pairs are computed as needed.
+
+    The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
+    """
+    with one_blas_thread():
+        if task.totals.sums.holds_matrix:
+            return find("lower"), find("upper")
+        return _in_two_threads(find, task.meter or Meter())
+
+
+def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
+    """Search both sides at once; when one fails, the other stops."""
+
+    def guarded(side: Side) -> T:
+        try:
+            return find(side)
+        except BaseException:  # Ctrl-C as well: the other side must not continue for minutes
+            meter.stop()
+            raise
+
+    with ThreadPoolExecutor(1) as other:
+        lower = other.submit(guarded, "lower")
+        try:
+            upper = guarded("upper")
+            while not lower.done():
+                wait([lower], timeout=0.5)  # with an end: where polars is imported, Ctrl-C ends no other wait
+        except Stopped:
+            lower.result()  # raises what went wrong there
+            raise
+        except BaseException:
+            meter.stop()
+            raise
+    return lower.result(), upper
+
+
+def most_extreme(every: list[Found], side: Side) -> Found:
+    """Return the most extreme of what was found for several counts; of equals, the one with the fewest moves.
+
+    A proof must hold for every count, so it is the most extreme of all proofs, if every count has one.
+    """
+    if not every:
+        msg = "there is no count of misfiled rows to search."
+        raise MmdBoundsError(msg)
+    sign = -outwards(side)
+    best = min(every, key=lambda found: sign * found.value)  # the first of equals
+    return dataclasses.replace(
+        best,
+        certified=_outermost([found.certified for found in every], sign),
+        fractional=_outermost([found.fractional for found in every], sign),
+    )
+
+
+def _outermost(values: list[float | None], sign: float) -> float | None:
+    """Return the smallest (`sign` 1) or largest (-1) value, `None` unless all are known."""
+    known = [sign * value for value in values if value is not None]
+    return sign * min(known, default=math.inf) if len(known) == len(values) else None

@@ -1,0 +1,189 @@
+r"""The floor: a proof for the lower side by convexity (docs/sharp.md, "The floor: a convex relaxation").
+
+The gain is concave once its diagonal is large enough, so over shares 0 <= t <= 1 that add up to the quotas it
+has one maximum, and at any t
+
+.. math::
+    \mathrm{gain}(v) \le \mathrm{gain}(t) + g'(v - t)
+
+for every choice v. Pairwise steps bring t to the maximum, where the right-hand side is that maximum itself;
+wherever they end, it is a proof.
+
+On whole rows t_i^2 = t_i, so any diagonal may be taken from the quadratic and put into the linear part. The
+relaxation over fractions is a proof only if diag(D) - pairs is positive semidefinite on vectors that sum to
+zero in each group. It is the tighter the smaller D is where rows are split: each costs D_i t_i (1 - t_i). So
+D solves a small semidefinite programme,
+
+.. math::
+    \min_D \sum_i \omega_i D_i \quad\text{with}\quad
+    \mathrm{diag}(D) - \mathrm{pairs} + \tau \sum_g 1_g 1_g' \succ 0, \qquad \omega_i = t_i (1 - t_i),
+
+here by Newton's steps on its logarithmic barrier. The last term vanishes on the vectors that matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmdbounds.objective import Indices
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
+from mmdbounds.sums.protocol import Float64s
+
+MOST_STEPS = 100_000  # pairwise steps of a relaxation that is one of many...
+EXACT_STEPS = 5_000_000  # ... and of one whose optimum is wanted itself
+TIGHTEST_ROWS = 300  # up to this many rows the diagonal is the tightest, beyond that raised by one number...
+EIGENVALUE_ROWS = 1500  # ... up to this many
+DIAGONAL_ROUNDS = 4  # rounds of shares and diagonal in turn
+SPLIT = 1e-3  # weight in the diagonal's search of a row that is not split, beside 1/4 for one that is halved
+EXTRA = 10.0  # how much of the sums of a group is added, in units of the largest pair
+FIRST_BARRIER, LAST_BARRIER, CUT = 1e-2, 1e-6, 0.3
+NEWTON_STEPS = 3
+ROUNDING = 16 * np.finfo(np.float64).eps  # error of an eigenvalue, in units of the matrix's size and norm
+
+
+@dataclass(frozen=True, eq=False)
+class Floor:
+    """The relaxation of the lower side."""
+
+    diagonal: Float64s  # one entry for each active row, for which the problem is concave
+    start: Indices  # the rows (places among the active ones) of the best choice known: where the shares start
+    tolerance: float  # gap left by the pairwise steps
+    most_steps: int = MOST_STEPS
+
+    def __call__(
+        self,
+        problem: QuotaProblem,
+        gain: float,
+        enough: float,
+        effort: Effort,
+        state: State = (),
+        *,
+        is_root: bool = True,
+    ) -> ScoreBound:
+        """Return a proof; see `Relaxation`."""
+        if state:
+            share, diagonal = state
+            return self._at_optimum(problem, share, diagonal, effort)
+        found = self.plain(problem, effort)
+        if found.bound <= enough or len(problem.rows) > EIGENVALUE_ROWS:
+            return found
+        return self._over_diagonals(problem, found, enough, effort)
+
+    def plain(self, problem: QuotaProblem, effort: Effort) -> ScoreBound:
+        """Return the proof for the diagonal as it is given."""
+        share = np.isin(problem.rows, self.start).astype(np.float64)
+        return self._at_optimum(problem, share, self.diagonal[problem.rows], effort)
+
+    def _over_diagonals(
+        self, problem: QuotaProblem, found: ScoreBound, enough: float, effort: Effort
+    ) -> ScoreBound:
+        """Return the best proof over several diagonals."""
+        n = len(problem.rows)
+        share, diagonal = found.state
+        diagonal = raised(problem, diagonal)
+        effort.spend(n**3 / 60)
+        best = min(found, self._at_optimum(problem, share, diagonal, effort), key=lambda proof: proof.bound)
+        if n > TIGHTEST_ROWS:
+            return best
+        weights = best.share * (1 - best.share) + SPLIT
+        for _ in range(DIAGONAL_ROUNDS):
+            if best.bound <= enough or effort.is_spent:
+                break
+            effort.spend(2 * n**3 + 1e6)
+            tight = self._at_optimum(problem, best.share, tightest(problem, diagonal, weights), effort)
+            best = min(best, tight, key=lambda proof: proof.bound)
+            weights = 0.6 * weights + 0.4 * tight.share * (1 - tight.share)
+        return best
+
+    def _at_optimum(
+        self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort
+    ) -> ScoreBound:
+        """Return the proof at the best shares for one diagonal."""
+        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+
+        linear = problem.linear + diagonal
+        share = filled(problem, share, linear + 2 * (problem.pairs @ share - diagonal * share))
+        gradient = linear + 2 * (problem.pairs @ share - diagonal * share)
+        edges = np.array([0, *(part.stop for part, _ in problem.parts())])
+        tolerance = self.tolerance / sum(quota for _, quota in problem.parts())
+        steps = pairwise_steps(problem.pairs, diagonal, gradient, share, edges, tolerance, self.most_steps)
+        effort.spend(steps * len(share) / 10)
+        # A fresh gradient: what the steps added up proves less.
+        with_pairs = problem.pairs @ share
+        gradient = linear + 2 * (with_pairs - diagonal * share)
+        value = problem.constant + share @ (linear + with_pairs - diagonal * share)
+        return problem.score_bound(float(value - gradient @ share), gradient, share, share, diagonal)
+
+
+def filled(problem: QuotaProblem, share: Float64s, gradient: Float64s) -> Float64s:
+    """Return the shares brought to the quotas, by the rows that gain most (or lose least)."""
+    share = share.copy()
+    for part, quota in problem.parts():
+        missing = quota - share[part].sum()
+        order = np.argsort(-gradient[part] if missing > 0 else gradient[part], kind="stable")
+        room = (1 - share[part] if missing > 0 else share[part])[order]
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        share[part.start + order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room)
+    return np.clip(share, 0.0, 1.0)
+
+
+def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
+    """Raise (or lower) `diagonal` by one number on every row until the problem is just concave.
+
+    This is the smallest eigenvalue on vectors that sum to zero, with an allowance for rounding.
+    """
+    matrix = _matrix(problem, diagonal)
+    values = np.linalg.eigvalsh(matrix)
+    allowance = ROUNDING * len(matrix) * max(values[-1], -values[0])
+    return np.asarray(diagonal - values[0] + allowance)
+
+
+def tightest(problem: QuotaProblem, diagonal: Float64s, weights: Float64s) -> Float64s:
+    """Return the diagonal with the smallest weighted sum, from one for which the problem is concave.
+
+    The weights are positive. A few hundred rows at most: each step inverts a matrix.
+    """
+    size = np.abs(problem.pairs).max()
+    found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2
+    barrier = FIRST_BARRIER
+    try:
+        while barrier > LAST_BARRIER:
+            for _ in range(NEWTON_STEPS):
+                step = _newton(problem, found, weights / weights.max(), barrier * size)
+                found = _inside(problem, found, step)
+            barrier *= CUT
+    except np.linalg.LinAlgError:  # rows that are all alike: what was found so far is as good
+        pass
+    return raised(problem, found)
+
+
+def _matrix(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
+    """Return diag(D) - pairs + tau sum_g 1_g 1_g' of the module's docstring."""
+    matrix = np.diag(diagonal) - problem.pairs
+    extra = EXTRA * float(np.abs(problem.pairs).max(initial=0.0))
+    for part, _ in problem.parts():
+        matrix[part, part] += extra
+    return matrix
+
+
+def _newton(problem: QuotaProblem, diagonal: Float64s, weights: Float64s, barrier: float) -> Float64s:
+    """Return Newton's step for sum(weights * D) - barrier * log det."""
+    inverse = np.linalg.inv(_matrix(problem, diagonal))
+    hessian = barrier * inverse * inverse
+    hessian.flat[:: len(hessian) + 1] *= 1 + 1e-12
+    return np.asarray(np.linalg.solve(hessian, barrier * inverse.diagonal() - weights))
+
+
+def _inside(problem: QuotaProblem, diagonal: Float64s, step: Float64s) -> Float64s:
+    """Return the next point, with the step shortened so that the matrix stays definite."""
+    length = 1.0
+    while length > 1e-6:
+        try:
+            np.linalg.cholesky(_matrix(problem, diagonal + length * step))
+        except np.linalg.LinAlgError:
+            length /= 2
+        else:
+            return diagonal + (length if length == 1 else 0.9 * length) * step
+    return diagonal

@@ -1,0 +1,306 @@
+r"""The form in which extremes are proved: rows to choose with quotas, and branch and bound on them.
+
+Let t mark the rows that change group and :math:`\sigma` be +1 for rows of Y and -1 for rows
+of X. Up to the side's sign the squared MMD is exactly
+
+.. math::
+    \mathrm{gain}(t) = \mathrm{constant} + \sum_i a_i t_i + \sum_{i \ne j} w_{ij} t_i t_j,
+    \qquad a_i = \sigma_i g_i(u_0) + c\,k_{ii}, \quad w_{ij} = c\,\sigma_i \sigma_j k_{ij},
+
+and m rows of Y and m_D rows of X are to be chosen. Both sides maximise the gain: on the
+lower side it is minus the squared MMD. The diagonal of K is in the linear part, so nothing
+here depends on whether K is definite.
+
+A relaxation (`floor`, `ceiling`) bounds what each row can add (`ScoreBound`). Branch and bound makes it tight
+(docs/sharp.md, "Branch and bound: closing the gap"). Rows that cannot be in a better choice, or cannot be
+missing from it, are settled without branching, as in the literature on the quadratic knapsack. Otherwise the
+problem with the largest bound is split on the row about which its relaxation is least decided.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Protocol
+
+import numpy as np
+
+from mmdbounds.objective import Indices, Labelling, Mask
+from mmdbounds.progress import Meter
+from mmdbounds.results import Side
+from mmdbounds.search.protocol import NO_ROWS, outwards
+from mmdbounds.search.top_rows import Part, top_places, top_sum
+from mmdbounds.sums.protocol import Float64s
+
+State = tuple[Float64s, ...]
+"""Arrays from which a relaxation continues: one entry, or one row and column, for each open row."""
+
+OVERHEAD = 30_000  # work that a problem costs beside its relaxation
+ROUND = 0.1  # rounds at the root continue while each takes this share off the distance to the gain
+
+
+@dataclass(frozen=True, eq=False)
+class QuotaProblem:
+    """The n rows still open, and what choosing them gains."""
+
+    constant: float  # the gain of what is settled already
+    linear: Float64s  # a, shape (n,)
+    pairs: Float64s  # w, shape (n, n), symmetric with 0 on its diagonal
+    rows: Indices  # the open rows, as places among the active rows; those filed under X come first
+    settled: Indices  # the rows settled as chosen
+    n_x: int  # how many of the open rows are filed under X
+    quotas: tuple[int, int]  # how many open rows of X and of Y are still to be chosen
+
+    @classmethod
+    def of(cls, labelling: Labelling, side: Side) -> QuotaProblem:
+        """Return the problem of all active rows of a labelling as filed; it holds n x n numbers."""
+        f, sign = labelling.quadratic, labelling.sign
+        out = outwards(side)
+        pairs = f.totals.sums.block(labelling.active, labelling.active)
+        pairs *= out * f.c * sign[:, None]
+        pairs *= sign
+        np.fill_diagonal(pairs, 0.0)
+        own = f.c * f.totals.diagonal[labelling.active]
+        return cls(
+            constant=out * f.value_as_filed,
+            linear=out * (sign * f.gradient_as_filed[labelling.active] + own),
+            pairs=pairs,
+            rows=np.arange(len(sign)),
+            settled=NO_ROWS,
+            n_x=labelling.n_active_x,
+            quotas=(f.counts.n_moved_of_x, f.counts.n_moved),
+        )
+
+    def parts(self) -> list[Part]:
+        """Return the groups that have open rows, with their quotas."""
+        edges = (0, self.n_x, len(self.rows))
+        return [
+            (slice(i, j), quota) for (i, j), quota in zip(pairwise(edges), self.quotas, strict=True) if j > i
+        ]
+
+    def is_possible(self) -> bool:
+        """Return whether the quotas can be met."""
+        n_y = len(self.rows) - self.n_x
+        return 0 <= self.quotas[0] <= self.n_x and 0 <= self.quotas[1] <= n_y
+
+    def fixed(self, chosen: Mask, rejected: Mask) -> tuple[QuotaProblem, Indices]:
+        """Settle rows; return the smaller problem, and the places of its rows among the open ones."""
+        taken, left = np.flatnonzero(chosen), np.flatnonzero(~(chosen | rejected))
+        with_taken = self.pairs[:, taken].sum(axis=1)
+        taken_of_x = int(np.count_nonzero(taken < self.n_x))
+        rest = QuotaProblem(
+            constant=float(self.constant + self.linear[taken].sum() + with_taken[taken].sum()),
+            linear=self.linear[left] + 2 * with_taken[left],
+            pairs=self.pairs[np.ix_(left, left)],
+            rows=self.rows[left],
+            settled=np.concatenate([self.settled, self.rows[taken]]),
+            n_x=int(np.count_nonzero(left < self.n_x)),
+            quotas=(self.quotas[0] - taken_of_x, self.quotas[1] - (len(taken) - taken_of_x)),
+        )
+        return rest, left
+
+    def forced(self) -> tuple[QuotaProblem, Indices]:
+        """Settle the groups in which nothing is left to choose: all of their rows, or none."""
+        if all(0 < quota < part.stop - part.start for part, quota in self.parts()):
+            return self, np.arange(len(self.rows))
+        chosen, rejected = (np.zeros(len(self.rows), dtype=np.bool_) for _ in range(2))
+        for part, quota in self.parts():
+            chosen[part] = quota == part.stop - part.start
+            rejected[part] = quota == 0
+        return self.fixed(chosen, rejected)
+
+    def top_sum(self, scores: Float64s) -> float:
+        """Return the sum of the largest scores that the quotas allow."""
+        return top_sum(scores, self.parts())
+
+    def best_rows(self, scores: Float64s) -> Indices:
+        """Return the open rows with the largest scores that the quotas allow."""
+        return top_places(scores, self.parts())
+
+    def gain(self, chosen: Indices) -> float:
+        """Return the gain when these of the open rows are chosen."""
+        with_chosen = self.pairs[:, chosen].sum(axis=1)
+        return float(self.constant + self.linear[chosen].sum() + with_chosen[chosen].sum())
+
+    def score_bound(self, base: float, scores: Float64s, share: Float64s, *state: Float64s) -> ScoreBound:
+        """Return a proof with its bound; see `ScoreBound`."""
+        return ScoreBound(base, scores, base + self.top_sum(scores), share, state)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreBound:
+    """A proof: whatever is chosen, the gain is at most `base` plus the chosen rows' `scores`."""
+
+    base: float
+    scores: Float64s  # one for each open row
+    bound: float  # the largest gain that the proof leaves possible
+    share: Float64s  # how much of each open row the relaxation chooses, between 0 and 1
+    state: State  # from which the relaxation of a smaller problem continues
+
+
+def restricted(state: State, places: Indices) -> State:
+    """Return the entries (or rows and columns) at `places` of each array."""
+    return tuple(a[places] if a.ndim == 1 else a[np.ix_(places, places)] for a in state)
+
+
+class Effort:
+    """Work that a proof may still take: counted, not timed, so that results do not depend on the machine.
+
+    A unit is about ten nanoseconds on one core of 2024. The meter ends the work when another thread fails.
+    """
+
+    def __init__(self, limit: float, meter: Meter | None = None) -> None:
+        self.left = self._limit = limit
+        self._meter = meter or Meter()
+
+    def spend(self, units: float) -> None:
+        """Count `units` of work."""
+        self.left -= units
+        self._meter.prove(min(1.0, 1 - self.left / self._limit))
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return self.left <= 0
+
+
+class Relaxation(Protocol):
+    """Bounds the gain of a problem in which something is left to choose in every group."""
+
+    def __call__(
+        self,
+        problem: QuotaProblem,
+        gain: float,
+        enough: float,
+        effort: Effort,
+        state: State,
+        *,
+        is_root: bool,
+    ) -> ScoreBound:
+        """Return a proof, given the gain reached, the bound that is enough and the state to continue from."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """The result of branch and bound."""
+
+    bound: float  # no choice gains more
+    gain: float  # the largest gain found
+    rows: Indices | None  # its rows, if they are better than those known before
+    n_nodes: int  # problems that were split
+
+
+class BranchAndBound:
+    """Branch and bound with one relaxation, from a gain known to be reached.
+
+    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns the rows that
+    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`.
+    """
+
+    def __init__(
+        self,
+        relax: Relaxation,
+        gain: float,
+        slack: float,
+        effort: Effort,
+        improve: Callable[[Indices], tuple[float, Indices]] | None = None,
+        most_bytes: float = np.inf,
+    ) -> None:
+        self._relax, self._slack, self._effort, self._improve = relax, slack, effort, improve
+        self._bytes_left = most_bytes
+        self._gain = gain
+        self._rows: Indices | None = None
+        self._closed = -np.inf  # the largest bound of what was put aside
+        self._open: list[tuple[float, int, QuotaProblem, ScoreBound]] = []
+        self._number = count()
+
+    def run(self, problem: QuotaProblem) -> Proof:
+        """Search `problem`."""
+        n_nodes = 0
+        self._consider(problem, np.inf, (), is_root=True)
+        while self._open and not self._effort.is_spent and self._bytes_left > 0:
+            if -self._open[0][0] <= self._enough:
+                break
+            bound, _, top, proof = heapq.heappop(self._open)
+            self._bytes_left += _size(top, proof)
+            n_nodes += 1
+            for chosen in (True, False):
+                rest, places = _with_row(top, int(np.argmin(np.abs(proof.share - 0.5))), chosen=chosen)
+                self._consider(rest, -bound, restricted(proof.state, places), is_root=False)
+        left = max([self._closed, self._gain, *(-entry[0] for entry in self._open)])
+        return Proof(left, self._gain, self._rows, n_nodes)
+
+    @property
+    def _enough(self) -> float:
+        return self._gain + self._slack
+
+    def _consider(self, problem: QuotaProblem, bound: float, state: State, *, is_root: bool) -> None:
+        """Bound a problem, settle what can be settled, and keep it open if it may hold something better.
+
+        `bound` holds for it already, from the problem that it came from.
+        """
+        while problem.is_possible():
+            problem, places = problem.forced()
+            if len(problem.rows) == 0:
+                self._reached(problem, problem.rows)
+                self._closed = max(self._closed, problem.constant)
+                return
+            state = restricted(state, places)
+            self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
+            proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
+            self._reached(problem, problem.best_rows(proof.scores))
+            if is_root and proof.bound > self._enough:
+                self._suggested(problem, problem.best_rows(proof.share))
+            last, bound = bound, min(bound, proof.bound)
+            if bound <= self._enough:
+                self._closed = max(self._closed, bound)
+                return
+            smaller, places = problem.fixed(*self._settled(problem, proof))
+            again = is_root and last - bound > ROUND * (bound - self._gain)
+            if self._effort.is_spent or (len(places) == len(problem.rows) and not again):
+                self._bytes_left -= _size(problem, proof)
+                heapq.heappush(self._open, (-bound, next(self._number), problem, proof))
+                return
+            problem, state = smaller, restricted(proof.state, places)
+
+    def _reached(self, problem: QuotaProblem, chosen: Indices) -> None:
+        """Record a choice whose gain is known."""
+        gain = problem.gain(chosen)
+        if gain > self._gain:
+            self._gain = gain
+            self._rows = np.concatenate([problem.settled, problem.rows[chosen]])
+
+    def _suggested(self, problem: QuotaProblem, chosen: Indices) -> None:
+        """Improve a choice, if there is a way to."""
+        if self._improve is None:
+            return
+        gain, rows = self._improve(np.concatenate([problem.settled, problem.rows[chosen]]))
+        if gain > self._gain:
+            self._gain, self._rows = gain, rows
+
+    def _settled(self, problem: QuotaProblem, proof: ScoreBound) -> tuple[Mask, Mask]:
+        """Return the rows that every better choice must hold, and those that none can hold."""
+        chosen, rejected = (np.zeros(len(problem.rows), dtype=np.bool_) for _ in range(2))
+        for part, quota in problem.parts():
+            scores = proof.scores[part]
+            after, last = np.partition(scores, [-quota - 1, -quota])[[-quota - 1, -quota]]
+            with_row = proof.bound - np.maximum(last - scores, 0.0)
+            without = proof.bound - np.maximum(scores - after, 0.0)
+            rejected[part], chosen[part] = with_row <= self._enough, without <= self._enough
+            gone = np.concatenate([with_row[rejected[part]], without[chosen[part]]])
+            self._closed = max(self._closed, float(gone.max(initial=-np.inf)))
+        return chosen, rejected & ~chosen
+
+
+def _size(problem: QuotaProblem, proof: ScoreBound) -> int:
+    return problem.pairs.nbytes + sum(array.nbytes for array in proof.state)
+
+
+def _with_row(problem: QuotaProblem, place: int, *, chosen: bool) -> tuple[QuotaProblem, Indices]:
+    """Settle one row."""
+    row, nothing = (np.zeros(len(problem.rows), dtype=np.bool_) for _ in range(2))
+    row[place] = True
+    return problem.fixed(row, nothing) if chosen else problem.fixed(nothing, row)
