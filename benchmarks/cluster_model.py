@@ -30,10 +30,10 @@ from scipy.optimize import nnls
 import mmdbounds as mb
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums, plan
-from mmdbounds.sums._dask import TILE
-from mmdbounds.sums._dask_client import send
-from mmdbounds.sums._dask_rows import DaskRows, block_rows
 from mmdbounds.sums.bandwidth import resolve_kernel
+from mmdbounds.sums.dask import send
+from mmdbounds.sums.dask.rows import DaskRows, block_rows
+from mmdbounds.sums.dask.sums import TILE
 
 N_COLUMNS, N_FEATURES = 54, 2048
 EPSILON, STEPS = 0.2, 10

@@ -25,8 +25,8 @@ import mmdbounds
 from mmdbounds.kernels import RBF
 from mmdbounds.objective import group_sums
 from mmdbounds.progress import Meter
-from mmdbounds.sums._engines import FusedEngine
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.cpu.engines import FusedEngine
 from mmdbounds.sums.points import prepare
 
 ROWS = {2: 20_000, 54: 20_000, 512: 8_000}

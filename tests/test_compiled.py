@@ -16,7 +16,7 @@ LOOPS = """
 import hashlib, json
 import numpy as np
 from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
-from mmdbounds.sums._fused import take_one_by_one
+from mmdbounds.sums.cpu.fused import take_one_by_one
 
 Z = np.random.default_rng(0).normal(size=(300, 3))
 pairs = np.array(Z[:40] @ Z[:40].T)
@@ -30,8 +30,8 @@ used, found = [pairwise_steps, take_one_by_one], [gradient, share, rows, total]
 """
 SUMS = """
 import mmdbounds as mb
-from mmdbounds.sums._fused import strip_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.fused import strip_sums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 
 rows, weights = np.arange(300), np.repeat([1.0, -1.0], 150)
 for kernel in (mb.kernels.RBF(1.3), mb.kernels.Matern52(1.1)):
@@ -154,7 +154,7 @@ def test_code_on_disk_is_old_when_the_file_of_a_part_changes(tmp_path, monkeypat
 
 
 def test_the_sums_depend_on_every_file_of_the_kernels():
-    from mmdbounds.sums import _fused
+    from mmdbounds.sums.cpu import fused
 
-    _, files = _fused.strip_sums._cache._cache_file._source_stamp
+    _, files = fused.strip_sums._cache._cache_file._source_stamp
     assert {"base.py", "rbf.py", "matern.py", "registry.py"} <= {name for name, *_ in files}

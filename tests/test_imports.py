@@ -17,14 +17,14 @@ SOURCE = Path(mb.__file__).parent
 
 # Beyond numpy and scipy, each package has one home.
 HOMES = {
-    "numba": {"compiled.py", "sums/_fused.py"},
-    "threadpoolctl": {"sums/_threads.py"},
+    "numba": {"compiled.py", "sums/cpu/fused.py"},
+    "threadpoolctl": {"sums/threads.py"},
     "sklearn": {"datasets/breast_cancer.py", "datasets/files.py", "estimator.py"},
-    "torch": {"sums/_torch.py", "sums/_triton.py"},
-    "dask": {"sums/_dask_client.py"},
-    "distributed": {"sums/_dask_client.py"},
-    "cloudpickle": {"sums/_dask_client.py"},
-    "triton": {"sums/_triton.py"},
+    "torch": {"sums/torch/sums.py", "sums/torch/triton.py"},
+    "dask": {"sums/dask/__init__.py"},
+    "distributed": {"sums/dask/__init__.py"},
+    "cloudpickle": {"sums/dask/__init__.py"},
+    "triton": {"sums/torch/triton.py"},
     "matplotlib": {"plotting/canvas.py"},
     "monai": set(),
     "PIL": set(),

@@ -7,7 +7,7 @@ from mmdbounds.contamination import Counts
 from mmdbounds.kernels import RBF, Linear
 from mmdbounds.objective import Labelling, Quadratic, group_sums, observed_mmd2
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     KERNELS,
     naive_extension,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mmdbounds.mechanisms import simulate
     from mmdbounds.report import write_report
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
-    from mmdbounds.sums.approximate import Nystrom, RandomFeatures
+    from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
 __all__ = [
@@ -103,7 +103,7 @@ _HOME = {
     "mechanisms": ("simulate",),
     "report": ("write_report",),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
-    "sums.approximate": ("Nystrom", "RandomFeatures"),
+    "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -19,8 +19,8 @@ from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.approximation_error import compared_with_exact
 from mmdbounds.search.exchanges import row_effects
-from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
 FEATURE_PASSES = 10

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
-from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, precise_sums
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
 LARGEST = 1e140
 """Largest size of kernel values: searches and tests square them, and add up their squares."""
@@ -86,7 +86,7 @@ class GroupSums:
     @cached_property
     def precise(self) -> GroupSums:
         """The same pass in float64, from which proofs are made."""
-        sums = precise_sums(self.sums)
+        sums = self.sums.precise
         return self if sums is self.sums else group_sums(sums, self.p, self.q)
 
 

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict, TypeVar
 
-import numpy as np
-
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
 from mmdbounds.contamination import Counts, check_sizes
@@ -17,24 +15,17 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
-from mmdbounds.sums import make_sums
-from mmdbounds.sums._dask_client import current_client, is_collection, require_client
-from mmdbounds.sums._dask_groups import cluster_groups
-from mmdbounds.sums._torch_rows import device_groups, on_one_device
-from mmdbounds.sums.approximate import ApproximateKernel
+from mmdbounds.sums import backend_names, make_sums, pooled_groups
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.blocked import BlockedSums
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.kept import fingerprint
-from mmdbounds.sums.matrix import MatrixSums
-from mmdbounds.sums.protocol import Float64s, KernelSums
-from mmdbounds.tables import Group, as_groups
+from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.protocol import Float64s
+from mmdbounds.tables import Group
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
 DType = Literal["float64", "float32"]
 F = TypeVar("F", bound=Callable[..., Any])
-BACKENDS = ("auto", "numpy", "torch", "dask")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,8 +78,12 @@ class Problem:
             working_memory=self.working_memory,
             meter=meter,
         )
-        if checkpoint is not None:
-            self._keep(sums, checkpoint)
+        if checkpoint is not None and not sums.keep_in(checkpoint):
+            msg = (
+                f"`checkpoint` cannot keep the sums of the backend {sums.backend!r} with the kernel "
+                f"{self.kernel.name!r}. Leave `checkpoint` out."
+            )
+            raise MmdBoundsError(msg)
         return group_sums(sums, self.p, self.q)
 
     def group_fields(self) -> dict[str, Any]:
@@ -136,18 +131,6 @@ class Problem:
                 check(counts, self.p, self.q)
         return list(admissible)
 
-    def _keep(self, sums: KernelSums, checkpoint: Checkpoint) -> None:
-        """Let long sums be kept, where they grow strip by strip; a matrix needs no keeping."""
-        if isinstance(sums, BlockedSums):
-            checkpoint.attach(fingerprint(self.pooled, self.kernel, sums.dtype), self.working_memory)
-            sums.checkpoint = checkpoint
-        elif not isinstance(sums, MatrixSums):
-            msg = (
-                f"`checkpoint` keeps sums over pairs of rows that backend='numpy' computes; got backend "
-                f"{sums.backend!r} with the kernel {self.kernel.name!r}. Leave `checkpoint` out."
-            )
-            raise MmdBoundsError(msg)
-
 
 class ComparisonOptions(TypedDict, total=False):
     """The same options as keywords, for the signatures of the functions that take them (`compares`)."""
@@ -173,7 +156,7 @@ class Comparison:
 
     def __post_init__(self) -> None:
         check_option(self.estimator, "estimator", ("unbiased", "biased"))
-        check_option(self.backend, "backend", BACKENDS)
+        check_option(self.backend, "backend", backend_names())
         check_option(self.dtype, "dtype", ("float64", "float32"))
         object.__setattr__(self, "working_memory", check_memory(self.working_memory))
 
@@ -210,27 +193,8 @@ def comparison(caller: str, options: ComparisonOptions, **fixed: Any) -> Compari
 
 def pose(X: Any, Y: Any, how: Comparison) -> Problem:
     """Return the problem of comparing two groups."""
-    backend, client = _cluster(X, Y, how.backend)
-    memory = how.working_memory
-    if client is not None:
-        group_x, group_y, pooled = cluster_groups(X, Y, client, memory)
-    elif backend in ("auto", "torch") and on_one_device(X, Y):
-        backend = "torch"
-        group_x, group_y, pooled = device_groups(X, Y)
-    else:
-        group_x, group_y = as_groups(X, Y)
-        pooled = np.concatenate([group_x.values, group_y.values])
-    resolved = resolve_kernel(how.kernel, how.bandwidth, pooled, memory)
-    return Problem(group_x, group_y, pooled, resolved, how.estimator, backend, how.dtype, memory)
-
-
-def _cluster(X: Any, Y: Any, backend: str) -> tuple[str, Any | None]:
-    """Return the backend, and the client of the cluster that has the rows if they are Dask collections."""
-    if not (is_collection(X) or is_collection(Y)):
-        if backend == "dask":
-            require_client()
-        return backend, None
-    client = current_client() if backend in ("auto", "dask") else None
-    if client is None:  # Dask computes the rows in this process, where the pairs are computed as well
-        return "numpy" if backend == "dask" else backend, None
-    return "dask", client
+    groups = pooled_groups(X, Y, how.backend, how.working_memory)
+    kernel = resolve_kernel(how.kernel, how.bandwidth, groups.rows, how.working_memory)
+    return Problem(
+        groups.X, groups.Y, groups.rows, kernel, how.estimator, groups.backend, how.dtype, how.working_memory
+    )

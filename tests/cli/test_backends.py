@@ -8,10 +8,10 @@ import pytest
 
 from mmdbounds import __version__
 from mmdbounds.cli.main import run
-from mmdbounds.sums import available
-from mmdbounds.sums.available import Backend, Rate
+from mmdbounds.sums import registry
+from mmdbounds.sums.registry import Rate, Status
 
-NUMPY = Backend(
+NUMPY = Status(
     "numpy",
     version="2.4.6",
     device="Made-up Processor",
@@ -19,22 +19,22 @@ NUMPY = Backend(
     how="compiled by numba 0.68",
     rates={"float64": Rate(3e8, 16.9), "float32": Rate(1.2345e9, 4.05)},
 )
-GPU = Backend(
+GPU = Status(
     "torch",
     version="2.13",
     device="Made-up GPU",
     how="float32 by Triton 3.7, float64 in blocks",
     rates={"float64": Rate(6.6e9, 1.5), "float32": Rate(7.16e11, 0.014)},
 )
-MISSING = Backend("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
+MISSING = Status("dask", is_available=False, notes=("pip install 'mmdbounds[dask]'",))
 
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch):
     """Pretend to be on a machine with these backends."""
 
-    def pretend(*found: Backend) -> None:
-        monkeypatch.setattr(available, "backends", lambda: list(found))
+    def pretend(*found: Status) -> None:
+        monkeypatch.setattr(registry, "backends", lambda: list(found))
 
     return pretend
 
@@ -63,7 +63,7 @@ def test_words(machine, capsys: pytest.CaptureFixture[str]):
 
 def test_what_is_broken_is_said_and_the_rest_still_listed(machine, capsys: pytest.CaptureFixture[str]):
     note = "OSError: libcudart.so.12: cannot open shared object file. Install it again: pip install torch."
-    machine(NUMPY, Backend("torch", is_available=False, version="2.13", notes=(note,)), MISSING)
+    machine(NUMPY, Status("torch", is_available=False, version="2.13", notes=(note,)), MISSING)
     assert run(["backends"]) == 0
     out = capsys.readouterr().out
     assert "\ntorch   broken    PyTorch 2.13\n        OSError: libcudart.so.12: cannot open" in out
@@ -86,9 +86,9 @@ def test_json(machine, capsys: pytest.CaptureFixture[str]):
 
 
 def test_this_machine(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    measure = available.measured_rate
+    measure = registry.measured_rate
     monkeypatch.setattr(
-        available, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
+        registry, "measured_rate", lambda make, dtype: measure(make, dtype, n_rows=100, most_rows=100)
     )
     assert run(["backends", "--json"]) == 0
     numpy_here, *_ = json.loads(capsys.readouterr().out)["backends"]

@@ -15,7 +15,7 @@ from mmdbounds.cli import compare, evaluate, options
 from mmdbounds.cli.app import COMMANDS
 from mmdbounds.cli.options import REQUIRED, argument, grouped, number, option, whole_number, with_names
 from mmdbounds.kernels import SHIPPED
-from mmdbounds.problem import BACKENDS
+from mmdbounds.sums import backend_names
 
 
 @pytest.mark.parametrize(("text", "value"), [("0.2", 0.2), (" 1e3 ", 1000.0), ("5", 5.0), (0.5, 0.5)])
@@ -144,7 +144,7 @@ def test_every_command_that_compares_has_the_shared_options():
 
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
-    names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": BACKENDS}
+    names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": backend_names()}
     for mark, known in names.items():
         text = with_names(f"One of {mark}.")
         for name in set(known) - {"precomputed"}:  # which a table is not

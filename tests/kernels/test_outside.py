@@ -11,7 +11,7 @@ from mmdbounds import kernels
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import BandwidthKernel, PairKernel, register
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from tolerances import of_mmd2
 
 

@@ -11,7 +11,7 @@ from mmdbounds.objective import Labelling
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import outwards
 from mmdbounds.search.top_rows import leading
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import Problem, naive_mmd2, naive_values, quadratic_of, small_matrix, small_problem, two_clouds
 
 seeds = st.integers(0, 2**32 - 1)

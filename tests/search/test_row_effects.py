@@ -9,7 +9,7 @@ from mmdbounds.objective import Labelling, Quadratic, group_sums
 from mmdbounds.search import exchanges
 from mmdbounds.search.exchanges import row_effects
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.plan import MIB
 from problems import (
     Problem,

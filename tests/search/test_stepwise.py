@@ -9,7 +9,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import KERNELS, naive_matrix, naive_mmd2, naive_printed, naive_stepwise, random_problem
 from tolerances import of_mmd2
 

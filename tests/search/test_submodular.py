@@ -13,8 +13,8 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
 from mmdbounds.search.submodular import Submodular
-from mmdbounds.sums.blocked import BlockedSums
-from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.cpu import MatrixSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     TIES,
     naive_extreme,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mmdbounds.sums import residual
+from mmdbounds.sums.features import residual
 from studies import drawing, feature_errors
 
 CHOSEN = [

@@ -17,11 +17,11 @@ import pytest
 import mmdbounds as mb
 from mmdbounds import journal, kernels
 from mmdbounds.progress import Meter
-from mmdbounds.sums import blocked, plan
 from mmdbounds.sums import checkpoint as module
-from mmdbounds.sums.blocked import BlockedSums
-from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.kept import fingerprint
+from mmdbounds.sums import plan
+from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
+from mmdbounds.sums.cpu import blocked
+from mmdbounds.sums.cpu.blocked import BlockedSums
 
 RNG = np.random.default_rng(8)
 X, Y = RNG.normal(size=(300, 3)), RNG.normal(0.4, 1.0, size=(400, 3))
@@ -323,7 +323,7 @@ def test_sums_of_other_rows_and_of_another_version_are_refused(path, monkeypatch
     for groups in ((X, other), (Y, X), (X[:299], Y)):
         with pytest.raises(mb.MmdBoundsError, match=r"it differs in rows\. Name another"):
             mb.mmd_bounds(*groups, **first)
-    monkeypatch.setattr("mmdbounds.sums.kept.__version__", "9.9")
+    monkeypatch.setattr("mmdbounds.sums.checkpoint.__version__", "9.9")
     with pytest.raises(mb.MmdBoundsError, match=r"it differs in version\. Name another"):
         mb.mmd_bounds(X, Y, **first)
     assert path.read_bytes() == before
@@ -465,16 +465,14 @@ def test_a_text_will_do_and_no_row_is_in_the_file(path):
 
 @pytest.mark.full
 def test_other_backends_are_refused_before_the_work(path):
-    message = (
-        r"that backend='numpy' computes; got backend 'torch' with the kernel 'rbf'\. Leave `checkpoint` out"
-    )
+    message = r"cannot keep the sums of the backend 'torch' with the kernel 'rbf'\. Leave `checkpoint` out\."
     with pytest.raises(mb.MmdBoundsError, match=message):
         bounds(path, backend="torch")
     assert not path.exists()
 
 
 def test_sums_that_are_not_over_pairs_are_refused(path):
-    with pytest.raises(mb.MmdBoundsError, match=r"keeps sums over pairs of .* Leave `checkpoint` out\.$"):
+    with pytest.raises(mb.MmdBoundsError, match=r"with the kernel 'nystrom'\. Leave `checkpoint` out\.$"):
         bounds(path, kernel=mb.Nystrom(n_landmarks=64))
     assert not path.exists()
 

@@ -7,7 +7,7 @@ import mmdbounds as mb
 from mmdbounds import kernels
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(20, 3)), RNG.normal(size=(30, 3))

@@ -10,7 +10,7 @@ from fuzzing.naive import IS_LONG, kernel_matrix
 from mmdbounds import kernels
 from mmdbounds.errors import DataError
 from mmdbounds.sums import make_sums, rounding
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.points import GOOD_PRODUCT, prepare
 
 pytestmark = pytest.mark.skipif(not IS_LONG, reason="long double has no more digits than float64 here")
@@ -64,7 +64,7 @@ def test_rows_far_out_cost_no_other_row_a_digit(name, size, several):
 @pytest.mark.parametrize("size", [1e3, 1e10, 1e18, 1e100])
 @pytest.mark.parametrize("name", DISTANCE)
 def test_rows_far_out_cost_no_other_row_a_digit_on_tensors(name, size):
-    from mmdbounds.sums._torch import TorchSums
+    from mmdbounds.sums.torch.sums import TorchSums
 
     Z = far(size, several=3)
     sums = TorchSums(Z, kernel_of(name), device="cpu")

@@ -217,7 +217,7 @@ class Comparison:
             raise MmdBoundsError(msg) from None
 
     def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
-        from mmdbounds.sums.approximate import Nystrom, RandomFeatures
+        from mmdbounds.sums.features import Nystrom, RandomFeatures
 
         if self.features is not None and self.landmarks is not None:
             msg = f"give --features or --landmarks, not both; got {self.features} and {self.landmarks}."

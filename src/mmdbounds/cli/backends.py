@@ -9,9 +9,8 @@ from mmdbounds.cli.options import SHOWN, grouped, option
 from mmdbounds.cli.side_files import say
 
 if TYPE_CHECKING:
-    from mmdbounds.sums.available import Backend, Rate
+    from mmdbounds.sums.registry import Rate, Status
 
-PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "dask": "Dask"}
 INDENT = 8
 MEASURED = "Rates: rbf kernel, {} columns. A pass is all pairs of 100,000 rows; its time grows quadratically."
 
@@ -31,22 +30,23 @@ def backends_command(listing: Listing) -> None:
     Example:
       mmdbounds backends
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.sums import available
+    from mmdbounds.sums import registry
     from mmdbounds.words.phrases import wrapped
 
-    found = available.backends()
-    choice, why = available.automatic(found)
+    found = registry.backends()
+    choice, why = registry.automatic(found)
     if listing.json:
         say(as_json(found, choice, why))
         return
     for backend in found:
         say("\n".join(shown(backend)))
-    say("\n" + MEASURED.format(available.N_COLUMNS))
+    say("\n" + MEASURED.format(registry.N_COLUMNS))
     say(wrapped(f"`auto` chooses {choice}: {why} Dask collections are computed by dask."))
 
 
-def shown(backend: Backend) -> list[str]:
+def shown(backend: Status) -> list[str]:
     """Return the lines about one backend."""
+    from mmdbounds.sums.registry import backend_called
     from mmdbounds.words.phrases import wrapped
 
     margin, notes = " " * INDENT, list(backend.notes)
@@ -54,7 +54,8 @@ def shown(backend: Backend) -> list[str]:
         word, about = "missing", [notes.pop(0)]
     else:
         word = "available" if backend.is_available else "broken"
-        about = [f"{PACKAGES[backend.name]} {backend.version}", backend.how, threads(backend.n_threads)]
+        package = backend_called(backend.name).package
+        about = [f"{package} {backend.version}", backend.how, threads(backend.n_threads)]
     lines = [f"{backend.name:<{INDENT}}{word:<{INDENT + 2}}{', '.join(filter(None, about))}"]
     lines += [] if backend.device is None else [f"{margin}{'on':<{INDENT + 2}}{backend.device}"]
     lines += [f"{margin}{dtype:<{INDENT + 2}}{in_words(rate)}" for dtype, rate in backend.rates.items()]
@@ -74,7 +75,7 @@ def in_words(rate: Rate) -> str:
     return f"{many} kernel values per second, {pass_} s per pass"
 
 
-def as_json(found: list[Backend], choice: str, why: str) -> str:
+def as_json(found: list[Status], choice: str, why: str) -> str:
     """Return the same for machines."""
     import json
 

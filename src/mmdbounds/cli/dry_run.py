@@ -59,7 +59,7 @@ def pair_rate(problem: Problem) -> float:
     """Return kernel values computed a second on rows of the problem, repeated as often as it takes."""
     import numpy as np
 
-    from mmdbounds.sums import available, make_sums
+    from mmdbounds.sums import make_sums, registry
 
     Z = problem.pooled
 
@@ -73,7 +73,7 @@ def pair_rate(problem: Problem) -> float:
             meter=meter,
         )
 
-    return available.measured_rate(make, problem.dtype, most_rows=available.FIRST_ROWS).pairs_a_second
+    return registry.measured_rate(make, problem.dtype, most_rows=registry.FIRST_ROWS).pairs_a_second
 
 
 def rows_in_words(record: Any) -> list[str]:

@@ -83,9 +83,9 @@ def method_names() -> Sequence[str]:
 
 def backend_names() -> Sequence[str]:
     """Return the names that `--backend` takes."""
-    from mmdbounds.problem import BACKENDS
+    from mmdbounds.sums import backend_names
 
-    return BACKENDS
+    return backend_names()
 
 
 NAMES = {"{kernels}": kernel_names, "{methods}": method_names, "{backends}": backend_names}

@@ -28,12 +28,13 @@ from mmdbounds.mechanisms import (
     check_mechanism,
     misfiled_count,
 )
-from mmdbounds.problem import BACKENDS, Bandwidth, DType, KernelLike
+from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
-from mmdbounds.sums.approximate import ApproximateKernel
+from mmdbounds.sums import backend_names
 from mmdbounds.sums.bandwidth import resolve_kernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import SCALES, standardise, varying_columns
@@ -76,7 +77,7 @@ class Design:
 
     def __post_init__(self) -> None:
         check_option(self.estimator, "estimator", ("unbiased", "biased"))
-        check_option(self.backend, "backend", BACKENDS)
+        check_option(self.backend, "backend", backend_names())
         check_option(self.dtype, "dtype", ("float64", "float32"))
         check_share(self.epsilon, "epsilon")
         check_option(self.scale, "scale", SCALES)

@@ -26,7 +26,7 @@ from mmdbounds.results import Estimator, Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
-from mmdbounds.sums._threads import thread_count
+from mmdbounds.sums.threads import thread_count
 
 DEFAULT_METHODS = ("sharp", "s-sd")
 

@@ -38,7 +38,7 @@ from mmdbounds.search.exchanges import refine, row_effects
 from mmdbounds.search.protocol import Found, outwards
 from mmdbounds.search.sharp import sharp_sides
 from mmdbounds.search.top_rows import largest
-from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 

@@ -37,8 +37,8 @@ from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, compares
 from mmdbounds.progress import Meter
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
-from mmdbounds.sums.approximate import ApproximateKernel
 from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.theory import deviation_radius, kernel_bound

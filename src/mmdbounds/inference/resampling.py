@@ -24,7 +24,7 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter
 from mmdbounds.results import ConfidenceInterval
 from mmdbounds.search import Method, Task, as_method
-from mmdbounds.sums.matrix import MatrixSums
+from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.protocol import Float64s
 
 WHY = "How often such an interval covers is simulated (studies/confidence_coverage.py), not proved."
@@ -146,8 +146,7 @@ class Resampler:
     def __init__(self, problem: Problem, totals: GroupSums, meter: Meter) -> None:
         self._problem, self._sums, self._meter = problem, totals.sums, meter
         everyone = slice(0, totals.sums.n_rows)
-        is_there = totals.sums.backend == MatrixSums.backend
-        self._matrix = totals.sums.block(everyone, everyone) if is_there else None
+        self._matrix = totals.sums.block(everyone, everyone) if totals.sums.holds_matrix else None
 
     def draw(self, rng: np.random.Generator) -> Indices:
         """Return as many rows of each group as it has, places in the pooled sample, some of them repeated."""

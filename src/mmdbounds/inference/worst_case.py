@@ -22,9 +22,9 @@ from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
 from mmdbounds.search.sharp.side_search import SideSearch
-from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9
 """Patience of a proof that may not branch."""

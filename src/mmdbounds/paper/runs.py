@@ -37,7 +37,7 @@ from mmdbounds.plotting import canvas
 from mmdbounds.progress import show_by_default
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
-from mmdbounds.sums._threads import thread_count
+from mmdbounds.sums.threads import thread_count
 
 COST = {"BIO": 6.0}
 """Roughly how much longer a trial takes than one with as many rows but few columns."""

@@ -33,10 +33,9 @@ from mmdbounds.results import Approximation, Compared
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.top_rows import largest_sums
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
-from mmdbounds.sums.feature_maps import FeatureMap, make_map
-from mmdbounds.sums.protocol import Float64s
-from mmdbounds.sums.residual import (
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
+from mmdbounds.sums.features.maps import FeatureMap, make_map
+from mmdbounds.sums.features.residual import (
     LEVEL,
     Sides,
     all_pairs_pay,
@@ -45,6 +44,7 @@ from mmdbounds.sums.residual import (
     residual_norm,
     sampled_difference,
 )
+from mmdbounds.sums.protocol import Float64s
 
 Range = tuple[float, float]
 Estimate = tuple[float, float]

@@ -22,7 +22,7 @@ from mmdbounds.objective import GroupSums, Indices, Labelling
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Estimator, Side
-from mmdbounds.sums._threads import one_blas_thread
+from mmdbounds.sums.threads import one_blas_thread
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
     The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
     """
     with one_blas_thread():
-        if task.totals.sums.backend == "matrix":
+        if task.totals.sums.holds_matrix:
             return find("lower"), find("upper")
         return _in_two_threads(find, task.meter or Meter())
 

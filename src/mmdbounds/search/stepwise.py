@@ -20,7 +20,7 @@ from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import EachSide, Found, outwards
 from mmdbounds.search.top_rows import at_least, largest
-from mmdbounds.sums.greedy import take_one_by_one
+from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
 
@@ -169,7 +169,7 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
     """Move the m rows one after the other (one-way), many of them in one call."""
     f = labelling.quadratic
-    compiled = f.totals.sums.backend == "numba"
+    compiled = f.totals.sums.is_compiled
     left = f.counts.n_moved
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())

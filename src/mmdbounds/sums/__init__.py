@@ -1,139 +1,33 @@
 """Sums over pairs of rows: the only numerics that see pairs.
 
-`make_sums` chooses how K is represented; everything above asks the four verbs of
+`make_sums` asks the registered backends how K is represented; everything above uses the verbs of
 `KernelSums` only.
 """
 
 from __future__ import annotations
 
-import sys
-from typing import Any
+from mmdbounds.sums.cpu import ProcessorBackend
+from mmdbounds.sums.dask import DaskBackend
+from mmdbounds.sums.protocol import KernelSums
+from mmdbounds.sums.registry import (
+    Backend,
+    backend_names,
+    make_sums,
+    pooled_groups,
+    register_backend,
+    unregister_backend,
+)
+from mmdbounds.sums.torch import TorchBackend
 
-import numpy as np
+__all__ = [
+    "Backend",
+    "KernelSums",
+    "backend_names",
+    "make_sums",
+    "pooled_groups",
+    "register_backend",
+    "unregister_backend",
+]
 
-from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
-from mmdbounds.progress import Meter
-from mmdbounds.sums import plan
-from mmdbounds.sums._dask import DaskSums
-from mmdbounds.sums._dask_client import require_client
-from mmdbounds.sums._dask_features import DaskFeatureSums
-from mmdbounds.sums._dask_rows import DaskRows
-from mmdbounds.sums._torch import TorchSums, best_device, torch_is_there
-from mmdbounds.sums._torch_features import torch_feature_sums
-from mmdbounds.sums.approximate import ApproximateKernel, RandomFeatures
-from mmdbounds.sums.blocked import BlockedSums
-from mmdbounds.sums.features import feature_sums
-from mmdbounds.sums.matrix import MatrixSums
-from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
-from mmdbounds.sums.points import by_product, prepare
-from mmdbounds.sums.protocol import Float64s, KernelSums
-
-__all__ = ["KernelSums", "make_sums"]
-
-
-def make_sums(
-    Z: Float64s,
-    kernel: Kernel,
-    *,
-    backend: str = "auto",
-    dtype: str = "float64",
-    working_memory: float = 1024,
-    meter: Meter | None = None,
-) -> KernelSums:
-    """Return the sums over the kernel matrix of the pooled rows `Z`, X first.
-
-    Up to 4,096 rows the matrix is kept, in float64 whatever `dtype` is; beyond that blocks
-    are computed as they are needed, in `dtype`. With a precomputed kernel `Z` is the matrix. PyTorch is taken
-    where it is asked for, and by itself where it has a GPU and either is imported already or saves minutes; a
-    cluster where it is asked for and the matrix is not kept, and by itself where the rows lie there.
-    """
-    if isinstance(Z, DaskRows) or (backend == "dask" and not plan.matrix_fits(len(Z), working_memory)):
-        return _dask_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-    if backend == "torch":
-        _check_for_torch(kernel)
-    if has_tensors(kernel) and (backend == "torch" or (backend == "auto" and torch_pays(len(Z), kernel))):
-        return _torch_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-    Z = np.asarray(Z)
-    if isinstance(kernel, ApproximateKernel):
-        return feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-    if isinstance(kernel, Precomputed):
-        return MatrixSums(_checked_matrix(Z), working_memory=working_memory, meter=meter)
-    if isinstance(kernel, FunctionKernel):
-        check_function(kernel, Z)
-    elif not isinstance(kernel, PairKernel):
-        msg = (
-            f"the kernel {type(kernel).__name__} has no formula. Derive it from PairKernel and define "
-            "`value`, or hand in a function k(A, B)."
-        )
-        raise MmdBoundsError(msg)
-    if plan.matrix_fits(len(Z), working_memory):
-        if dtype == "float32" and by_product(kernel):
-            prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
-        K, error = kernel_matrix(Z, kernel)
-        definite = kernel.is_positive_definite is True
-        return MatrixSums(
-            K, value_error=error, is_positive_definite=definite, working_memory=working_memory, meter=meter
-        )
-    return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-
-
-def torch_pays(n_rows: int, kernel: Kernel) -> bool:
-    """Return whether the work is done on a GPU without being asked for."""
-    if not has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
-        return False
-    n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
-    if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not torch_is_there()):
-        return False
-    try:
-        return best_device() != "cpu"
-    except MmdBoundsError:  # it is there but cannot be imported; nobody asked for it
-        return False
-
-
-def has_tensors(kernel: Kernel) -> bool:
-    """Return whether PyTorch has the kernel's formula, and it is known what rounding does to it."""
-    if isinstance(kernel, RandomFeatures):
-        return True
-    exact = kernel.exact if isinstance(kernel, ApproximateKernel) else kernel
-    return exact.has_tensor and exact.sensitivity is not None
-
-
-def _check_for_torch(kernel: Kernel) -> None:
-    """Refuse what nobody would expect on a GPU; a formula without a form for it is computed in NumPy."""
-    if isinstance(kernel, Precomputed | FunctionKernel):
-        what = "a matrix that is there" if isinstance(kernel, Precomputed) else "a function of your own"
-        msg = f"backend='torch' computes kernel values itself; it cannot take {what}. Use backend='numpy'."
-        raise MmdBoundsError(msg)
-
-
-def _torch_sums(Z: Float64s, kernel: Kernel, **options: Any) -> KernelSums:
-    if isinstance(kernel, ApproximateKernel):
-        return torch_feature_sums(np.asarray(Z), kernel, **options)
-    return TorchSums(Z, kernel, **options)
-
-
-def _dask_sums(
-    Z: Float64s | DaskRows, kernel: Kernel, *, working_memory: float, **options: Any
-) -> KernelSums:
-    if isinstance(kernel, Precomputed):
-        msg = "backend='dask' computes kernel values itself; it cannot take a matrix. Use backend='numpy'."
-        raise MmdBoundsError(msg)
-    rows = Z if isinstance(Z, DaskRows) else DaskRows.from_array(require_client(), Z, working_memory)
-    if isinstance(kernel, ApproximateKernel):
-        return DaskFeatureSums(rows, kernel, working_memory=working_memory, **options)
-    return DaskSums(rows, kernel, working_memory=working_memory, **options)
-
-
-def _checked_matrix(K: Float64s) -> Float64s:
-    if K.shape[0] != K.shape[1]:
-        msg = (
-            f"with kernel='precomputed', `X` and `Y` must be the rows of one pooled N x N matrix (X first), "
-            f"{K.shape[0]} x {K.shape[0]} in all; got {K.shape[1]} columns."
-        )
-        raise MmdBoundsError(msg)
-    asymmetry = float(np.abs(K - K.T).max(initial=0.0))
-    if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
-        msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
-        raise MmdBoundsError(msg)
-    return symmetrised(K)
+for _backend in (ProcessorBackend(), TorchBackend(), DaskBackend()):
+    register_backend(_backend)

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
-from mmdbounds.sums._dask_rows import DaskRows
-from mmdbounds.sums._torch_rows import TorchRows
-from mmdbounds.sums.approximate import ApproximateKernel, Nystrom
-from mmdbounds.sums.landmarks import chosen_landmarks, fixed_features
+from mmdbounds.sums.features import ApproximateKernel, Nystrom
+from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
 from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 
 SAMPLED_PAIRS = 200_000
 """Pairs drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %."""
@@ -40,7 +38,7 @@ _SAMPLE_SEED = 20_230_807
 def resolve_kernel(
     kernel: str | Kernel | Callable[[Any, Any], Any],
     bandwidth: float | str,
-    Z: Float64s | DaskRows | TorchRows,
+    Z: PooledRows,
     working_memory: float = 1024,
 ) -> Kernel:
     """Return the kernel object that `kernel` and `bandwidth` ask for, on the pooled rows `Z`.
@@ -77,9 +75,7 @@ def resolve_kernel(
     return resolved.for_columns(Z.shape[1])
 
 
-def resolved_features(
-    kernel: ApproximateKernel, Z: Float64s | DaskRows | TorchRows, working_memory: float
-) -> ApproximateKernel:
+def resolved_features(kernel: ApproximateKernel, Z: PooledRows, working_memory: float) -> ApproximateKernel:
     """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
     if kernel.is_ready:
         return kernel
@@ -93,9 +89,7 @@ def resolved_features(
     return chosen_landmarks(kernel, exact, Z[canonical_order(Z)[places]], rng)
 
 
-def median_distance(
-    Z: Float64s | DaskRows | TorchRows, *, l1: bool = False, working_memory: float = 1024
-) -> float:
+def median_distance(Z: PooledRows, *, l1: bool = False, working_memory: float = 1024) -> float:
     """Return the median distance over distinct pairs of rows, Euclidean or L1.
 
     All pairs up to 4,096 rows, else 200,000 pairs drawn with a fixed seed, as many at a time as
@@ -130,7 +124,7 @@ def median_distance(
     return fallback
 
 
-def _distances(Z: Float64s | DaskRows | TorchRows, power: int, l1: bool, working_memory: float) -> Float64s:
+def _distances(Z: PooledRows, power: int, l1: bool, working_memory: float) -> Float64s:
     """Return the distances of all pairs, or of many of them, divided by 2 to a power."""
     if len(Z) <= SMALL_ROWS:
         found = _all_distances(np.ldexp(Z[:], -power), l1)
@@ -139,11 +133,9 @@ def _distances(Z: Float64s | DaskRows | TorchRows, power: int, l1: bool, working
     return _sampled_distances(Z, power, l1, working_memory)
 
 
-def _each_part(
-    Z: Float64s | DaskRows | TorchRows, function: Callable[..., Any], *arguments: Any
-) -> list[Any]:
+def _each_part(Z: PooledRows, function: Callable[..., Any], *arguments: Any) -> list[Any]:
     """Return what a function says of the rows: of all of them, or of each block where these lie apart."""
-    return Z.each(function, *arguments) if isinstance(Z, DaskRows | TorchRows) else [function(Z, *arguments)]
+    return Z.each(function, *arguments) if isinstance(Z, RemoteRows) else [function(Z, *arguments)]
 
 
 def _is_constant(Z: Float64s, row: Float64s) -> bool:
@@ -154,7 +146,7 @@ def _largest(Z: Float64s) -> float:
     return max(float(Z.max()), -float(Z.min()))  # without a copy of the rows
 
 
-def canonical_order(Z: Float64s | DaskRows | TorchRows, power: int = 0) -> NDArray[np.intp]:
+def canonical_order(Z: PooledRows, power: int = 0) -> NDArray[np.intp]:
     """Return an order of the rows, times 2 to a power, that depends on their values only, not their places.
 
     Rows are sorted by a 64-bit hash: equal rows are interchangeable, and different rows get
@@ -195,9 +187,7 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
     return np.asarray(np.sqrt(squared_distances(Z)[above]))
 
 
-def _sampled_distances(
-    Z: Float64s | DaskRows | TorchRows, power: int, l1: bool, working_memory: float
-) -> Float64s:
+def _sampled_distances(Z: PooledRows, power: int, l1: bool, working_memory: float) -> Float64s:
     order = canonical_order(Z, -power)
     rng = np.random.default_rng(_SAMPLE_SEED)
     first = rng.integers(len(Z), size=SAMPLED_PAIRS)

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
-from mmdbounds.sums._forks import no_fork
-from mmdbounds.sums._threads import one_blas_thread
 from mmdbounds.sums.plan import strips
 from mmdbounds.sums.points import (
     QUICK_DIFFERENCES,
@@ -28,6 +26,7 @@ from mmdbounds.sums.points import (
 )
 from mmdbounds.sums.protocol import Float64s, Rows
 from mmdbounds.sums.rounding import inner_error, product_error
+from mmdbounds.sums.threads import no_fork, one_blas_thread
 
 
 def l1_distances(A: NDArray[Any], B: NDArray[Any]) -> Float64s:

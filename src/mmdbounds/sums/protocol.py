@@ -1,4 +1,4 @@
-"""The four verbs that every backend provides; nothing above this room sees a pair of rows.
+"""The verbs that every backend provides; nothing above this room sees a pair of rows.
 
 Rows are addressed by their place in the pooled sample, X first: a slice or an array of
 places, each at most once. No verb needs an N x N matrix; sums are in float64 (in float32 work, the sums of
@@ -7,18 +7,25 @@ a block are in float32 and added up in float64).
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from mmdbounds.sums.checkpoint import Checkpoint
 
 Rows = slice | NDArray[np.intp]
 Float64s = NDArray[np.float64]
 
 
-class KernelSums(Protocol):
+class KernelSums(ABC):
     """Sums over a kernel matrix K of the pooled rows that is never written down.
+
+    A backend derives from it, sets the attributes without a default, and defines `fold` and `diagonal`.
+    Everything else has a default that a backend may do faster.
 
     Attributes
     ----------
@@ -33,53 +40,112 @@ class KernelSums(Protocol):
         Whether K is known to be positive semidefinite, which proofs by convexity need.
     working_memory
         Budget in MiB.
+    backend, device, dtype
+        What computes the kernel values, where, and in which precision, for the record of a result.
+    pair_price
+        What a kernel value costs, in units of one that is computed from its two rows.
+    holds_matrix
+        Whether all of K is in memory, so that asking for kernel values costs nothing.
+    is_compiled
+        Whether compiled loops (numba) may be used beside these sums.
     """
 
     n_rows: int
     rounding: float
     tie_width: float
-    is_positive_definite: bool
-    working_memory: float
+    is_positive_definite: bool = False
+    working_memory: float = 1024
     backend: str
-    device: str
-    dtype: str
+    device: str = "cpu"
+    dtype: str = "float64"
+    pair_price: float = 1.0
+    holds_matrix: ClassVar[bool] = False
+    is_compiled: bool = False
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """Return K[A, B] @ W; `W` has one row for each row of `B`, and one or many columns."""
-        ...
+        weights = np.asarray(W, dtype=np.float64)
+        columns = weights[:, None] if weights.ndim == 1 else weights
+        n = n_selected(plain_rows(A, self.n_rows))
+        sums = self.weighted(A, B, columns) if n and columns.size else np.zeros((n, columns.shape[1]))
+        return sums[:, 0] if weights.ndim == 1 else sums
+
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+        """Return K[A, B] @ W for a matrix `W` with at least one row and one column, and rows `A`."""
+        sums = np.zeros((n_selected(plain_rows(A, self.n_rows)), W.shape[1]))
+
+        def add(i: int, j: int, values: Float64s) -> None:
+            sums[i : i + len(values)] += values @ W[j : j + values.shape[1]]
+
+        self.fold(A, B, add)
+        return sums
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """Return K[A, B] outright, in `out` where it is given; the caller answers for its size."""
-        ...
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        result = np.empty((n_selected(A), n_selected(B))) if out is None else out
 
+        def write(i: int, j: int, values: Float64s) -> None:
+            result[i : i + len(values), j : j + values.shape[1]] = values
+
+        self.fold(A, B, write)
+        return result
+
+    @abstractmethod
     def diagonal(self, A: Rows) -> Float64s:
         """Return k(a, a) for the rows of `A`."""
-        ...
 
+    @abstractmethod
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """Hand K[A, B] block by block to ``f(i, j, block)``, block[0, 0] being K[A[i], B[j]].
 
         Blocks come in a fixed order, one at a time, in the calling thread; each is only
         lent: whatever `f` keeps of it must be a copy.
         """
-        ...
+
+    @property
+    def rough(self) -> KernelSums:
+        """The same sums as fast as the backend can, where only the way is to be found."""
+        return self
+
+    @property
+    def precise(self) -> KernelSums:
+        """The same sums in float64, of which proofs are made."""
+        return self
+
+    def keep_in(self, checkpoint: Checkpoint) -> bool:
+        """Keep long sums in a file from now on; return whether that works, or is not needed."""
+        return self.holds_matrix
 
 
-def rough_sums(sums: KernelSums) -> KernelSums:
-    """Return the same sums as fast as the backend can, where only the way is to be found."""
-    found: KernelSums = getattr(sums, "rough", sums)
-    return found
+class RemoteRows(ABC):
+    """Pooled rows that are not in this process's memory; it stands where an array of them stands elsewhere.
+
+    Attributes
+    ----------
+    shape
+        Number of rows and of columns.
+    computes_there
+        Whether `each` calls its function where the rows are, and not here on rows that were fetched.
+    """
+
+    ndim = 2
+    shape: tuple[int, int]
+    computes_there: ClassVar[bool] = False
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @abstractmethod
+    def __getitem__(self, rows: Rows) -> Float64s:
+        """Fetch some rows."""
+
+    @abstractmethod
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Call ``function(rows, *arguments)`` for each block of rows; return the answers in order."""
 
 
-def precise_sums(sums: KernelSums) -> KernelSums:
-    """Return the same sums in float64, of which proofs are made."""
-    found: KernelSums = getattr(sums, "precise", sums)
-    return found
-
-
-def price_of_pair(sums: KernelSums) -> float:
-    """Return what a kernel value costs, in units of one that is computed from its two rows."""
-    return float(getattr(sums, "pair_price", 1.0))
+PooledRows = Float64s | RemoteRows
 
 
 def plain_rows(rows: Rows, n_rows: int) -> Rows:

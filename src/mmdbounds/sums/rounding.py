@@ -10,7 +10,7 @@ float32), d the number of columns, and all errors relative to the largest kernel
   off by up to :math:`(3d + 14)\,u\,(|z_a|^2 + |z_b|^2)`: d + 2 products, the norms that went into two of
   them, and the centring itself. A kernel moves by the steepest slope it has from there on. Since the distance
   is at least the difference of the norms, a row that lies far out *alone* costs nothing; rows that lie far
-  out together cost what this says. Float32 has twice that, for the halves of `_triton`.
+  out together cost what this says. Float32 has twice that, for the halves of `torch.triton`.
 - *Inner products*: k (2 d + 8) u with k the `sensitivity` (the degree), since no value exceeds the largest
   one of a row with itself.
 - *Formulas* (exponentials, roots, scaling): 16 u.

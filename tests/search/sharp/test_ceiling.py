@@ -13,7 +13,7 @@ from mmdbounds.search.sharp.ceiling import _Walk, ceiling
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import RowMultipliers
 from mmdbounds.search.top_rows import top_sum
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     naive_extension,
     naive_gradient,

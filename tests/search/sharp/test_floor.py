@@ -14,7 +14,7 @@ from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import Mixture, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.sums.blocked import BlockedSums
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     Problem,
     all_labellings,

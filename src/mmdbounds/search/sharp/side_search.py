@@ -26,7 +26,6 @@ from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.search.top_rows import leading
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import price_of_pair
 
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
 DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)
@@ -102,7 +101,7 @@ class SideSearch:
 
     def _effort_through_sums(self, patience: float) -> Effort:
         sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
-        return Effort(patience * (fixed + each * sums.n_rows**2) / price_of_pair(sums), self._task.meter)
+        return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
 
     def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
         """Refine what a proof suggests and, if there may be `more` to find, the starts still waiting."""

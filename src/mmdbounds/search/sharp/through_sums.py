@@ -18,7 +18,7 @@ from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import Float64s, KernelSums, rough_sums
+from mmdbounds.sums.protocol import Float64s, KernelSums
 
 WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
 MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
@@ -40,7 +40,7 @@ class SharedRows:
 
     def __init__(self, labelling: Labelling) -> None:
         self._labelling = labelling
-        self._rough = rough_sums(labelling.quadratic.totals.sums)
+        self._rough = labelling.quadratic.totals.sums.rough
         self._parts = labelling.parts()
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()

@@ -1,0 +1,157 @@
+"""Sums on this machine's processor: a matrix that is kept, or blocks as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds import compiled
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
+from mmdbounds.progress import Meter
+from mmdbounds.sums import plan
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
+from mmdbounds.sums.points import by_product, prepare
+from mmdbounds.sums.protocol import Float64s, KernelSums, PooledRows, Rows
+from mmdbounds.sums.registry import IN_MEMORY, Backend, Status, measured, processor, timed_kernel, version_of
+from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
+from mmdbounds.sums.threads import no_fork, one_blas_thread, thread_count
+
+
+class ProcessorBackend(Backend):
+    """The backend that is always there; it takes what no other one wants."""
+
+    name, package = IN_MEMORY, "NumPy"
+
+    def wants(self, rows: PooledRows, kernel: Kernel, backend: str, working_memory: float) -> bool:
+        """Return true: it is asked last."""
+        return True
+
+    def make(
+        self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
+    ) -> KernelSums:
+        """Return sums over a matrix if it is small or given, else over blocks."""
+        from mmdbounds.sums.features.sums import feature_sums
+
+        Z = np.asarray(rows)
+        if isinstance(kernel, ApproximateKernel):
+            return feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+        if isinstance(kernel, Precomputed):
+            return MatrixSums(checked_matrix(Z), working_memory=working_memory, meter=meter)
+        if isinstance(kernel, FunctionKernel):
+            check_function(kernel, Z)
+        elif not isinstance(kernel, PairKernel):
+            msg = (
+                f"the kernel {type(kernel).__name__} has no formula. Derive it from PairKernel and define "
+                "`value`, or hand in a function k(A, B)."
+            )
+            raise MmdBoundsError(msg)
+        if not plan.matrix_fits(len(Z), working_memory):
+            return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+        if dtype == "float32" and by_product(kernel):
+            prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
+        K, error = kernel_matrix(Z, kernel)
+        definite = kernel.is_positive_definite is True
+        return MatrixSums(
+            K, value_error=error, is_positive_definite=definite, working_memory=working_memory, meter=meter
+        )
+
+    def status(self) -> Status:
+        """Return the rates of blocks, compiled or not."""
+        is_compiled = compiled.numba_is_there()
+        rates, notes = measured(
+            lambda Z, dtype, meter: BlockedSums(Z, timed_kernel(), dtype=dtype, meter=meter)
+        )
+        if not is_compiled:
+            notes += ("numba is missing: `pip install numba` makes the sums several times faster.",)
+        elif not rates:
+            notes += (
+                "If numba is to blame, `pip install --upgrade numba`, or do without: pip uninstall numba.",
+            )
+        return Status(
+            self.name,
+            is_available=bool(rates),
+            version=np.__version__,
+            device=processor(),
+            n_threads=thread_count(),
+            how=f"compiled by numba {version_of('numba')}" if is_compiled else "not compiled",
+            rates=rates,
+            notes=notes,
+        )
+
+    def automatic(self, status: Status) -> tuple[bool, str]:
+        """Return that it is taken if no other one is."""
+        return True, ""
+
+
+def checked_matrix(K: Float64s) -> Float64s:
+    """Return a kernel matrix that the user gave, symmetric to the last bit, or refuse it."""
+    if K.shape[0] != K.shape[1]:
+        msg = (
+            f"with kernel='precomputed', `X` and `Y` must be the rows of one pooled N x N matrix (X first), "
+            f"{K.shape[0]} x {K.shape[0]} in all; got {K.shape[1]} columns."
+        )
+        raise MmdBoundsError(msg)
+    asymmetry = float(np.abs(K - K.T).max(initial=0.0))
+    if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
+        msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
+        raise MmdBoundsError(msg)
+    return symmetrised(K)
+
+
+class MatrixSums(KernelSums):
+    """Sums over a kernel matrix `K` that is there: given by the user, or small enough to keep."""
+
+    backend = "matrix"
+    holds_matrix = True
+
+    def __init__(
+        self,
+        K: Float64s,
+        *,
+        value_error: float = 0.0,
+        is_positive_definite: bool = False,
+        working_memory: float = 1024,
+        meter: Meter | None = None,
+    ) -> None:
+        self.n_rows = len(K)
+        self.rounding = claimed(value_error, sum_error(self.n_rows, self.n_rows, self.dtype))
+        self.tie_width = max(ARITHMETIC, value_error)
+        self.is_positive_definite = is_positive_definite
+        self.working_memory = working_memory
+        self._K = K
+        (meter or Meter()).add(K.size)
+
+    def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        # Two threads would add in another order than one.
+        with no_fork(), one_blas_thread():
+            return np.asarray(self._view(A, B) @ np.asarray(W, dtype=np.float64))
+
+    def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
+        """See `KernelSums`."""
+        if out is None:
+            return np.array(self._view(A, B))
+        out[:] = self._view(A, B)
+        return out
+
+    def diagonal(self, A: Rows) -> Float64s:
+        """See `KernelSums`."""
+        return np.array(self._K.diagonal()[A])
+
+    def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
+        """See `KernelSums`."""
+        selected = self._view(A, B)
+        for i0, i1 in plan.strips([0, selected.shape[0]], plan.BLOCK_ROWS):
+            for j0, j1 in plan.strips([0, selected.shape[1]], plan.BLOCK_ROWS):
+                f(i0, j0, selected[i0:i1, j0:j1])
+
+    def _view(self, A: Rows, B: Rows) -> NDArray[Any]:
+        if isinstance(A, slice) or isinstance(B, slice):
+            return self._K[A, B]
+        return self._K[np.ix_(A, B)]

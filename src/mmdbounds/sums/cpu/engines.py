@@ -1,0 +1,215 @@
+"""How one strip of the kernel matrix is computed: compiled where numba is there, else in NumPy.
+
+An engine turns a selection of pooled rows into factors (`left`, `right`) and a strip of them
+into sums, products or values. Which strips there are, in which thread and in which order
+their sums are added, is decided in `mmdbounds.sums.cpu.blocked`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds import compiled
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
+from mmdbounds.kernels.registry import SHIPPED_FORMS
+from mmdbounds.sums.pairs import checked_values, function_block, pair_numbers, ready
+from mmdbounds.sums.plan import Columns
+from mmdbounds.sums.points import Points
+from mmdbounds.sums.protocol import Float64s, Rows
+
+Factors = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Strip:
+    """Some rows of the kernel matrix against many columns.
+
+    Attributes
+    ----------
+    left, right
+        Factors of the rows and of the columns.
+    same
+        For each row the column that is the same pooled row, -1 if there is none: a row's distance
+        to itself is 0 exactly, which a product would miss by rounding.
+    columns
+        How the columns are cut into blocks.
+    symmetric
+        Whether the first block is the square on the diagonal of a symmetric matrix, whose other half is
+        to be had from column sums.
+    """
+
+    left: Factors
+    right: Factors
+    same: NDArray[np.intp]
+    columns: Columns
+    symmetric: bool = False
+
+
+class PlainEngine:
+    """Strips in NumPy: for kernels without a product or a compiled formula, and where numba is missing."""
+
+    is_compiled = False
+
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        self._points, self._kernel = points, kernel
+        self.dtype = dtype if points.is_product else "float64"
+        self.value_error, self.typical_spread = points.value_error, points.typical_spread
+
+    def left(self, rows: Rows) -> Factors:
+        """Return the factors of a strip's rows."""
+        return self._points.left(rows)
+
+    def right(self, rows: Rows) -> Factors:
+        """Return the factors of a strip's columns."""
+        return np.asarray(self._points.right[rows])
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """Return the row sums for each segment, and the column sums beyond the diagonal."""
+        row_sums = np.zeros((len(strip.left), n_segments))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        for k, segment in enumerate(strip.columns.segment):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
+            row_sums[:, segment] += block.sum(axis=1, dtype=np.float64)
+            if strip.symmetric and k > 0:
+                column_sums[here] += block.sum(axis=0, dtype=np.float64)
+        return row_sums, column_sums
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """Return strip @ theirs, and strip.T @ mine beyond the diagonal."""
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            block = self._values(strip, here)
+            row_sums += block @ theirs[here]
+            if strip.symmetric and k > 0:
+                column_sums[here] += block.T @ mine
+        return row_sums, column_sums
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """Write the kernel values to `out`."""
+        for k in range(len(strip.columns.segment)):
+            here = strip.columns.block(k)
+            out[:, here] = self._values(strip, here)
+
+    def _values(self, strip: Strip, here: slice) -> Factors:
+        kernel, left, right = self._kernel, strip.left, strip.right[here]
+        if isinstance(kernel, FunctionKernel):
+            return function_block(kernel, left, right)
+        if not isinstance(kernel, PairKernel):
+            msg = f"a {kernel.name} kernel has no blocks to compute"
+            raise TypeError(msg)
+        if not self._points.is_product:
+            return checked_values(kernel, pair_numbers(left, right, kernel))
+        product = left @ right.T
+        if self._points.unit is None:
+            return kernel.value(product)
+        squared = np.maximum(product * (-2.0 * self._points.unit), 0.0)
+        own = np.flatnonzero((strip.same >= here.start) & (strip.same < here.stop))
+        squared[own, strip.same[own] - here.start] = 0.0
+        return kernel.value(squared)
+
+
+class FusedEngine(PlainEngine):
+    """Strips in compiled code, for every kernel that a matrix product serves."""
+
+    is_compiled = True
+
+    def __init__(self, points: Points, kernel: Kernel, dtype: str) -> None:
+        from mmdbounds.sums.cpu import fused
+
+        super().__init__(points, kernel, dtype)
+        self._code = fused
+        self._parameters = fused.parameters(kernel, dtype, points.value_error)
+
+    def right(self, rows: Rows) -> Factors:
+        """See `PlainEngine`; a view where `rows` is a slice."""
+        return np.ascontiguousarray(self._points.right[rows])
+
+    def sums(self, strip: Strip, n_segments: int) -> tuple[Float64s, Float64s]:
+        """See `PlainEngine`."""
+        row_sums = np.zeros((n_segments, len(strip.left)))
+        column_sums = np.zeros(len(strip.right) if strip.symmetric else 0)
+        self._code.strip_sums(*self._arguments(strip), strip.columns.segment, row_sums, column_sums)
+        return row_sums.T, column_sums
+
+    def products(self, strip: Strip, mine: Factors, theirs: Factors) -> tuple[Float64s, Float64s]:
+        """See `PlainEngine`."""
+        row_sums = np.zeros((len(strip.left), theirs.shape[1]))
+        column_sums = np.zeros((len(strip.right) if strip.symmetric else 0, theirs.shape[1]))
+        self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
+        return row_sums, column_sums
+
+    def block(self, strip: Strip, out: Float64s) -> None:
+        """See `PlainEngine`."""
+        self._code.strip_block(*self._arguments(strip), out)
+
+    def _arguments(self, strip: Strip) -> tuple[Any, ...]:
+        buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
+        where = (strip.same, strip.columns.edges, strip.symmetric)
+        return (strip.left, strip.right, *where, *self._parameters, buffer)
+
+
+def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[PlainEngine, str]:
+    """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
+    points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
+    if points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there():
+        return FusedEngine(points, kernel, dtype), "numba"
+    return PlainEngine(points, kernel, dtype), "numpy"
+
+
+def take_one_by_one(
+    scores: Float64s,
+    place: NDArray[np.intp],
+    columns: Float64s,
+    gain: float,
+    count: int,
+    tie_width: float,
+    *,
+    compiled: bool,
+) -> tuple[NDArray[np.intp], Float64s]:
+    """Take the row with the largest score, add its column to all scores, and so on: S-SD's inner loop.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,), -inf for rows that may not be taken; changed in place.
+    place
+        Shape (n,): where a row's column stands in `columns`, -1 if it is not there.
+    columns
+        Shape (m, n): kernel values of some rows to all rows.
+    gain
+        Factor of a column when it is added to the scores.
+    count
+        Rows to take at the most; it ends before that at a row without a column.
+    tie_width
+        Scores so close to the largest are tied with it; the lowest row is taken.
+    compiled
+        Whether to use compiled code.
+
+    Returns
+    -------
+    rows, total
+        The rows taken, in order, and the sum of their columns.
+    """
+    if compiled:
+        from mmdbounds.sums.cpu import fused
+
+        rows, total = fused.take_one_by_one(scores, place, columns, gain, count, tie_width)
+        return rows, total
+    taken: list[int] = []
+    total = np.zeros(len(scores))
+    while len(taken) < count:
+        row = int(np.argmax(scores >= scores.max() - tie_width))
+        if place[row] < 0:
+            break
+        taken.append(row)
+        scores[row] = -np.inf
+        scores += gain * columns[place[row]]
+        total += columns[place[row]]
+    return np.array(taken, dtype=np.intp), total

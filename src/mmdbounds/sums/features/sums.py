@@ -1,0 +1,216 @@
+"""Sums over a kernel matrix that is a product of features: linear in the number of rows.
+
+K~[A, B] @ W is Phi(A) (Phi(B)' W). Features are made strip by strip and forgotten, unless those of all rows
+fit the budget; strips, and the order in which their sums are added, follow from the sizes alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.progress import Meter
+from mmdbounds.sums import plan
+from mmdbounds.sums.cpu import MatrixSums
+from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.features.maps import FeatureMap, make_map
+from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, plain_rows
+from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
+from mmdbounds.sums.threads import in_order, thread_count
+
+Array = Any
+"""An array of the library that makes the features: NumPy's or PyTorch's."""
+
+Span = tuple[int, int]
+
+STRIP_ROWS = 512
+"""Rows whose features are made at a time, fewer where that takes more than its share of the budget."""
+
+TEMPORARIES = 4
+"""Arrays of a strip's size that are there for a moment."""
+
+
+class Features:
+    """Features of the pooled rows `Z`, in NumPy and threads; a class derived from it uses another library."""
+
+    backend, device = "numpy", "cpu"
+
+    def __init__(
+        self, Z: Float64s, feature_map: FeatureMap, dtype: str, n_threads: int | None = None
+    ) -> None:
+        self.map, self.dtype, self.n_threads = feature_map, dtype, n_threads or thread_count()
+        self._Z = Z
+
+    def strip_rows(self, room: float) -> int:
+        """Return for how many rows features are made at a time; `room` is in bytes.
+
+        It follows from the sizes alone, or the number of threads would show.
+        """
+        return int(np.clip(room // (TEMPORARIES * plan.IN_FLIGHT * 8 * self.map.size), 16, STRIP_ROWS))
+
+    def of(self, rows: Rows) -> Array:
+        """Return the features of some pooled rows, in the precision of the sums."""
+        return self.map(self._Z[rows]).astype(self.dtype, copy=False)
+
+    def given(self, array: Any) -> Array:
+        """Return an array of NumPy's as one of the library's, in the precision of the sums."""
+        return np.asarray(array, dtype=self.dtype)
+
+    def taken(self, array: Array) -> Float64s:
+        """Return an array of the library's as one of NumPy's."""
+        return np.asarray(array, dtype=np.float64)
+
+    def norms(self) -> tuple[float, float]:
+        """Return the largest and the median norm of the centred rows."""
+        return row_norms(self._Z, self.map)
+
+    def empty(self, n_rows: int) -> Array:
+        """Return room for the features of so many rows."""
+        return np.empty((n_rows, self.map.size), dtype=self.dtype)
+
+    def precise(self) -> Features:
+        """Return the same in float64."""
+        return Features(self._Z, self.map, "float64", self.n_threads)
+
+
+class FeatureSums(KernelSums):
+    """Sums over K~ = Phi Phi' of the pooled rows.
+
+    `features` says who makes them, and in which precision; strips are added up in float64. The meter counts
+    features, where other sums count kernel values.
+    """
+
+    is_positive_definite = True
+
+    def __init__(
+        self,
+        features: Features,
+        n_rows: int,
+        *,
+        working_memory: float = 1024,
+        meter: Meter | None = None,
+    ) -> None:
+        self.n_rows, self.working_memory = n_rows, working_memory
+        self.backend, self.device, self.dtype = features.backend, features.device, features.dtype
+        self._features, self._meter = features, meter or Meter()
+        self._size = features.map.size
+        self.pair_price = max(1.0, self._size / 16)  # a product of features for each kernel value
+        room = working_memory * plan.MIB
+        self._height = features.strip_rows(room / 4)
+        self._is_kept = n_rows * self._size * np.dtype(self.dtype).itemsize <= room / 2
+        self._kept: Array | None = None
+        self._lock = threading.Lock()
+        self.rounding, self.tie_width = rounding_of_features(
+            features.map, features.norms(), self.dtype, n_rows, self._height
+        )
+
+    @cached_property
+    def precise(self) -> FeatureSums:
+        """The same in float64."""
+        if self.dtype == "float64":
+            return self
+        features, memory = self._features.precise(), self.working_memory
+        return FeatureSums(features, self.n_rows, working_memory=memory, meter=self._meter)
+
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+        """See `KernelSums`: Phi(A) (Phi(B)' W), the latter added up in float64."""
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        give, take = self._features.given, self._features.taken
+        total = np.zeros((self._size, W.shape[1]))
+        for _, found in self._over(B, lambda strip, span: take(strip.T @ give(W[slice(*span)]))):
+            total += found
+        given = give(total)
+        return self._filled((n_selected(A), W.shape[1]), A, lambda strip: take(strip @ given))
+
+    def diagonal(self, A: Rows) -> Float64s:
+        """See `KernelSums`."""
+        A = plain_rows(A, self.n_rows)
+        return self._filled((n_selected(A),), A, lambda strip: self._features.taken((strip * strip).sum(1)))
+
+    def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
+        """See `KernelSums`."""
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        for i, stop in plan.strips([0, n_selected(A)], self._height):
+            left = self._of(part_of(A, i, stop))
+            self._meter.add(len(left) * self._size)
+            values = functools.partial(self._values, left)
+            for (j, _), found in self._over(B, values):
+                f(i, j, found)
+
+    def _values(self, left: Array, right: Array, span: Span) -> Float64s:
+        return self._features.taken(left @ right.T)
+
+    def _filled(self, shape: tuple[int, ...], rows: Rows, work: Callable[[Array], Float64s]) -> Float64s:
+        """Return what some work makes of the features of each strip, one strip below the other."""
+        result = np.empty(shape)
+        for span, found in self._over(rows, lambda strip, _: work(strip)):
+            result[slice(*span)] = found
+        return result
+
+    def _over(self, rows: Rows, work: Callable[[Array, Span], Float64s]) -> Iterator[tuple[Span, Float64s]]:
+        """Work on the features of strips of some rows, in threads; yield the results in order."""
+
+        def on_strip(span: Span) -> Float64s:
+            return work(self._of(part_of(rows, *span)), span)
+
+        spans = plan.strips([0, n_selected(rows)], self._height)
+        pays = n_selected(rows) * self._size >= plan.THREADS_PAY and len(spans) > 1
+        for span, found in in_order(spans, on_strip, self._features.n_threads if pays else 1):
+            yield span, found
+            self._meter.add((span[1] - span[0]) * self._size)
+
+    def _of(self, rows: Rows) -> Array:
+        """Return the features of some rows, from memory where all are kept."""
+        if not self._is_kept:
+            return self._features.of(rows)
+        with self._lock:  # both sides may ask at once
+            if self._kept is None:
+                kept = self._features.empty(self.n_rows)
+                for i, j in plan.strips([0, self.n_rows], self._height):
+                    kept[i:j] = self._features.of(slice(i, j))
+                self._kept = kept
+        return self._kept[rows]
+
+
+def rounding_of_features(
+    feature_map: FeatureMap, norms: tuple[float, float], dtype: str, n_rows: int, in_one_go: int
+) -> tuple[float, float]:
+    """Return what a proof allows for, from the farthest row, and the width of ties, from a typical one.
+
+    A sum adds up features of `in_one_go` rows in `dtype`, and then as many products as there are features.
+    """
+    products = (feature_map.size + FORMULA) * unit_roundoff(dtype)
+    far, typical = (feature_map.rounding(norm) for norm in norms)
+    coarse = 8.0 * float(np.finfo(dtype).eps)
+    return claimed(far + products, sum_error(n_rows, in_one_go, dtype)), max(ARITHMETIC, typical, coarse)
+
+
+def row_norms(Z: Float64s, feature_map: FeatureMap) -> tuple[float, float]:
+    """Return the largest and the median norm of the centred rows."""
+    norms = np.empty(len(Z))
+    for i, j in plan.strips([0, len(Z)], 65536):
+        norms[i:j] = np.linalg.norm(Z[i:j] - feature_map.centre, axis=1)
+    return float(norms.max(initial=0.0)), float(np.median(norms)) if len(norms) else 0.0
+
+
+def feature_sums(
+    Z: Float64s, kernel: ApproximateKernel, *, dtype: str, working_memory: float, meter: Meter | None
+) -> FeatureSums | MatrixSums:
+    """Return the sums on the CPU; a small matrix is kept, as for other kernels."""
+    feature_map = make_map(kernel, Z.shape[1])
+    if not plan.matrix_fits(len(Z), working_memory):
+        features = Features(Z, feature_map, dtype)
+        return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
+    phi = feature_map(Z)
+    return MatrixSums(
+        np.asarray(phi @ phi.T),
+        value_error=feature_map.rounding(row_norms(Z, feature_map)[0]),
+        is_positive_definite=True,
+        working_memory=working_memory,
+        meter=meter,
+    )

@@ -1,0 +1,434 @@
+"""The backend on PyTorch tensors: a GPU if there is one, else the CPU.
+
+Blocks of the kernel matrix are tensors on the device, of which only sums come back. Where only a few sums of
+each row are wanted in float32, and Triton is there, not even blocks are written (`triton`).
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.kernels import Kernel, PairKernel
+from mmdbounds.progress import Meter
+from mmdbounds.sums import plan
+from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
+from mmdbounds.sums.features.sums import Array, Features, FeatureSums
+from mmdbounds.sums.pairs import own_value
+from mmdbounds.sums.points import (
+    FLOAT32_LOSS,
+    by_product,
+    check_float32,
+    differences_pay,
+    kernel_rows,
+    prepare,
+    squared_scale,
+    tie_error,
+)
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    PooledRows,
+    Rows,
+    n_selected,
+    part_of,
+    places_in,
+    plain_rows,
+)
+from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
+from mmdbounds.sums.torch.rows import TorchRows, check_inner, prepared
+
+Tensor = Any
+"""A torch.Tensor; torch is an optional package."""
+
+WIDTH = {8: 8192, 4: 512}
+"""Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
+
+NEAR, MANY = 8.0, 0.05
+"""Rows beyond this squared distance from the centre (in squared bandwidths) are far, unless many are."""
+
+TEMPORARIES = 4
+"""Tensors of a block's size that are there for a moment."""
+
+MOST_FEATURE_ROWS = 16_384
+"""Rows whose features are made at a time: a GPU is idle with few."""
+
+FEW_COLUMNS = 4
+"""Up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks."""
+
+
+class TorchSums(KernelSums):
+    """Sums over the kernel matrix of the pooled rows `Z`, on a device of PyTorch's.
+
+    Parameters
+    ----------
+    Z, kernel, dtype, meter
+        As in `make_sums`; rows that are on a device stay there.
+    working_memory
+        Budget in MiB, of the device's memory.
+    device
+        As PyTorch names it; by default the first GPU, or the CPU.
+    """
+
+    backend = "torch"
+
+    def __init__(
+        self,
+        Z: PooledRows,
+        kernel: Kernel,
+        *,
+        dtype: str = "float64",
+        working_memory: float = 1024,
+        meter: Meter | None = None,
+        device: str | None = None,
+    ) -> None:
+        torch = import_torch()
+        given = Z.tensor if isinstance(Z, TorchRows) else torch.from_numpy(np.ascontiguousarray(Z))
+        where = torch.device(device or (given.device if isinstance(Z, TorchRows) else best_device()))
+        self.device = str(where)
+        self.n_rows = len(Z)
+        self.is_positive_definite = kernel.is_positive_definite is True
+        self.working_memory = working_memory
+        self._kernel, self._meter = kernel, meter or Meter()
+        rows, self._norms = prepared(given.to(where), kernel)
+        self._n_columns = int(given.shape[1])
+        if self._norms.size and differences_pay(
+            self._value_error(dtype), self.n_rows, self._n_columns, dtype
+        ):
+            rows, self._norms = given.to(where), np.empty(0)
+        self._precise = Blocks(rows, kernel, working_memory, self._meter, by_product=self._by_product)
+        self._compute_in(dtype if self._by_product else "float64")
+
+    def _compute_in(self, dtype: str) -> None:
+        """Get ready for products in `dtype`."""
+        check_float32(self._spread, dtype)
+        check_inner(self._precise.rows, self._kernel, dtype)
+        self.dtype, self._blocks, self._near = dtype, self._precise, None
+        if dtype == "float32":
+            rows = self._precise.rows
+            self._blocks = Blocks(
+                rows.float(), self._kernel, self.working_memory, self._meter, by_product=True
+            )
+            if self._kernel.forms is not None and triton_works(rows.device):
+                self._near = NearRows(self._precise, self._kernel)
+        self.rounding = claimed(self._value_error(dtype), sum_error(self.n_rows, self._blocks.width, dtype))
+        self.tie_width = tie_error(float(np.median(self._norms)) if self._norms.size else 0.0, dtype)
+
+    @property
+    def _by_product(self) -> bool:
+        """Whether products are taken; else differences."""
+        return by_product(self._kernel) and (self._kernel.geometry != "distance2" or self._norms.size > 0)
+
+    @property
+    def _spread(self) -> float:
+        return float(self._norms.max(initial=0.0))
+
+    def _value_error(self, dtype: str) -> float:
+        if self._norms.size:
+            return product_error(self._norms, self._n_columns, self._kernel, dtype)
+        if self._by_product:
+            return inner_error(self._n_columns, self._kernel, dtype)
+        return pair_error(self._n_columns, self._kernel)
+
+    @cached_property
+    def rough(self) -> KernelSums:
+        """The same in float32, where a GPU does that far faster and it is not too coarse."""
+        is_coarse = np.finfo(np.float32).eps * self._spread > FLOAT32_LOSS
+        if self.dtype == "float32" or not self._by_product or is_coarse:
+            return self
+        if self.device == "cpu":
+            return self
+        try:
+            return self._in("float32")
+        except DataError:  # inner products that float32 cannot hold
+            return self
+
+    @cached_property
+    def precise(self) -> KernelSums:
+        """The same in float64."""
+        return self if self.dtype == "float64" else self._in("float64")
+
+    def _in(self, dtype: str) -> KernelSums:
+        other = copy.copy(self)  # the rows on the device are shared
+        for name in ("rough", "precise"):
+            other.__dict__.pop(name, None)
+        other._compute_in(dtype)
+        return other
+
+    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        if self._near is not None and (plan.segments(W) or W.shape[1] <= FEW_COLUMNS):
+            try:
+                return self._near.apply(A, B, W)
+            except self._near.too_large:  # rows too wide for this GPU's fast memory
+                self._near = None
+        return self._blocks.apply(A, B, W)
+
+    def diagonal(self, A: Rows) -> Float64s:
+        """See `KernelSums`."""
+        A = plain_rows(A, self.n_rows)
+        if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
+            return own_value(self._kernel, n_selected(A))
+        z = self._precise.rows[self._precise.places(A)]
+        return np.asarray(self._kernel.value((z * z).sum(1).cpu().numpy()))
+
+    def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
+        """See `KernelSums`."""
+        for i, j, values in self._blocks.patches(plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)):
+            f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
+
+
+class TorchFeatures(Features):
+    """Features of the pooled rows `Z` as tensors on `device`."""
+
+    backend = "torch"
+    n_threads = 1
+
+    def __init__(self, Z: Float64s, feature_map: FeatureMap, dtype: str, device: str | None = None) -> None:
+        self.map, self.dtype, self._Z = feature_map, dtype, Z
+        self.device = str(import_torch().device(device or best_device()))
+        self._number = getattr(import_torch(), dtype)
+        if isinstance(feature_map, LandmarkMap):
+            self._rows = _with_landmarks(Z, feature_map)
+            kernel = feature_map.kernel
+            self._blocks = Blocks(
+                self._tensor(self._rows), kernel, 1024, Meter(), by_product=by_product(kernel)
+            )
+            self._factor = self._tensor(feature_map.root)
+        else:
+            self._rows = self._tensor(Z - feature_map.centre)
+            self._factor = self._tensor(feature_map.frequencies)
+
+    def strip_rows(self, room: float) -> int:
+        """See `Features`."""
+        return int(np.clip(room // (TEMPORARIES * 8 * self.map.size), 16, MOST_FEATURE_ROWS))
+
+    def of(self, rows: Rows) -> Array:
+        """See `Features`."""
+        if isinstance(self.map, LandmarkMap):
+            landmarks = slice(len(self._Z), len(self._Z) + self.map.size)
+            strips: list[list[Tensor]] = []
+            for _, j, values in self._blocks.patches(rows, landmarks):
+                strips += [[]] if j == 0 else []
+                strips[-1].append(values)
+            values = import_torch().cat([import_torch().cat(strip, dim=1) for strip in strips])
+            return (values @ self._factor).to(self._number)
+        return waves(self._rows[rows], self._factor, import_torch()).to(self._number)
+
+    def given(self, array: Any) -> Array:
+        """See `Features`."""
+        return self._tensor(array).to(self._number)
+
+    def taken(self, array: Array) -> Float64s:
+        """See `Features`."""
+        return np.asarray(array.cpu().numpy(), dtype=np.float64)
+
+    def empty(self, n_rows: int) -> Array:
+        """See `Features`."""
+        return import_torch().empty((n_rows, self.map.size), dtype=self._number, device=self.device)
+
+    def precise(self) -> Features:
+        """See `Features`."""
+        return TorchFeatures(self._Z, self.map, "float64", self.device)
+
+    def _tensor(self, array: Any) -> Tensor:
+        return import_torch().from_numpy(np.ascontiguousarray(array, dtype=np.float64)).to(self.device)
+
+
+def _with_landmarks(Z: Float64s, feature_map: LandmarkMap) -> Float64s:
+    """Return rows and landmarks, in this order, in the form that `Blocks` takes."""
+    kernel = feature_map.kernel
+    both = np.concatenate([Z - feature_map.centre, feature_map.landmarks])
+    if by_product(kernel):
+        return np.asarray(prepare(both, kernel, "float64").right)
+    return kernel_rows(both, kernel)
+
+
+def torch_feature_sums(
+    Z: Float64s,
+    kernel: ApproximateKernel,
+    *,
+    dtype: str = "float64",
+    working_memory: float = 1024,
+    meter: Meter | None = None,
+    device: str | None = None,
+) -> FeatureSums:
+    """Return the sums on a device of PyTorch's."""
+    features = TorchFeatures(Z, make_map(kernel, Z.shape[1]), dtype, device)
+    return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
+
+
+class Blocks:
+    """Blocks of the kernel matrix, one after the other, as tensors.
+
+    Parameters
+    ----------
+    rows
+        The rows as they enter the products (right-hand factors, see `points`), on the device.
+    kernel, working_memory, meter
+        As in `TorchSums`.
+    by_product
+        Whether products are taken; else differences, of rows as they were handed in.
+    """
+
+    def __init__(
+        self, rows: Tensor, kernel: Kernel, working_memory: float, meter: Meter, *, by_product: bool
+    ) -> None:
+        self.rows, self._kernel, self._meter, self._by_product = rows, kernel, meter, by_product
+        self.is_distance = by_product and kernel.geometry == "distance2"
+        self.width = WIDTH[rows.element_size()]
+        self._room = int(working_memory * plan.MIB / 2) // (TEMPORARIES * rows.element_size())
+
+    def tensor(self, array: Any) -> Tensor:
+        """Return an array as a tensor on the device."""
+        return import_torch().from_numpy(np.ascontiguousarray(array)).to(self.rows.device)
+
+    def places(self, rows: Rows) -> Any:
+        """Return a selection in the form that tensors take."""
+        return rows if isinstance(rows, slice) else self.tensor(rows)
+
+    def count(self, n_pairs: int) -> None:
+        """Count kernel values."""
+        self._meter.add(n_pairs)
+
+    def apply(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        """Return K[A, B] @ weights."""
+        theirs = self.tensor(weights).to(self.rows.dtype)
+        result = self.tensor(np.zeros((n_selected(A), weights.shape[1])))
+        for i, j, values in self.patches(A, B):
+            result[i : i + len(values)] += values @ theirs[j : j + values.shape[1]]
+        return np.asarray(result.cpu().numpy())
+
+    def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:
+        """Compute the kernel values patch by patch."""
+        n_columns = n_selected(B)
+        width = min(max(n_columns, 1), self.width)
+        column = np.full(len(self.rows), -1, dtype=np.intp)  # of each pooled row
+        column[B] = np.arange(n_columns)
+        own = column[places_in(A)]
+        self.rows.new_zeros(1)  # a thread that begins with a product is warned that it has no context
+        left, right = self._left(self.rows[self.places(A)]), self.rows[self.places(B)]
+        for i, stop in plan.strips([0, n_selected(A)], max(1, self._room // width)):
+            for j, end in plan.strips([0, n_columns], width):
+                values = self._values(left[i:stop], right[j:end], own[i:stop] - j)
+                self.count(values.numel())
+                yield i, j, values
+
+    def _left(self, rows: Tensor) -> Tensor:
+        if not self.is_distance:
+            return rows
+        # [z, 1, h] becomes [z, h, 1], as in `Points.left`
+        return import_torch().cat([rows[:, :-2], rows[:, -1:], rows[:, -2:-1]], dim=1)
+
+    def _values(self, left: Tensor, right: Tensor, own: Any) -> Tensor:
+        """Return the kernel values of some rows to some columns; `own` is each row's own column."""
+        if not self._by_product:
+            return self._kernel.tensor(_distances(self._kernel, left, right))
+        product = left @ right.T
+        if self.is_distance:
+            product.clamp_(max=0.0)
+            (here,) = np.nonzero((own >= 0) & (own < len(right)))
+            if len(here):
+                product[self.tensor(here), self.tensor(own[here])] = 0.0
+        return self._kernel.tensor(product)
+
+
+class NearRows:
+    """Sums that need no blocks, in float32; rows far from the centre, where that is coarse, in float64.
+
+    A squared distance from a product loses eps |z|^2. In real data a row in a hundred lies far out, and
+    the sums of just these rows, which have no neighbours but themselves, would lose most.
+    """
+
+    def __init__(self, precise: Blocks, kernel: Kernel) -> None:
+        from mmdbounds.sums.torch.triton import FusedRows, OutOfResources
+
+        self.too_large = OutOfResources
+        rows = precise.rows
+        z, half_norms = (rows[:, :-2], rows[:, -1]) if precise.is_distance else (rows, None)
+        self._fused, self._precise = FusedRows(z, half_norms, kernel), precise
+        self._is_far = np.zeros(len(rows), dtype=np.bool_)
+        if half_norms is not None:
+            self._is_far[:] = (half_norms < -0.5 * NEAR * squared_scale(kernel)).cpu().numpy()
+        if self._is_far.mean() > MANY:
+            self._is_far[:] = False
+
+    def apply(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        """Return K[A, B] @ weights."""
+        mine, theirs = places_in(A), places_in(B)
+        far, far_columns = self._is_far[mine], self._is_far[theirs]
+        if not (far.any() or far_columns.any()):
+            return self._sums(A, B, weights)
+        result = np.empty((len(mine), weights.shape[1]))
+        result[far] = self._precise.apply(mine[far], B, weights)
+        near, near_columns = mine[~far], ~far_columns
+        result[~far] = self._sums(near, theirs[near_columns], weights[near_columns])
+        result[~far] += self._precise.apply(near, theirs[far_columns], weights[far_columns])
+        return result
+
+    def _sums(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
+        precise, cuts = self._precise, plan.segments(weights)
+        mine, found = precise.places(A), []
+        if cuts is None:
+            theirs = precise.places(B)
+            found = [self._fused.sums(mine, theirs, column) for column in precise.tensor(weights.T)]
+            precise.count(n_selected(A) * weights.size)
+        else:  # inside a run of equal weights the values only need to be added up
+            for start, stop in itertools.pairwise(cuts):
+                found.append(self._fused.sums(mine, precise.places(part_of(B, start, stop))))
+            precise.count(n_selected(A) * len(weights))
+        sums = np.asarray(import_torch().stack(found, dim=1).cpu().numpy())
+        return sums if cuts is None else sums @ weights[cuts[:-1]]
+
+
+def _distances(kernel: Kernel, left: Tensor, right: Tensor) -> Tensor:
+    """Return from differences what the kernel's tensor form takes: distances, or x of scaled ones."""
+    if kernel.geometry == "l1":
+        return import_torch().cdist(left, right, p=1.0)
+    s = import_torch().cdist(left, right, p=2.0, compute_mode="donot_use_mm_for_euclid_dist")
+    if kernel.squared_scale is None:
+        return s.square_()
+    return s.div_(kernel.length or 1.0).square_().mul_(-0.5 * kernel.squared_scale)
+
+
+def torch_is_there() -> bool:
+    """Return whether PyTorch is installed; it is not imported for that."""
+    return importlib.util.find_spec("torch") is not None
+
+
+def import_torch() -> Any:
+    """Return PyTorch, or say how to get it."""
+    if not torch_is_there():
+        msg = "backend='torch' needs PyTorch: pip install 'mmdbounds[gpu]'."
+        raise MmdBoundsError(msg)
+    try:
+        import torch
+    except Exception as error:
+        msg = (
+            f"PyTorch is installed but cannot be imported ({type(error).__name__}). Install it again, "
+            "pip install --force-reinstall 'mmdbounds[gpu]', or use backend='numpy'."
+        )
+        raise MmdBoundsError(msg) from error
+    return torch
+
+
+def best_device() -> str:
+    """Return the first GPU, or the CPU."""
+    return "cuda" if import_torch().cuda.is_available() else "cpu"
+
+
+def triton_works(device: Any) -> bool:
+    """Return whether sums need no blocks: Triton on a GPU, or its interpreter (for tests)."""
+    if importlib.util.find_spec("triton") is None:
+        return False
+    return bool(device.type == "cuda" or os.environ.get("TRITON_INTERPRET") == "1")
