@@ -132,15 +132,20 @@ class Problem:
         return list(admissible)
 
 
-class ComparisonOptions(TypedDict, total=False):
-    """The same options as keywords, for the signatures of the functions that take them (`compares`)."""
+class KernelOptions(TypedDict, total=False):
+    """Keywords of functions that fix the estimator; see `compares`."""
 
     kernel: KernelLike
     bandwidth: Bandwidth
-    estimator: Estimator
     backend: str
     dtype: DType
     working_memory: float
+
+
+class ComparisonOptions(KernelOptions, total=False):
+    """Keywords of functions that take every option of a comparison; see `compares`."""
+
+    estimator: Estimator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,7 +186,7 @@ def compares(*fixed: str) -> Callable[[F], F]:
     return named
 
 
-def comparison(caller: str, options: ComparisonOptions, **fixed: Any) -> Comparison:
+def comparison(caller: str, options: KernelOptions, **fixed: Any) -> Comparison:
     """Return the options of a call; one that `caller` does not take, or fixes itself, is refused."""
     known = [f.name for f in fields(Comparison) if f.name not in fixed]
     for name in options:

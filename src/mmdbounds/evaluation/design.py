@@ -15,7 +15,6 @@ from mmdbounds._version import __version__
 from mmdbounds.checks import (
     check_count,
     check_flag,
-    check_memory,
     check_option,
     check_share,
 )
@@ -28,11 +27,9 @@ from mmdbounds.mechanisms import (
     check_mechanism,
     misfiled_count,
 )
-from mmdbounds.problem import Bandwidth, DType, KernelLike
-from mmdbounds.results import Estimator
+from mmdbounds.problem import Comparison
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
-from mmdbounds.sums import backend_names
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -54,6 +51,8 @@ class Design:
         The methods by their labels.
     sizes
         Rows drawn from each group in a trial; `None` takes all of them.
+    how
+        How the groups are compared.
     seed
         With the number of a trial it determines everything random in it.
     """
@@ -66,24 +65,15 @@ class Design:
     replace: bool
     scale: str
     mechanism: MechanismLike
-    kernel: KernelLike
-    bandwidth: Bandwidth
-    estimator: Estimator
+    how: Comparison
     at_most: bool
-    backend: str
-    dtype: DType
-    working_memory: float
     seed: int
 
     def __post_init__(self) -> None:
-        check_option(self.estimator, "estimator", ("unbiased", "biased"))
-        check_option(self.backend, "backend", backend_names())
-        check_option(self.dtype, "dtype", ("float64", "float32"))
         check_share(self.epsilon, "epsilon")
         check_option(self.scale, "scale", SCALES)
         check_flag(self.replace, "replace")
         check_flag(self.at_most, "at_most")
-        check_memory(self.working_memory)
         check_mechanism(self.mechanism)
         for name, group, size in zip(("X_clean", "Y_clean"), (self.X, self.Y), self.sizes, strict=True):
             if size is not None and size > len(group) and not self.replace:
@@ -100,7 +90,7 @@ class Design:
         """Refuse now, not in the first trial, too few rows or too many for a method."""
         p, q = self.n_x - self.n_moved, self.n_y + self.n_moved
         for counts in (Counts(0, 0, self.n_x, self.n_y), Counts(0, 0, p, q)):
-            check_sizes(counts, counts.n_x, counts.n_y, unbiased=self.estimator == "unbiased")
+            check_sizes(counts, counts.n_x, counts.n_y, unbiased=self.how.estimator == "unbiased")
         for method in self.methods.values():
             method.check(Counts(self.n_moved, 0, self.n_x, self.n_y), p, q)
 
@@ -131,18 +121,19 @@ class Design:
 
     def fixed_kernel(self) -> Kernel | None:
         """Return the kernel if it is the same in every trial, `None` if its bandwidth depends on the rows."""
-        by_rows = isinstance(self.bandwidth, str) and self.bandwidth == "median"
-        if by_rows and takes_bandwidth(self.kernel):
+        kernel, bandwidth = self.how.kernel, self.how.bandwidth
+        by_rows = isinstance(bandwidth, str) and bandwidth == "median"
+        if by_rows and takes_bandwidth(kernel):
             return None
-        if isinstance(self.kernel, ApproximateKernel) and self.kernel.follows_rows:
+        if isinstance(kernel, ApproximateKernel) and kernel.follows_rows:
             return None
-        return resolve_kernel(self.kernel, self.bandwidth, self.X.values[:1])
+        return resolve_kernel(kernel, bandwidth, self.X.values[:1])
 
     @property
     def kernel_name(self) -> str:
         """Name of the kernel."""
         kernel = self.fixed_kernel()
-        return kernel_class(str(self.kernel)).name if kernel is None else kernel.name
+        return kernel_class(str(self.how.kernel)).name if kernel is None else kernel.name
 
     def settings(self) -> dict[str, Any]:
         """Return the design as plain data, without the rows.
@@ -159,11 +150,11 @@ class Design:
             "mechanism": _name_in_module(self.mechanism),
             "kernel": self.kernel_name if kernel is None else _kernel_settings(kernel),
             "bandwidth": "median" if kernel is None else kernel.length,
-            "estimator": self.estimator,
+            "estimator": self.how.estimator,
             "at_most": bool(self.at_most),
-            "backend": self.backend,
-            "dtype": self.dtype,
-            "working_memory": float(self.working_memory),
+            "backend": self.how.backend,
+            "dtype": self.how.dtype,
+            "working_memory": float(self.how.working_memory),
             "rng": self.seed,
         }
 

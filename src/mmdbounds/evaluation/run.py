@@ -8,7 +8,7 @@ import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, run_trial
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
-from mmdbounds.problem import Bandwidth, DType, KernelLike
+from mmdbounds.problem import KernelOptions, compares, comparison
 from mmdbounds.progress import TrialMeter
 from mmdbounds.results import Estimator, Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
@@ -31,6 +31,7 @@ from mmdbounds.sums.threads import thread_count
 DEFAULT_METHODS = ("sharp", "s-sd")
 
 
+@compares("estimator")
 def evaluate(
     X_clean: Any,
     Y_clean: Any,
@@ -44,17 +45,13 @@ def evaluate(
     mechanism: MechanismLike = "nonrandom",
     scale: str | None = None,
     preset: str | None = None,
-    kernel: KernelLike = "rbf",
-    bandwidth: Bandwidth = "median",
     estimator: Estimator | None = None,
     at_most: bool = False,
-    backend: str = "auto",
-    dtype: DType = "float64",
-    working_memory: float = 1024,
     n_processes: int | None = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
+    **options: Unpack[KernelOptions],
 ) -> Evaluation:
     """Simulate misfiling and count how often the truth lies outside the interval of each method.
 
@@ -89,7 +86,7 @@ def evaluate(
         A protocol in place of `methods`, `scale` and `estimator`: the paper's six methods as the paper
         seems to have run them (``"paper-bio"`` for its gene expressions), or as they should be run, with the
         sharp method added. The page on the paper says how the protocols were chosen.
-    kernel, bandwidth, estimator, at_most, backend, dtype
+    estimator, at_most, kernel, bandwidth, backend, dtype
         As in `mmd_bounds` (`estimator` is ``"unbiased"`` unless given); the median bandwidth is that of the
         rows of the trial.
     working_memory : float, default=1024
@@ -138,24 +135,19 @@ def evaluate(
     if checkpoint is not None and rng is None:
         msg = "`checkpoint` needs a seed (`rng`): without one, a run that was stopped cannot resume."
         raise MmdBoundsError(msg)
-    how = _protocol(preset, methods, scale, estimator)
+    protocol = _protocol(preset, methods, scale, estimator)
     X, Y = checked_groups(X_clean, Y_clean)
     design = Design(
         X=X,
         Y=Y,
         epsilon=epsilon,
-        methods=dict(how.methods),
+        methods=dict(protocol.methods),
         sizes=checked_sizes(sizes),
         replace=replace,
-        scale=how.scale,
+        scale=protocol.scale,
         mechanism=mechanism,
-        kernel=kernel,
-        bandwidth=bandwidth,
-        estimator=how.estimator,
+        how=comparison("evaluate", options, estimator=protocol.estimator),
         at_most=at_most,
-        backend=backend,
-        dtype=dtype,
-        working_memory=working_memory,
         seed=check_seed(rng),
     )
     kept = None if checkpoint is None else Checkpoint(checkpoint, design)
@@ -215,7 +207,7 @@ def _collected(
 
 def _check_can_be_sent(design: Design) -> None:
     """Refuse functions and methods that another process cannot import, and say which."""
-    things: dict[str, Any] = {"mechanism": design.mechanism, "kernel": design.kernel}
+    things: dict[str, Any] = {"mechanism": design.mechanism, "kernel": design.how.kernel}
     things |= {f"methods[{label!r}]": method for label, method in design.methods.items()}
     for name, thing in things.items():
         try:
@@ -296,7 +288,7 @@ def _provenance(design: Design, trials: Sequence[Trial]) -> Provenance:
         kernel=design.kernel_name,
         kernel_options={} if kernel is None else kernel.options(),
         bandwidth=None if kernel is None else kernel.length,
-        estimator=design.estimator,
+        estimator=design.how.estimator,
         backend=first.backend,
         device=first.device,
         dtype=first.dtype,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import os
@@ -20,7 +21,7 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.evaluation.design import Design, scaled
 from mmdbounds.mechanisms import Simulated, simulate
 from mmdbounds.objective import GroupSums, Indices, observed_mmd2
-from mmdbounds.problem import Comparison, pose
+from mmdbounds.problem import pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import BoundsResult
 from mmdbounds.results.evaluation import Trial, TrialBounds
@@ -51,7 +52,7 @@ def run_trial(design: Design, trial: int) -> Trial:
     return Trial(
         trial=trial,
         n_moved=filed.n_moved,
-        truth=observed_mmd2(totals, design.estimator),
+        truth=observed_mmd2(totals, design.how.estimator),
         observed=first.observed,
         rounding=totals.margin,
         bandwidth=filed.kernel.length,
@@ -87,9 +88,9 @@ def _filed(design: Design, X: Float64s, Y: Float64s, rng: np.random.Generator) -
         Y,
         design.epsilon,
         mechanism=design.mechanism,
-        kernel=design.kernel,
-        bandwidth=design.bandwidth,
-        working_memory=design.working_memory,
+        kernel=design.how.kernel,
+        bandwidth=design.how.bandwidth,
+        working_memory=design.how.working_memory,
         rng=rng,
         progress=False,
     )
@@ -97,18 +98,8 @@ def _filed(design: Design, X: Float64s, Y: Float64s, rng: np.random.Generator) -
 
 def _clean_totals(design: Design, X: Float64s, Y: Float64s, filed: Simulated) -> GroupSums:
     """Return the sums over the pairs of the true groups, with the same kernel as the bounds."""
-    problem = pose(
-        X,
-        Y,
-        Comparison(
-            kernel=filed.kernel,
-            estimator=design.estimator,
-            backend=design.backend,
-            dtype=design.dtype,
-            working_memory=design.working_memory,
-        ),
-    )
-    return problem.one_pass(Meter())
+    how = dataclasses.replace(design.how, kernel=filed.kernel, bandwidth="median")
+    return pose(X, Y, how).one_pass(Meter())
 
 
 def _bounds_of(design: Design, filed: Simulated, method: Method, seed: int) -> BoundsResult:
@@ -117,14 +108,10 @@ def _bounds_of(design: Design, filed: Simulated, method: Method, seed: int) -> B
         filed.Y,
         filed.contamination,
         method=method,
-        kernel=filed.kernel,
-        estimator=design.estimator,
         at_most=design.at_most,
-        backend=design.backend,
-        dtype=design.dtype,
-        working_memory=design.working_memory,
         rng=seed,
         progress=False,
+        **{**vars(design.how), "kernel": filed.kernel, "bandwidth": "median"},
     )
 
 

@@ -33,7 +33,7 @@ from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.objective import Indices
-from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, compares, comparison, pose
+from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
@@ -69,7 +69,7 @@ def confidence_interval(
     method: str | Method = ENOUGH,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
-    **options: Unpack[ComparisonOptions],
+    **options: Unpack[KernelOptions],
 ) -> ConfidenceInterval:
     r"""Interval for the root MMD of the two populations that holds at any sample size.
 

@@ -45,7 +45,7 @@ from mmdbounds.checks import (
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums
-from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
+from mmdbounds.problem import KernelOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import MixtureCeiling
 from mmdbounds.sums.plan import MIB
@@ -74,7 +74,7 @@ def mixture_ceiling(
     most_rows: int = 2000,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
-    **options: Unpack[ComparisonOptions],
+    **options: Unpack[KernelOptions],
 ) -> MixtureCeiling:
     """Estimate how much of Y could at most have been drawn from X's distribution.
 
