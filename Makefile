@@ -4,6 +4,8 @@ PYTHON ?= python3
 DATA ?= ../shared/data
 # How long `make fuzz` goes on.
 MINUTES ?= 20
+# What `make mimic` passes on.
+ARGUMENTS ?= --help
 
 VENV := .venv
 FULL := .venv-full
@@ -26,7 +28,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-far-rows mutants paper clean
+.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -47,16 +49,18 @@ help:
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
 	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
+	@echo "make study-convergence  how fast do the methods approach bounds that are known? 12 minutes; resumes where it stopped"
 	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; goes on where it was"
 	@echo "make study-far-rows  do certificates hold where rows lie far out? 30,000 problems, half an hour"
-	@echo "make paper    every table and figure of the paper, an hour or two; goes on where it was"
+	@echo "make paper    every table and figure of the paper, an hour or two; resumes where it stopped"
+	@echo "make mimic    logits from your own copy of MIMIC-CXR: make mimic ARGUMENTS='FOLDER --weights FILE --out FILE'"
 	@echo "make clean    remove what make made, environments included"
 
 demo: $(VENV)/.stamp-demo
 	$(BIN)/mmdbounds demo
 
 test: $(VENV)/.stamp-test
-	$(BIN)/python -m pytest -n 2 -m "not slow and not data and not full"
+	$(BIN)/python -m pytest -n 2 -m "not slow and not data and not full and not programs"
 
 check: $(FULL)/.stamp-full
 	$(FULL_BIN)/ruff check
@@ -115,6 +119,9 @@ study-confidence: $(VENV)/.stamp-test
 study-features: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.feature_errors --data "$(DATA)"
 
+study-convergence: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m studies.convergence
+
 mutants: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m studies.mutants
 
@@ -124,10 +131,13 @@ study-far-rows: $(FULL)/.stamp-full
 paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
+mimic: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m paper.mimic $(ARGUMENTS)
+
 clean:
 	rm -rf $(VENV) $(FULL) $(OLDEST) $(NEWEST) .peers build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
-	find src tests docs benchmarks studies -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests docs benchmarks studies paper -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Set-up, once, and again when the dependencies change. The environment itself is made first:
 # the pip that comes with Python may be too old for dependency groups.
@@ -146,7 +156,7 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask,mimic]' --group full --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask]' --group full --group mimic --group lint --group docs --group release
 	@touch $@
 
 # Oldest versions on the oldest Python, pinned versions on the newest one that is found.

@@ -8,7 +8,8 @@ Run from the top of the repository, where `mmdbounds` is installed:
     python -m studies.power --data FOLDER
     python -m studies.confidence_coverage
     python -m studies.feature_errors --data FOLDER
+    python -m studies.convergence
 
-Every trial is one line in a file of records. A run that was stopped continues where it was, and any
-trial can be run again alone: its seed follows from its setting and its number.
+Every trial is one line in a file of records. A run that was stopped resumes where it stopped, and any trial
+can be run again alone: its seed depends only on its setting and its number.
 """

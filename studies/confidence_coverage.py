@@ -17,10 +17,8 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import multiprocessing
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,7 +27,7 @@ import numpy as np
 import mmdbounds as mb
 from mmdbounds.inference.confidence import confidence_interval
 from mmdbounds.inference.resampling import resampling_interval
-from studies import coverage, records
+from studies import records
 
 LEVEL = 0.95
 HOLDOUT = 0.2
@@ -139,32 +137,7 @@ def key(record):
 def collect(jobs, path, processes):
     """Return the records of all jobs, in their order, and how many had to be run."""
     wanted = [(job.setting.name, job.trial, job.n_resamples) for job in jobs]
-    done = {key(record): record for record in records.load(path)}
-    missing = [job for job, name in zip(jobs, wanted, strict=True) if name not in done]
-    progress = records.Progress(len(missing))
-    for record in _results(missing, processes):
-        records.append(path, record)
-        done[key(record)] = record
-        progress.step()
-    return [done[name] for name in wanted], len(missing)
-
-
-def _results(jobs, processes):
-    """Yield the records of the jobs as they come."""
-    if processes == 1 or len(jobs) < 2:
-        yield from map(run_trial, jobs)
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with (
-        coverage._one_thread_each(),
-        ProcessPoolExecutor(processes, spawn, coverage._end_with_parent) as pool,
-    ):
-        try:
-            for future in as_completed([pool.submit(run_trial, job) for job in jobs]):
-                yield future.result()
-        except BaseException:  # Ctrl-C as well: nobody waits for the other trials
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    return records.collect(jobs, wanted, key, run_trial, path, processes)
 
 
 def is_covered(run):
@@ -238,7 +211,7 @@ def parse(arguments):
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--trials", type=int, default=500, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=500, help="trials per setting")
     parser.add_argument(
         "--resamples", type=int, default=N_RESAMPLES, help="resamples of a heuristic interval"
     )
@@ -273,7 +246,7 @@ def main(arguments=None, chosen=SETTINGS):
     try:
         found, n_run = collect(jobs, options.records, options.processes)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     wall = records.duration(time.monotonic() - started)
     made = f"The last run added {n_run:,} of the trials in {wall}, with {options.processes} at a time."

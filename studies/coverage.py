@@ -13,16 +13,12 @@ interval once, 2 if something is wrong with the call.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import itertools
 import json
 import math
-import multiprocessing
 import os
 import sys
-import threading
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -98,55 +94,7 @@ def key(record):
 def collect(jobs, path, processes):
     """Return the records of all jobs, in their order, and how many had to be run."""
     wanted = [(job.setting.name, job.trial, job.methods) for job in jobs]
-    done = {key(record): record for record in records.load(path)}
-    missing = [job for job, name in zip(jobs, wanted, strict=True) if name not in done]
-    progress = records.Progress(len(missing))
-    for record in _results(missing, processes):
-        records.append(path, record)
-        done[key(record)] = record
-        progress.step()
-    return [done[name] for name in wanted], len(missing)
-
-
-def _results(jobs, processes):
-    """Yield the records of the jobs as they come."""
-    if processes == 1 or len(jobs) < 2:
-        yield from map(run_trial, jobs)
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with _one_thread_each(), ProcessPoolExecutor(processes, spawn, _end_with_parent) as pool:
-        try:
-            for future in as_completed([pool.submit(run_trial, job) for job in jobs]):
-                yield future.result()
-        except BaseException:  # Ctrl-C as well: nobody waits for the other trials
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-
-
-def _end_with_parent():
-    """Watch the process that started this one: if it is killed, nobody waits for this one any more."""
-
-    def watch():
-        multiprocessing.parent_process().join()
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextlib.contextmanager
-def _one_thread_each():
-    """Let the processes started meanwhile use one core each."""
-    names = [f"{name}_NUM_THREADS" for name in ("MMDBOUNDS", "NUMBA", "OMP", "OPENBLAS", "MKL")]
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+    return records.collect(jobs, wanted, key, run_trial, path, processes)
 
 
 def clearance(record):
@@ -273,7 +221,7 @@ def parse(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", default=os.environ.get("MMDBOUNDS_DATA"), help="folder with the data")
-    parser.add_argument("--trials", type=int, default=200, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=200, help="trials per setting")
     parser.add_argument("--records", type=Path, default=records.RESULTS / "coverage.jsonl")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
@@ -318,7 +266,7 @@ def main(arguments=None, groups=GROUPS):
     except mb.MmdBoundsError as error:
         records.fail(error)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     wall = records.duration(time.monotonic() - started)
     made = f"The last run added {n_run:,} of the trials in {wall}, with {options.processes} at a time."

@@ -89,7 +89,7 @@ def _forest(folder):
 
 @functools.cache
 def _chest(folder):
-    data = mb.datasets.load_standin("nih_cxr14", folder, one_row_a_patient=False)
+    data = mb.datasets.load_standin("nih_cxr14", folder, one_row_per_patient=False)
     return data.X, data.Y
 
 

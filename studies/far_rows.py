@@ -4,8 +4,8 @@
 
 For each size and each way of computing (matrix, blocks, PyTorch if it is installed), problems are drawn with
 5 to 7 rows in X and 6 to 8 in Y. One to three of these rows have that size, alone or together. Kernel,
-estimator and count are drawn too. A violation is a certified interval that does not contain the exact extremes, a value
-whose error is larger than claimed, or an error that is not a refusal.
+estimator and count are drawn too. A violation is a certified interval that does not contain the exact
+extremes, a value whose error is larger than claimed, or an error that is not a refusal.
 
 The table goes to studies/results/far_rows.md, after half an hour on two cores. It needs a long double with
 more digits than float64.
@@ -14,8 +14,8 @@ more digits than float64.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
-import multiprocessing
 import os
 import sys
 import time
@@ -26,6 +26,7 @@ from unittest import mock
 import numpy as np
 
 import mmdbounds as mb
+from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.sums import plan
 from studies import records
 
@@ -118,10 +119,12 @@ def main():
         records.fail("long double has no more digits than float64 here.")
     tasks = [(size, way, arguments.problems) for size in arguments.sizes for way in ways()]
     rows = []
-    with multiprocessing.get_context("spawn").Pool(arguments.processes) as pool:
-        for row in pool.imap(run, tasks):
+    with contextlib.closing(run_in_processes(run, tasks, arguments.processes)) as running:
+        for row in running:
             rows.append(row)
             print(table(rows[-1:]).splitlines()[-1], flush=True)
+    order = [(size, way) for size, (way, _, _), _ in tasks]
+    rows.sort(key=lambda row: order.index(row[:2]))
     about = " ".join(__doc__.split("\n\n")[2].split())
     text = f"# Rows far out\n\n{about}\n\n{records.machine()}\n\n{table(rows)}"
     arguments.out.write_text(text, encoding="utf-8")

@@ -169,7 +169,7 @@ def parse(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--data", default=os.environ.get("MMDBOUNDS_DATA"), help="folder with the data")
-    parser.add_argument("--draws", type=int, default=25, help="runs a setting")
+    parser.add_argument("--draws", type=int, default=25, help="runs per setting")
     parser.add_argument("--rows", type=int, default=N_ROWS, help="rows of both groups together")
     parser.add_argument("--records", type=Path, default=records.RESULTS / "feature_errors.jsonl")
     options = parser.parse_args(arguments)
@@ -188,7 +188,7 @@ def main(arguments=None, chosen=SETTINGS):
     except mb.MmdBoundsError as failure:
         records.fail(failure)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     made = f"The last run added {n_run} of the runs in {records.duration(time.monotonic() - started)}."
     page = report(found, chosen, options.rows, made)

@@ -175,7 +175,7 @@ def main(arguments=None, chosen=None):
     except mb.MmdBoundsError as error:
         records.fail(error)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     made = f"The last run added {n_run} of the draws in {records.duration(time.monotonic() - started)}."
     page = report(found, chosen, options.method, made)

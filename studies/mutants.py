@@ -55,7 +55,7 @@ SWAPPED = {"//": "*", "not": "", **dict(PAIRS), **{right: left for left, right i
 COPIED = ("src", "tests", "studies", "benchmarks", "docs", "paper")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "_build", "gallery", "generated", "checkpoints", "*.jsonl")
 MARKS = "not slow and not data and not full"
-OPTIONAL = ("_dask", "_torch", "_triton", "plotting", "experiments")
+OPTIONAL = ("_dask", "_torch", "_triton", "plotting", "paper")
 """Parts of the names of files that only tests marked `full` see; for all others those tests are left out."""
 WIDER = ("tests/sums", "tests/search", "tests/inference", "tests/cli", "tests/report")
 IGNORED = ("tests/report/test_browser.py",)
@@ -344,7 +344,7 @@ def main(arguments=None):
     try:
         done, n_run = (known_records(options.records), 0) if options.table else _run(options, chosen)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
     found = [(mutant, done[mutant.key]) for mutant in chosen if mutant.key in done]
     missing = len(chosen) - len(found)

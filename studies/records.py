@@ -1,11 +1,10 @@
-"""What both studies share: a file of records that survives being stopped, seeds, progress, the machine."""
+"""What the studies share: a file of records that survives a stop, seeds, trials in processes, progress."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-import os
-import platform
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from mmdbounds.evaluation.process_pool import run_in_processes
+from mmdbounds.paper.results import machine  # noqa: F401 -- for the pages of all studies
 
 RESULTS = Path(__file__).parent / "results"
 SOLVED = 1e-9
@@ -57,6 +58,22 @@ def append(path, record):
         file.write(json.dumps(record, allow_nan=False) + "\n")
 
 
+def collect(jobs, wanted, key, run, path, processes):
+    """Return the records of all jobs, in their order, and how many had to be run.
+
+    `wanted` are the keys of the jobs; `key` returns that of a record; `run` turns a job into a record.
+    """
+    done = {key(record): record for record in load(path)}
+    missing = [job for job, name in zip(jobs, wanted, strict=True) if name not in done]
+    progress = Progress(len(missing))
+    with contextlib.closing(run_in_processes(run, missing, processes)) as running:
+        for record in running:
+            append(path, record)
+            done[key(record)] = record
+            progress.step()
+    return [done[name] for name in wanted], len(missing)
+
+
 def both_sides(filed, method):
     """Bound the filed groups of a simulation; return the numbers of both sides, and the bandwidth."""
     started = time.perf_counter()
@@ -96,15 +113,6 @@ def average(values):
     """Return the mean, `None` of no values or where one is missing."""
     values = list(values)
     return None if not values or None in values else float(np.mean(values))
-
-
-def machine():
-    """Return in words what this runs on."""
-    model, info = platform.processor(), Path("/proc/cpuinfo")
-    if info.exists():
-        lines = [line for line in info.read_text().splitlines() if line.startswith("model name")]
-        model = lines[0].split(":")[1].strip() if lines else model
-    return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, NumPy {np.__version__}"
 
 
 def duration(seconds):

@@ -19,11 +19,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import multiprocessing
 import sys
 import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,7 +30,7 @@ from scipy.spatial.distance import pdist, squareform
 
 import mmdbounds as mb
 from mmdbounds.errors import BandwidthWarning
-from studies import coverage, records
+from studies import records
 
 LEVEL = 0.05
 N_PERMUTATIONS = 199
@@ -191,32 +189,7 @@ def key(record):
 def collect(jobs, run, path, processes):
     """Return the records of all jobs, in their order, and how many had to be run."""
     wanted = [(job.setting.name, job.trial, job.n_permutations) for job in jobs]
-    done = {key(record): record for record in records.load(path)}
-    missing = [job for job, name in zip(jobs, wanted, strict=True) if name not in done]
-    progress = records.Progress(len(missing))
-    for record in _results(missing, run, processes):
-        records.append(path, record)
-        done[key(record)] = record
-        progress.step()
-    return [done[name] for name in wanted], len(missing)
-
-
-def _results(jobs, run, processes):
-    """Yield the records of the jobs as they come."""
-    if processes == 1 or len(jobs) < 2:
-        yield from map(run, jobs)
-        return
-    spawn = multiprocessing.get_context("spawn")
-    with (
-        coverage._one_thread_each(),
-        ProcessPoolExecutor(processes, spawn, coverage._end_with_parent) as pool,
-    ):
-        try:
-            for future in as_completed([pool.submit(run, job) for job in jobs]):
-                yield future.result()
-        except BaseException:  # Ctrl-C as well: nobody waits for the other trials
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    return records.collect(jobs, wanted, key, run, path, processes)
 
 
 def rate(of_setting, name):
@@ -242,7 +215,7 @@ def parse(arguments, study, about, more=()):
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--trials", type=int, default=1000, help="trials a setting")
+    parser.add_argument("--trials", type=int, default=1000, help="trials per setting")
     parser.add_argument("--permutations", type=int, default=N_PERMUTATIONS, help="permutations of a test")
     parser.add_argument("--records", type=Path, default=records.RESULTS / f"{study}.jsonl")
     parser.add_argument("--processes", type=int, default=2)
@@ -275,7 +248,7 @@ def gather(options, chosen, run):
     try:
         found, n_run = collect(jobs, run, options.records, options.processes)
     except KeyboardInterrupt:
-        print(f"stopped; the same command goes on from {options.records}", file=sys.stderr)
+        print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         sys.exit(130)
     wall = records.duration(time.monotonic() - started)
     return found, f"The last run added {n_run:,} of the trials in {wall}, with {options.processes} at a time."

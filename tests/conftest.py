@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +34,16 @@ def _same_kernels(monkeypatch):
 
 
 FULL = os.environ.get("MMDBOUNDS_FULL") == "1"
+
+# Folders with tests of programs that are not installed: studies, comparisons with peers, the image pipeline.
+PROGRAMS = tuple(Path(__file__).parent / name for name in ("studies", "benchmarks", "mimic"))
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are selected by their marks
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if any(folder in item.path.parents for folder in PROGRAMS):
+            item.add_marker("programs")
 
 
 @pytest.hookimpl(wrapper=True)

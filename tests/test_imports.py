@@ -19,20 +19,20 @@ SOURCE = Path(mb.__file__).parent
 HOMES = {
     "numba": {"compiled.py", "sums/cpu/fused.py"},
     "threadpoolctl": {"sums/threads.py"},
-    "sklearn": {"datasets/breast_cancer.py", "datasets/fetched.py", "estimator.py"},
-    "torch": {"experiments/mimic", "sums/torch/sums.py", "sums/torch/triton.py"},
+    "sklearn": {"datasets/breast_cancer.py", "datasets/files.py", "estimator.py"},
+    "torch": {"sums/torch/sums.py", "sums/torch/triton.py"},
     "dask": {"sums/dask/__init__.py"},
     "distributed": {"sums/dask/__init__.py"},
     "cloudpickle": {"sums/dask/__init__.py"},
     "triton": {"sums/torch/triton.py"},
     "matplotlib": {"plotting/canvas.py"},
-    "monai": {"experiments/mimic"},
-    "PIL": {"experiments/mimic"},
+    "monai": set(),
+    "PIL": set(),
     "narwhals": {"tables/frames.py"},
     "polars": {"tables/frames.py"},
     "typer": {"cli"},
 }
-ROOMS = ("cli", "experiments/mimic")
+ROOMS = ("cli",)
 
 
 def python(code, *arguments):

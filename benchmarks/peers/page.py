@@ -8,7 +8,7 @@ import io
 from benchmarks.peers.measuring import MIB, SECONDS
 from benchmarks.peers.peers import AGREES, PEERS
 
-BEGIN = "<!-- made by `make bench-peers`; what stands between these two lines is written anew -->\n"
+BEGIN = "<!-- made by `make bench-peers`; the text between these two lines is rewritten -->\n"
 END = "<!-- end of what is made -->\n"
 FIELDS = ("peer", "n", "p", "q", "status", "seconds", "peak_mib", "difference", "foreseen")
 UNITS = {"seconds": "s", "memory": "MiB"}

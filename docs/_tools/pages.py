@@ -23,6 +23,7 @@ import io
 import os
 import re
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -257,6 +258,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Check or rewrite outputs and the command line reference.")
     parser.add_argument("--write", action="store_true", help="rewrite what has changed")
     write = parser.parse_args().write
+    sys.path.append(str(ROOT))  # for the programs of a clone
     stale = 0
     for page in pages():
         old = page.read_text(encoding="utf-8")

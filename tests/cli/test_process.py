@@ -56,7 +56,7 @@ def test_help_loads_nothing_heavy(commands: list[list[str]], allowed: list[str])
 def test_module_is_the_command(table: str):
     done = start("bounds", table, *GROUPS)
     assert done.returncode == 0
-    assert done.stdout.startswith(b"Assumed: exactly 25 % of the true A rows are misfiled, that is 1 of the")
+    assert done.stdout.startswith(
         b"Assumed: exactly 25 % of the true A rows are misfiled, that is 1 of the 5"
     )
     assert done.stderr == b""

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mmdbounds.datasets import cards, fetched, paper, standins
+from mmdbounds.datasets import cards, files, loaders
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +42,7 @@ def forest(tmp_path, monkeypatch):
     X = np.asfortranarray(rng.integers(-300, 8000, size=(30, 54)).astype(np.int16))
     y = rng.permutation(np.arange(30) % 7 + 1).astype(np.uint8)
     card = written(tmp_path, cards.FOREST, {"X": X, "y": y, "feature_names": np.array(["a"] * 54)})
-    monkeypatch.setattr(paper, "FOREST", card)
+    monkeypatch.setattr(loaders, "FOREST", card)
     return SimpleNamespace(folder=tmp_path, X=X, y=y, card=card)
 
 
@@ -58,11 +58,11 @@ def bio(tmp_path, monkeypatch):
         "genes": np.array(["g0", "g1", "g2", "g3"]),
         "ns_gene_index": np.array([0, 2, 3], dtype=np.int16),
     }
-    monkeypatch.setattr(paper, "BIO", written(tmp_path, cards.BIO, arrays))
-    monkeypatch.setattr(paper, "SAMPLES", (14, 11, 12, 13, 15))
-    monkeypatch.setattr(fetched, "SAMPLES", (14, 11, 12, 13, 15))
+    monkeypatch.setattr(loaders, "BIO", written(tmp_path, cards.BIO, arrays))
+    monkeypatch.setattr(loaders, "SAMPLES", (14, 11, 12, 13, 15))
+    monkeypatch.setattr(files, "SAMPLES", (14, 11, 12, 13, 15))
     # Sorted by hand: (1, -8, ..), (1, -3, ..), (3, ..), (5, ..), (8, ..).
-    monkeypatch.setattr(fetched, "SORTED_SAMPLES", (13, 11, 15, 14, 12))
+    monkeypatch.setattr(files, "SORTED_SAMPLES", (13, 11, 15, 14, 12))
     return SimpleNamespace(folder=tmp_path, **arrays)
 
 
@@ -91,5 +91,5 @@ def standin(request, tmp_path, monkeypatch):
     name = request.param
     arrays = standin_arrays(name, np.random.default_rng(3))
     card = written(tmp_path, cards.STANDINS[name], arrays)
-    monkeypatch.setattr(standins, "STANDINS", {**cards.STANDINS, name: card})
+    monkeypatch.setattr(loaders, "STANDINS", {**cards.STANDINS, name: card})
     return SimpleNamespace(name=name, folder=tmp_path, arrays=arrays)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.datasets import load_logits, write_logits
-from mmdbounds.datasets.exchange import packed, unpacked
+from mmdbounds.datasets.logits import packed, unpacked
 from mmdbounds.errors import DataError, MmdBoundsError
 
 NAMES = ["Black", "White", "Other"]
@@ -34,7 +34,7 @@ def write(path, **changed):
 
 def test_there_and_back(tmp_path):
     path = write(tmp_path / "a.npz", patient=PATIENT, source="a made-up model", licence="none", record=RECORD)
-    data = load_logits(path, one_row_a_patient=False)
+    data = load_logits(path, one_row_per_patient=False)
     logits = GOOD["logits"].astype(np.float32)
     np.testing.assert_array_equal(data.X, logits[[1, 3]])
     np.testing.assert_array_equal(data.Y, logits[[0, 4, 5]])
@@ -49,12 +49,12 @@ def test_there_and_back(tmp_path):
     assert (card.file, card.sha256) == ("a.npz", hashlib.sha256(path.read_bytes()).hexdigest())
 
 
-def test_one_row_a_patient(tmp_path):
+def test_one_row_per_patient(tmp_path):
     data = load_logits(write(tmp_path / "a.npz", patient=PATIENT))
     # a: row 0, White (its row under Other is none of ours); b: row 1, Black; c: row 4, White.
     np.testing.assert_array_equal(data.X, GOOD["logits"].astype(np.float32)[[1]])
     np.testing.assert_array_equal(data.Y, GOOD["logits"].astype(np.float32)[[0, 4]])
-    assert data.prepared == "read from a.npz; one row a patient, the first in the file"
+    assert data.prepared == "read from a.npz; one row per patient, the first in the file"
 
 
 def test_without_patients(tmp_path):
@@ -153,13 +153,13 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         ({"logits": np.full((6, 2), 1e39)}, r"`logits` must be finite in float32; 12 of 12 are not\.$"),
         ({"logits": np.full((6, 2), np.nan)}, r"must be finite in float32; 12 of 12 are not\.$"),
         ({"y": [0, 1]}, r"^`y` must be a whole number for each of the 6 rows; got int64 of shape \(2,\)\.$"),
-        ({"y": [0, 1, 2, 0, 0, -1]}, r"`y` must be one of 2 classes; 2 of 6 rows are of none\.$"),
+        ({"y": [0, 1, 2, 0, 0, -1]}, r"`y` must be one of 2 classes; 2 of 6 rows are not\.$"),
         ({"y": [0.0] * 6}, r"`y` must be a whole number for each of the 6 rows; got float64"),
         (
             {"group": ["Black"] * 5 + ["black"]},
-            r"`group` must be one of 3 groups; 1 of 6 rows are of none\.$",
+            r"`group` must be one of 3 groups; 1 of 6 rows are not\.$",
         ),
-        ({"group": [3] * 6}, r"`group` must be one of 3 groups; 6 of 6 rows are of none\.$"),
+        ({"group": [3] * 6}, r"`group` must be one of 3 groups; 6 of 6 rows are not\.$"),
         ({"group_names": ["Black"]}, r"`group_names` must be two or more different names"),
         ({"group_names": ["Black", "Black"]}, r"`group_names` must be two or more different names"),
         ({"group_names": [1, 2]}, r"`group_names` must be two or more different names; got int64"),
@@ -170,8 +170,8 @@ def test_the_same_rows_give_the_same_bytes(tmp_path):
         ),
         ({"title": " "}, r"^`title` must not be empty: results are reported under it\.$"),
         ({"title": 3}, r"^`title` must be one line of text; got int64 of shape \(\)\.$"),
-        ({"record": [1]}, r"^`record` must be a mapping that JSON can hold; got list\.$"),
-        ({"record": {"a": {1, 2}}}, r"^`record` must be a mapping that JSON can hold; got dict\.$"),
+        ({"record": [1]}, r"^`record` must be a mapping that fits into JSON; got list\.$"),
+        ({"record": {"a": {1, 2}}}, r"^`record` must be a mapping that fits into JSON; got dict\.$"),
         ({"source": "a\nb"}, r"^`source` must be one line of text"),
     ],
 )
@@ -187,7 +187,7 @@ def test_the_reader_checks_as_well(tmp_path):
         arrays = dict(file)
     arrays["y"] = arrays["y"] + 5
     np.savez(path, **arrays)
-    with pytest.raises(DataError, match=r"^a\.npz: `y` must be one of 2 classes; 6 of 6 rows are of none\.$"):
+    with pytest.raises(DataError, match=r"^a\.npz: `y` must be one of 2 classes; 6 of 6 rows are not\.$"):
         load_logits(path)
     for text in ("{", "3"):
         np.savez(path, **{**arrays, "y": arrays["y"] - 5, "record": np.array(text)})

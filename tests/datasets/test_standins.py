@@ -27,7 +27,7 @@ def expected_rows(standin, one_row):
 
 @pytest.mark.parametrize("one_row", [True, False])
 def test_rows(standin, one_row):
-    data = load_standin(standin.name, standin.folder, one_row_a_patient=one_row)
+    data = load_standin(standin.name, standin.folder, one_row_per_patient=one_row)
     of_x, of_y = expected_rows(standin, one_row)
     arrays, suffix = standin.arrays, "_30d" if standin.name.endswith("_30d") else ""
     for rows, values, outcomes, patients, ids in (
@@ -47,15 +47,15 @@ def test_rows(standin, one_row):
             assert ids is None
     assert data.X.dtype == np.float32
     assert data.columns == ("logit_0", "logit_1")
-    assert ("; one row a patient, the first in the file" in data.prepared) == (
+    assert ("; one row per patient, the first in the file" in data.prepared) == (
         one_row and standin.name != "compas"
     )
     assert ("its test part" in data.prepared) == (standin.name == "nih_cxr14")
 
 
-def test_one_row_a_patient_is_the_default(standin):
+def test_one_row_per_patient_is_the_default(standin):
     default, asked = (
-        load_standin(standin.name, standin.folder, **o) for o in ({}, {"one_row_a_patient": True})
+        load_standin(standin.name, standin.folder, **o) for o in ({}, {"one_row_per_patient": True})
     )
     np.testing.assert_array_equal(default.X, asked.X)
     np.testing.assert_array_equal(default.Y, asked.Y)
@@ -87,8 +87,8 @@ def test_arguments_are_checked():
         load_standin("mimic")
     with pytest.raises(MmdBoundsError, match=r"got 'compass'\. Did you mean 'compas'\?$"):
         load_standin("compass")
-    with pytest.raises(MmdBoundsError, match=r"`one_row_a_patient` must be True or False; got 'no'\.$"):
-        load_standin("compas", one_row_a_patient="no")
+    with pytest.raises(MmdBoundsError, match=r"`one_row_per_patient` must be True or False; got 'no'\.$"):
+        load_standin("compas", one_row_per_patient="no")
 
 
 @pytest.mark.data
@@ -102,7 +102,7 @@ def test_arguments_are_checked():
     ],
 )
 def test_real_counts(real, name, all_rows, first_rows):
-    every, first = (load_standin(name, real, one_row_a_patient=flag) for flag in (False, True))
+    every, first = (load_standin(name, real, one_row_per_patient=flag) for flag in (False, True))
     assert (len(every.X), len(every.Y)) == all_rows == (every.card.n_x, every.card.n_y)
     assert (len(first.X), len(first.Y)) == first_rows
     assert every.card.n_patients == (None if name == "compas" else first_rows)

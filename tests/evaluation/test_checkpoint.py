@@ -1,4 +1,4 @@
-"""A run that was stopped goes on and gives the same table; files of other questions are left alone."""
+"""A run that was stopped resumes and gives the same table; files of other evaluations are left alone."""
 
 import json
 import os
@@ -14,8 +14,9 @@ import pytest
 import mmdbounds as mb
 from evaluation.made_methods import Fixed, clean, last_rows, without_seconds
 from mmdbounds import journal
-from mmdbounds.evaluation import evaluate, workers
-from mmdbounds.evaluation.checkpoint import Checkpoint
+from mmdbounds.evaluation import evaluate
+from mmdbounds.evaluation import run as evaluation_run
+from mmdbounds.evaluation.trials import Checkpoint
 
 X, Y = clean()
 QUESTION = {"epsilon": 0.2, "methods": ["s-sd", "exhaustive"], "sizes": (6, 7), "rng": 3}
@@ -39,13 +40,13 @@ def same(one, other):
 def ran(monkeypatch):
     """The numbers of the trials that are run, as they are run."""
     numbers = []
-    original = workers.run_trial
+    original = evaluation_run.run_trial
 
-    def run_trial(asked, trial):
+    def run_trial(design, trial):
         numbers.append(trial)
-        return original(asked, trial)
+        return original(design, trial)
 
-    monkeypatch.setattr(workers, "run_trial", run_trial)
+    monkeypatch.setattr(evaluation_run, "run_trial", run_trial)
     return numbers
 
 
@@ -58,7 +59,7 @@ def records(path):
     return [json.loads(bytes(record)) for record in journal.read_journal(path).records]
 
 
-def test_one_record_a_trial_below_the_question(path):
+def test_one_record_per_trial_below_the_design(path):
     found = run(path)
     first, *others = records(path)
     assert first["asked"]["epsilon"] == 0.2
@@ -69,13 +70,13 @@ def test_one_record_a_trial_below_the_question(path):
 
 def test_trials_are_on_disk_as_soon_as_they_are_done(path, monkeypatch):
     seen = []
-    original = workers.run_trial
+    original = evaluation_run.run_trial
 
-    def run_trial(asked, trial):
+    def run_trial(design, trial):
         seen.append(len(records(path)))
-        return original(asked, trial)
+        return original(design, trial)
 
-    monkeypatch.setattr(workers, "run_trial", run_trial)
+    monkeypatch.setattr(evaluation_run, "run_trial", run_trial)
     run(path)
     assert seen == [1, 2, 3, 4, 5, 6]
 
@@ -121,14 +122,14 @@ def test_more_trials_are_added_and_order_is_by_number(path, ran):
 
 
 def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
-    original = workers.run_trial
+    original = evaluation_run.run_trial
 
-    def run_trial(asked, trial):
+    def run_trial(design, trial):
         if trial == 3:
             raise KeyboardInterrupt
-        return original(asked, trial)
+        return original(design, trial)
 
-    monkeypatch.setattr(workers, "run_trial", run_trial)
+    monkeypatch.setattr(evaluation_run, "run_trial", run_trial)
     with pytest.raises(KeyboardInterrupt):
         run(path)
     assert [record["trial"] for record in records(path)[1:]] == [0, 1, 2]
@@ -155,7 +156,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
         ({"working_memory": 64}, "working_memory"),
     ],
 )
-def test_another_question_is_refused(changes, named, path):
+def test_another_evaluation_is_refused(changes, named, path):
     run(path, n_trials=1)
     before = path.read_bytes()
     message = f"has trials of another problem: it differs in {named}. Name another file"
@@ -172,7 +173,7 @@ def test_other_data_and_another_version_are_refused(path, monkeypatch):
         evaluate(other, Y, **QUESTION, checkpoint=path)
     with pytest.raises(mb.MmdBoundsError, match=r"differs in X_clean, Y_clean\. "):
         evaluate(Y, X, **QUESTION, checkpoint=path)
-    monkeypatch.setattr("mmdbounds.evaluation.asked.__version__", "9.9")
+    monkeypatch.setattr("mmdbounds.evaluation.design.__version__", "9.9")
     with pytest.raises(mb.MmdBoundsError, match=r"differs in version\. "):
         run(path)
 
@@ -212,7 +213,7 @@ def test_no_flipped_bit_changes_a_result(path):
         flipped[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(flipped)
         try:
-            kept = Checkpoint(path, whole_question()).load()
+            kept = Checkpoint(path, whole_design()).load()
         except mb.MmdBoundsError as error:
             assert re.search("is damaged, or is not a checkpoint.* or remove this one", str(error))  # noqa: PT017
             n_found += 1
@@ -226,17 +227,17 @@ def test_no_truncated_file_changes_a_result(path):
     content = path.read_bytes()
     for length in range(0, len(content), 3):
         path.write_bytes(content[:length])
-        kept = Checkpoint(path, whole_question()).load()
+        kept = Checkpoint(path, whole_design()).load()
         assert [whole.records[number] for number in kept] == [trial.to_dict() for trial in kept.values()]
 
 
-def whole_question():
-    """The question that `run` asks."""
-    asked = []
+def whole_design():
+    """The design of the evaluation in `run`."""
+    designs = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mmdbounds.evaluation.run.Checkpoint", lambda path, question: asked.append(question))
+        patch.setattr("mmdbounds.evaluation.run.Checkpoint", lambda path, design: designs.append(design))
         evaluate(X, Y, checkpoint="never", n_trials=1, **QUESTION)
-    return asked[0]
+    return designs[0]
 
 
 def test_files_that_cannot_be_used(tmp_path, path):
@@ -262,12 +263,12 @@ SCRIPT = """
 import sys, time
 from evaluation.test_checkpoint import X, Y, QUESTION
 from mmdbounds import journal
-from mmdbounds.evaluation import evaluate, workers
-original = workers.run_trial
-def run_trial(asked, trial):
+from mmdbounds.evaluation import evaluate, run
+original = run.run_trial
+def run_trial(design, trial):
     time.sleep(0.02)
-    return original(asked, trial)
-workers.run_trial = run_trial
+    return original(design, trial)
+run.run_trial = run_trial
 evaluate(X, Y, checkpoint=sys.argv[1], n_trials=1000, **QUESTION)
 """
 

@@ -48,7 +48,7 @@ def test_presets_differ_where_the_paper_does():
     ],
 )
 def test_a_preset_takes_nothing_beside_it(also, named):
-    with pytest.raises(mb.MmdBoundsError, match=f"^`preset` stands for .*; got {named} too. Leave one out"):
+    with pytest.raises(mb.MmdBoundsError, match=f"^`preset` replaces .*; got {named} as well. Leave one out"):
         mb.evaluate(X, Y, preset="ours", **also, **ASKED)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from evaluation.made_methods import Drawn, Fixed, clean, last_rows, product
 from mmdbounds.evaluation import Evaluation, Trial, TrialBounds, evaluate
-from mmdbounds.evaluation.coverage import coverage_of
+from mmdbounds.evaluation.run import coverage_of
 from problems import naive_mmd2
 from tolerances import of_mmd2
 

@@ -20,9 +20,9 @@ X, Y = clean()
         ({"methods": ["s-sb"]}, r"got 's-sb'\. Did you mean 's-sd'\?$"),
         (
             {"methods": ["s-sd", mb.StepwiseDominance(n_steps=9)]},
-            r"different labels; got 's-sd' twice\. Name",
+            r"different labels; got 's-sd' twice\. Give labels",
         ),
-        ({"methods": {1: "s-sd"}}, r"^`methods` must have texts as labels; got 1\.$"),
+        ({"methods": {1: "s-sd"}}, r"^`methods` must have strings as labels; got 1\.$"),
         ({"methods": [mb.Sharp]}, r"Did you mean Sharp\(\)\?$"),
         (
             {"sizes": 50},
@@ -54,7 +54,7 @@ X, Y = clean()
         ({"working_memory": 0}, r"^`working_memory` must be a number of MiB from 1; got 0\.$"),
         ({"rng": -1}, r"^`rng` must be a whole number from 0"),
         ({"progress": 2}, r"^`progress` must be True or False; got 2\.$"),
-        ({"checkpoint": "trials.jsonl"}, r"^`checkpoint` needs `rng`, a seed"),
+        ({"checkpoint": "trials.jsonl"}, r"^`checkpoint` needs a seed"),
         ({"checkpoint": 7, "rng": 0}, r"^`checkpoint` must be the name of a file; got 7\.$"),
         ({"methods": [Fixed(does="refuses")]}, r"^not with 6 of 46 rows\.$"),
     ],

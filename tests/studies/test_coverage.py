@@ -246,7 +246,7 @@ def test_stopping_keeps_what_was_done(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(coverage, "run_trial", run_trial)
     assert study(path) == 130
     assert len(lines(path)) == N_SETTINGS
-    assert "stopped; the same command goes on from" in capsys.readouterr().err
+    assert "stopped; the same command resumes from" in capsys.readouterr().err
 
 
 @pytest.fixture

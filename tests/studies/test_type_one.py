@@ -241,7 +241,7 @@ def test_stopping_keeps_what_was_done(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit, match=r"^130$"):
         study(path)
     assert len(lines(path)) == len(TINY)
-    assert "stopped; the same command goes on from" in capsys.readouterr().err
+    assert "stopped; the same command resumes from" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def reproduce_command(wanted: Reproduction) -> None:
     if wanted.name is None:
         msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
         raise MmdBoundsError(msg)
-    from mmdbounds.experiments.run import reproduce
+    from mmdbounds.paper.runs import reproduce
 
     with interruptible(wanted.out):
         page = reproduce(
@@ -69,7 +69,7 @@ def reproduce_command(wanted: Reproduction) -> None:
 
 def _listing() -> str:
     """Return one line for each table and figure."""
-    from mmdbounds.experiments.configs import listing
+    from mmdbounds.paper.experiments import listing
 
     width = max(len(name) for name, _, _ in listing())
     return "\n".join(

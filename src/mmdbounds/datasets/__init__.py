@@ -1,16 +1,15 @@
 """Data that come with the package, and loaders for data that do not.
 
-Importing this package loads NumPy alone, and nothing is ever downloaded unless that is asked for.
+Importing this package loads only NumPy, and nothing is ever downloaded unless you ask for it.
 """
 
 from __future__ import annotations
 
 from mmdbounds.datasets.breast_cancer import FiledTumours, overlooked_tumours
 from mmdbounds.datasets.cards import CARDS, Card
-from mmdbounds.datasets.clean import CleanGroups
+from mmdbounds.datasets.clean_groups import CleanGroups
+from mmdbounds.datasets.loaders import load_bio, load_forest, load_standin
 from mmdbounds.datasets.logits import load_logits, write_logits
-from mmdbounds.datasets.paper import load_bio, load_forest
-from mmdbounds.datasets.standins import load_standin
 
 __all__ = [
     "CARDS",

@@ -1,8 +1,8 @@
-"""Breast tumours (Wisconsin diagnostic data, shipped with scikit-learn), some of them overlooked.
+"""Breast tumours (Wisconsin diagnostic data, shipped with scikit-learn), some of them misfiled.
 
 569 tumours with 30 measurements each, 212 malignant and 357 benign (Wolberg, Street and
-Mangasarian 1995; UCI Machine Learning Repository, CC BY 4.0). The diagnosis is known for all of
-them; the misfiling is made here, so that the truth can be shown beside the bounds.
+Mangasarian 1995; UCI Machine Learning Repository, CC BY 4.0). The true diagnosis of all of them is
+known; rows are misfiled here, so that the truth can be shown beside the bounds.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class FiledTumours:
 
     @property
     def overlooked(self) -> NDArray[np.intp]:
-        """The rows that are filed wrongly."""
+        """The rows that are misfiled."""
         return np.flatnonzero(self.filed != self.truth)
 
     def table(self, diagnosis: NDArray[np.str_]) -> dict[str, Any]:

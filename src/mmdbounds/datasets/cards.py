@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,11 +24,11 @@ class Card:
     title
         The name under which results on these data are reported.
     hidden, among
-        What X is, the group whose rows get misfiled, and what Y is, the group that they are filed under.
+        What X is (the group whose rows get misfiled) and what Y is (the group they are filed under).
     n_x, n_y
         Their rows in the file.
     n_patients
-        Patients among these rows, of X and of Y; `None` where every row is someone else, or nobody knows.
+        Numbers of patients in X and in Y; `None` if every row is another patient, or if it is unknown.
     columns
         What the columns are.
     notes
@@ -98,7 +99,7 @@ FOREST = Card(
         "so rows are exchangeable only if they are drawn at random."
     ),
     source=(
-        "UCI Machine Learning Repository, covtype.data; download=True asks scikit-learn's fetch_covtype."
+        "UCI Machine Learning Repository, covtype.data; download=True uses scikit-learn's fetch_covtype."
     ),
     citation="Blackard, J. A. (1998). Covertype. UCI Machine Learning Repository. doi:10.24432/C50K5N",
     licence="CC BY 4.0; (c) Jock A. Blackard and Colorado State University.",
@@ -114,15 +115,15 @@ BIO = Card(
     n_y=25,
     columns=(
         "7,128 normal scores or 7,129 raw average differences of Affymetrix HU6800 probes. The scores are "
-        "Phi^-1((rank - 0.5) / 7129) within each array; the probe that is the lowest on all is left out."
+        "Phi^-1((rank - 0.5) / 7129) within each array; the probe that is lowest on all arrays is left out."
     ),
     notes=(
-        "34 samples of the independent set, then 38 of the training set; one sample a patient. Sample 66 "
-        "(AML) is the one most often called misclassified."
+        "34 samples of the independent set, then 38 of the training set; one sample per patient. Sample 66 "
+        "(AML) is most often said to be misclassified."
     ),
     source=(
         "data_set_ALL_AML_train and _independent as published, equal to Bioconductor's golubEsets; "
-        "download=True asks scikit-learn's fetch_openml for OpenML data set 1104."
+        "download=True uses scikit-learn's fetch_openml (OpenML data set 1104)."
     ),
     citation=(
         "Golub, T. R. et al. (1999). Molecular classification of cancer: class discovery and class "
@@ -133,22 +134,7 @@ BIO = Card(
     sha256="c1a5599f4108885ae3b8da09378fcdc22e4920b60afde5b492e85edb73e81706",
 )
 
-_TWO_LOGITS = "2: the logits of a classifier with a linear head, {}, on people it was not fitted to."
-_DIABETES_NOTES = (
-    "Hospital stays of one patient are not exchangeable. Six patients are recorded as Black at one stay and "
-    "as White at another; with one row a patient the first stay decides, and so they are counted here."
-)
-_DIABETES_SOURCE = (
-    "Made from UCI's Diabetes 130-US hospitals 1999-2008 (diabetic_data.csv), stays that ended in death or "
-    "hospice removed; 129 inputs, race not among them; the 20 % of patients held out."
-)
-_STRACK = (
-    "Strack, B. et al. (2014). Impact of HbA1c measurement on hospital readmission rates. BioMed Research "
-    "International 2014, 781670."
-)
-_DIABETES_FILE = "mimic_standin_diabetes130.npz"
-_DIABETES_SHA256 = "69fff111111a92b73842f1ee12eaeb4cd34cfb7e4877f1dd3d7ff4e526b4e10d"
-
+_TWO_LOGITS = "2: the logits of a classifier with a linear head, {}, for people it was not fitted to."
 DIABETES130 = Card(
     title="Diabetes 130-US hospitals stand-in (not MIMIC-CXR)",
     hidden="Black",
@@ -157,28 +143,27 @@ DIABETES130 = Card(
     n_y=14_797,
     n_patients=(2_572, 10_402),
     columns=_TWO_LOGITS.format("readmitted or not"),
-    notes=_DIABETES_NOTES,
-    source=_DIABETES_SOURCE,
-    citation=_STRACK,
+    notes=(
+        "Hospital stays of one patient are not exchangeable. Six patients are recorded as Black at one stay "
+        "and as White at another; with one row per patient the first stay decides, as in the counts above."
+    ),
+    source=(
+        "Made from UCI's Diabetes 130-US hospitals 1999-2008 (diabetic_data.csv), stays that ended in death "
+        "or hospice removed; 129 inputs, race not among them; the 20 % of patients held out."
+    ),
+    citation=(
+        "Strack, B. et al. (2014). Impact of HbA1c measurement on hospital readmission rates. BioMed "
+        "Research International 2014, 781670."
+    ),
     licence="CC BY 4.0.",
-    file=_DIABETES_FILE,
-    sha256=_DIABETES_SHA256,
+    file="mimic_standin_diabetes130.npz",
+    sha256="69fff111111a92b73842f1ee12eaeb4cd34cfb7e4877f1dd3d7ff4e526b4e10d",
 )
 
-DIABETES130_30D = Card(
+DIABETES130_30D = dataclasses.replace(
+    DIABETES130,
     title="Diabetes 130-US hospitals stand-in, 30 days (not MIMIC-CXR)",
-    hidden="Black",
-    among="White",
-    n_x=3_810,
-    n_y=14_797,
-    n_patients=(2_572, 10_402),
     columns=_TWO_LOGITS.format("readmitted within 30 days or not"),
-    notes=_DIABETES_NOTES,
-    source=_DIABETES_SOURCE,
-    citation=_STRACK,
-    licence="CC BY 4.0.",
-    file=_DIABETES_FILE,
-    sha256=_DIABETES_SHA256,
 )
 
 NIH_CXR14 = Card(
@@ -190,8 +175,8 @@ NIH_CXR14 = Card(
     n_patients=(586, 652),
     columns=_TWO_LOGITS.format("pneumonia or not"),
     notes=(
-        "Sex, not race. Images of one patient are not exchangeable. The head stands on the 14 outputs of a "
-        "DenseNet-121 that saw none of these images."
+        "Sex, not race. Images of one patient are not exchangeable. The inputs of the head are the 14 "
+        "outputs of a DenseNet-121 that saw none of these images."
     ),
     source=(
         "Made from pretrained/preds.csv of github.com/jrzech/reproduce-chexnet and the NIH's "
@@ -213,7 +198,7 @@ COMPAS = Card(
     n_x=1_910,
     n_y=1_245,
     columns=_TWO_LOGITS.format("recidivism within two years or not"),
-    notes="One row a person. Only 1,432 pairs of logits are distinct, because the inputs are discrete.",
+    notes="One row per person. Only 1,432 pairs of logits are distinct, because the inputs are discrete.",
     source=(
         "Made from compas-scores-two-years.csv of github.com/propublica/compas-analysis with ProPublica's "
         "filter; race not among the inputs; the 60 % of rows held out."
@@ -232,7 +217,7 @@ STANDINS: Mapping[str, Card] = MappingProxyType(
         "compas": COMPAS,
     }
 )
-"""The data that stand in for MIMIC-CXR, by the names that `load_standin` takes."""
+"""The stand-ins for MIMIC-CXR, by the names that `load_standin` takes."""
 
 CARDS: Mapping[str, Card] = MappingProxyType({"forest": FOREST, "bio": BIO, **STANDINS})
-"""Every card, also for those who do not have the data."""
+"""Every card; available without the data."""

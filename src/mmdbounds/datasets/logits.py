@@ -1,8 +1,27 @@
-"""Logits of a classifier, written by whoever sees the images and read here."""
+"""Logits of a classifier in a file: written where the images are, read here.
+
+The file is an ``.npz`` without pickles, written whole or not at all. Its arrays:
+
+==============  ==========================================================================================
+``format``      the text ``mmdbounds logits 1``
+``title``       the name under which results on these data are reported
+``source``      where they come from; may be empty
+``licence``     who may use them; may be empty
+``logits``      float32, shape (n, 2): classes 0 and 1, on rows that the classifier was not fitted to
+``y``           uint8, shape (n,): the class, 0 or 1
+``group``       uint8, shape (n,): indices into ``group_names``
+``group_names`` text: first the group whose rows get misfiled, then the one that they are filed under;
+                further ones are ignored
+``patient``     whole numbers or text, shape (n,); missing if unknown
+``record``      how the logits were made, a JSON object as text; ``{}`` if nothing is recorded
+==============  ==========================================================================================
+"""
 
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,13 +31,160 @@ from numpy.typing import ArrayLike, NDArray
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_flag, check_option
 from mmdbounds.datasets.cards import Card
-from mmdbounds.datasets.clean import CleanGroups, clean_groups
-from mmdbounds.datasets.exchange import packed, recorded, unpacked
-from mmdbounds.datasets.local import PathLike, as_path, read_bytes
-from mmdbounds.datasets.standins import LOGIT_COLUMNS
+from mmdbounds.datasets.clean_groups import CleanGroups, clean_groups
+from mmdbounds.datasets.files import PathLike, as_path, read_bytes
+from mmdbounds.datasets.loaders import LOGIT_COLUMNS
 from mmdbounds.errors import DataError
 
-UNKNOWN_PATIENTS = "Nothing tells the patients apart: rows may not be exchangeable."
+FORMAT = "mmdbounds logits 1"
+"""Stored in every file; a later layout gets another number."""
+
+NEEDED = ("title", "source", "licence", "logits", "y", "group", "group_names", "record")
+
+
+def packed(given: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a file with these arrays; groups may be names, the record a mapping."""
+    try:
+        record = json.dumps(dict(given["record"]))
+    except (TypeError, ValueError):
+        msg = f"`record` must be a mapping that fits into JSON; got {type(given['record']).__name__}."
+        raise DataError(msg) from None
+    named = {**given, "group": _codes(given["group"], _array(given["group_names"])), "record": record}
+    contents: dict[str, Any] = {"format": np.array(FORMAT), **_checked(named, "")}
+    file = io.BytesIO()
+    np.savez_compressed(file, **contents)
+    return file.getvalue()
+
+
+def unpacked(data: bytes, name: str) -> dict[str, NDArray[Any]]:
+    """Return the checked arrays of a file."""
+    return _checked(_read(data, name), f"{name}: ")
+
+
+def recorded(text: NDArray[Any], name: str) -> dict[str, Any]:
+    """Return a file's record."""
+    try:
+        return dict(json.loads(str(text)))
+    except (TypeError, ValueError):
+        msg = f"{name}: `record` must be a JSON object; got other text."
+        raise DataError(msg) from None
+
+
+def _codes(group: Any, names: NDArray[Any]) -> Any:
+    """Return group names as indices into `names`; an unknown name becomes -1, to be refused."""
+    values = _array(group)
+    if values.dtype.kind != "U":
+        return values
+    places = {str(name): place for place, name in enumerate(names.ravel().tolist())}
+    return np.array([places.get(str(value), -1) for value in values.ravel()]).reshape(values.shape)
+
+
+def _read(data: bytes, name: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays of a file in this format."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as file:
+            arrays = {each: file[each] for each in file.files}
+    except MemoryError:
+        raise
+    except Exception as error:  # not a zip file, a damaged one, a pickle, an array without a name
+        msg = (
+            f"{name} is not a file of logits: NumPy cannot read it as .npz without pickles "
+            f"({type(error).__name__}). Write it with `write_logits`."
+        )
+        raise DataError(msg) from None
+    found = str(arrays.pop("format", ""))[:40]
+    missing = [each for each in NEEDED if each not in arrays]
+    if found != FORMAT or missing:
+        lacks = f"; it lacks {', '.join(missing)}" if missing else ""
+        msg = f"{name} is not a file of logits in the format {FORMAT!r}; got {found!r}{lacks}."
+        raise DataError(msg)
+    return arrays
+
+
+def _checked(given: Mapping[str, Any], where: str) -> dict[str, NDArray[Any]]:
+    """Return the arrays with the right types, or say what is wrong with them."""
+    names = _array(given["group_names"])
+    if names.dtype.kind != "U" or names.ndim != 1 or not 2 <= len(set(names.tolist())) == len(names) < 256:
+        msg = f"{where}`group_names` must be two or more different names; got {_seen(names)}."
+        raise DataError(msg)
+    logits = _logits(given["logits"], where)
+    arrays = {
+        **{name: _text(given[name], name, where) for name in ("title", "source", "licence", "record")},
+        "logits": logits,
+        "y": _places(given["y"], "y", 2, len(logits), where),
+        "group": _places(given["group"], "group", len(names), len(logits), where),
+        "group_names": names,
+    }
+    if "patient" in given:
+        patient = _array(given["patient"])
+        if patient.dtype.kind not in "iuU" or patient.shape != (len(logits),):
+            msg = (
+                f"{where}`patient` must be a number or a name for each of the {len(logits):,} rows; "
+                f"got {_seen(patient)}."
+            )
+            raise DataError(msg)
+        arrays["patient"] = patient
+    return arrays
+
+
+def _logits(given: Any, where: str) -> NDArray[np.float32]:
+    values = _array(given)
+    if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] == 2:
+        with np.errstate(over="ignore"):
+            logits = values.astype(np.float32)
+        if np.isfinite(logits).all():
+            return logits
+        n_bad = int(np.count_nonzero(~np.isfinite(logits)))
+        msg = f"{where}`logits` must be finite in float32; {n_bad:,} of {logits.size:,} are not."
+    else:
+        msg = f"{where}`logits` must be numbers of shape (rows, 2); got {_seen(values)}."
+    raise DataError(msg)
+
+
+def _places(given: Any, name: str, n_known: int, n_rows: int, where: str) -> NDArray[np.uint8]:
+    """Return classes or groups, whole numbers below `n_known`."""
+    values = _array(given)
+    if values.dtype.kind not in "iub" or values.shape != (n_rows,):
+        msg = f"{where}`{name}` must be a whole number for each of the {n_rows:,} rows; got {_seen(values)}."
+        raise DataError(msg)
+    if outside := np.count_nonzero((values < 0) | (values >= n_known)):
+        what = "classes" if name == "y" else "groups"
+        msg = f"{where}`{name}` must be one of {n_known} {what}; {outside:,} of {n_rows:,} rows are not."
+        raise DataError(msg)
+    return values.astype(np.uint8)
+
+
+def _text(given: Any, name: str, where: str) -> NDArray[np.str_]:
+    """Return one line of text; the title must not be empty."""
+    text = _array(given)
+    if text.dtype.kind != "U" or text.ndim or not str(text).isprintable():
+        msg = f"{where}`{name}` must be one line of text; got {_seen(text)}."
+        raise DataError(msg)
+    if name == "title" and not str(text).strip():
+        msg = f"{where}`title` must not be empty: results are reported under it."
+        raise DataError(msg)
+    return text
+
+
+def _array(given: Any) -> NDArray[Any]:
+    """Return any array-like as an array; an empty object array if NumPy cannot convert it."""
+    try:
+        array = np.asarray(given)
+    except MemoryError:
+        raise
+    except Exception:  # lists of different lengths, or a broken array-like
+        return np.empty((), dtype=object)
+    # pandas stores text as objects, which could only be written as pickles.
+    is_text = array.dtype.kind == "O" and all(isinstance(each, str) for each in array.ravel())
+    return array.astype(np.str_) if is_text else array
+
+
+def _seen(array: NDArray[Any]) -> str:
+    """Return type and shape of an array in words, without its values."""
+    return f"{array.dtype} of shape {array.shape}"
+
+
+UNKNOWN_PATIENTS = "Patients are not identified: rows may not be exchangeable."
 
 
 def write_logits(
@@ -34,16 +200,16 @@ def write_logits(
     licence: str = "",
     record: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write logits for `load_logits`, the whole file or nothing.
+    """Write logits for `load_logits`, whole or not at all.
 
     Parameters
     ----------
     path
-        The file, by custom ``.npz``; an old one is replaced.
+        The file, usually ``.npz``; an existing one is replaced.
     logits : array-like of shape (n, 2)
-        Logits of the classes 0 and 1, of rows that the classifier was not fitted to. Kept as float32.
+        Logits of the classes 0 and 1, for rows that the classifier was not fitted to. Stored as float32.
     group : array-like of shape (n,)
-        The group of each row: its name, or its place in `group_names`.
+        The group of each row: its name, or its index into `group_names`.
     y : array-like of shape (n,)
         The class of each row, 0 or 1.
     title : str
@@ -55,7 +221,7 @@ def write_logits(
     source, licence : str, optional
         For the card.
     record : mapping, optional
-        How the logits were made: settings, counts, versions; whatever JSON can hold.
+        How the logits were made: settings, counts, versions; anything that fits into JSON.
 
     Raises
     ------
@@ -83,30 +249,29 @@ def load_logits(
     *,
     hidden: str | None = None,
     among: str | None = None,
-    one_row_a_patient: bool = True,
+    one_row_per_patient: bool = True,
 ) -> CleanGroups:
-    """Load logits that `write_logits` has written, such as those of the MIMIC-CXR pipeline.
+    """Load logits that `write_logits` wrote, such as those of the MIMIC-CXR pipeline.
 
     Parameters
     ----------
     path
         The file.
     hidden, among : str, optional
-        The group that becomes X, whose rows get misfiled, and the one that becomes Y; without them
-        the first and the second group of the file.
-    one_row_a_patient : bool, default=True
-        Keep the first row of each patient, where the file tells patients apart; see `load_standin`.
+        The group that becomes X, whose rows get misfiled, and the one that becomes Y; by default the first
+        and the second group of the file.
+    one_row_per_patient : bool, default=True
+        Keep the first row of each patient, if the file identifies patients; see `load_standin`.
 
     Returns
     -------
     CleanGroups
-        Two columns, float32. The card is made of what the file says about itself; `record` is how the
-        logits were made.
+        Two columns, float32. The card comes from the file; `record` says how the logits were made.
 
     Raises
     ------
     DataError
-        If there is no such file, or it is not in this format.
+        If the file is missing or not in this format.
 
     Examples
     --------
@@ -124,7 +289,7 @@ def load_logits(
     ...     load_logits(path)
     CleanGroups('Made-up logits', X = Black (1 x 2), Y = White (2 x 2))
     """
-    check_flag(one_row_a_patient, "one_row_a_patient")
+    check_flag(one_row_per_patient, "one_row_per_patient")
     place = as_path(path, "`path`")
     data = read_bytes(place)
     arrays = unpacked(data, place.name)
@@ -157,7 +322,7 @@ def load_logits(
         patients=patients,
         outcomes=arrays["y"],
         record=recorded(arrays["record"], place.name),
-        one_row_a_patient=one_row_a_patient,
+        one_row_per_patient=one_row_per_patient,
     )
 
 

@@ -1,7 +1,7 @@
 """Ready-made protocols: which methods, which estimator, which scaling.
 
-The paper leaves much open: scaling, estimator, how many resamples, weights that its formulas print in
-two ways. ``"paper"`` and, for its gene expressions, ``"paper-bio"`` are the readings among those tried whose
+The paper leaves much open: scaling, estimator, number of resamples, and weights that its formulas print in
+two ways. ``"paper"`` (and ``"paper-bio"`` for its gene expressions) is the reading, among those tried, whose
 numbers come closest to the printed ones. ``"ours"`` has exact counts, the estimator that the paper prints
 (equation 2), QNO on the squared MMD itself, and the sharp method as a further row.
 """
@@ -24,13 +24,13 @@ SHARP = "Sharp"
 """The row that the paper does not have."""
 
 GAP = 0.01
-"""A proof within this share of the width is enough for coverage, and a tighter one takes longer."""
+"""A proof within this share of the width is enough for coverage; a tighter one takes longer."""
 
 SM_WEIGHT = 0.05
-"""The printed weight, 1, leaves nothing to the witness; this one gives the paper's kind of widths."""
+"""With the printed weight, 1, the witness has no influence; this one gives widths like the paper's."""
 
 ITERATIONS = 200
-"""Most iterations of QNO in a step. More change the width on BIO by a few percent and take twice as long."""
+"""Most iterations of QNO in a step. More change the width on BIO by a few percent but take twice as long."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,11 @@
-"""The false coverage rate and the width of any method, on any groups whose truth is known."""
+"""The false coverage rate and the width of any method, on groups whose truth is known."""
 
 from __future__ import annotations
 
+import functools
+import math
 import os
+import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -12,16 +15,16 @@ import numpy as np
 from mmdbounds._version import __version__
 from mmdbounds.checks import MOST_TRIALS, check_count, check_processes, check_progress, check_seed
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.asked import Asked, checked_groups, checked_sizes, labelled_methods
-from mmdbounds.evaluation.checkpoint import Checkpoint
-from mmdbounds.evaluation.coverage import coverage_of
+from mmdbounds.evaluation.design import Design, checked_groups, checked_sizes, labelled_methods
 from mmdbounds.evaluation.presets import Preset, preset_of
-from mmdbounds.evaluation.workers import run_trials
+from mmdbounds.evaluation.process_pool import run_in_processes
+from mmdbounds.evaluation.trials import Checkpoint, run_trial
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
 from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.progress import TrialMeter
 from mmdbounds.results import Estimator, Provenance
-from mmdbounds.results.evaluation import Evaluation, Trial
+from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
+from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
 from mmdbounds.sums.threads import thread_count
 
@@ -55,9 +58,9 @@ def evaluate(
 ) -> Evaluation:
     """Simulate misfiling and count how often the truth lies outside the interval of each method.
 
-    Each trial draws true groups, files m = floor(epsilon n_x) rows of X under Y (`simulate`), and lets every
-    method bound the squared MMD from the groups as filed, with m known. The truth is the squared MMD
-    of the true groups, with the same kernel.
+    Each trial draws true groups, files m = floor(epsilon n_x) rows of X under Y (`simulate`), and bounds the
+    squared MMD from the groups as filed by every method, with m known. The truth is the squared MMD of the
+    true groups, with the same kernel.
 
     Parameters
     ----------
@@ -69,40 +72,39 @@ def evaluate(
         By default ``["sharp", "s-sd"]``. Names and method objects as `mmd_bounds` takes them; a dict gives
         them labels, ``{"50 steps": StepwiseDominance(n_steps=50)}``.
     sizes : (int, int), optional
-        Rows of X and of Y to draw in each trial; `None`, for both or one of them, stands for as many as there
-        are.
+        Rows of X and of Y to draw in each trial; `None`, for both or one of them, means as many as there are.
     replace : bool, default=False
         Whether rows are drawn with replacement. Without, and without `sizes`, every trial has the same true
         groups, and only the misfiling differs.
     n_trials : int, default=100
         Number of trials.
     only : sequence of int, optional
-        The numbers of the trials to run instead, from 0: each comes out as it does among all the others.
+        Numbers of the trials to run instead, from 0; each gives the same result as in a full run.
     mechanism : {"nonrandom", "random"} or callable, default="nonrandom"
-        Who is misfiled, as in `simulate`.
+        Which rows are misfiled, as in `simulate`.
     scale : {"none", "standard"}, optional
-        Whether the columns are standardised in each trial, over the rows drawn for both groups; by default
-        they are not.
+        Whether to standardise the columns in each trial, over the rows drawn for both groups. The default
+        is ``"none"``.
     preset : {"paper", "paper-bio", "ours"}, optional
         A protocol in place of `methods`, `scale` and `estimator`: the paper's six methods as the paper
-        seems to have run them (on its gene expressions: ``"paper-bio"``), or as they should be
-        run, with the sharp method beside them. The page on the paper says how they were chosen.
+        seems to have run them (``"paper-bio"`` for its gene expressions), or as they should be run, with the
+        sharp method added. The page on the paper says how the protocols were chosen.
     kernel, bandwidth, estimator, at_most, backend, dtype
         As in `mmd_bounds` (`estimator` is ``"unbiased"`` unless given); the median bandwidth is that of the
         rows of the trial.
     working_memory : float, default=1024
-        Budget in MiB, of each process.
+        Memory budget of each process in MiB.
     n_processes : int or None, default=1
-        Processes that run trials at the same time; `None` takes one for each core. With more than one, a
-        script must call this below ``if __name__ == "__main__":``, and functions given as `mechanism` or
-        `kernel` must be found at the top of a module. The result is the same but for the seconds.
+        Number of processes that run trials; `None` means one per core. With more than one, a script must call
+        this below ``if __name__ == "__main__":``, and functions given as `mechanism` or `kernel` must be
+        defined at the top level of a module. The results are the same, except for the seconds.
     checkpoint : file name, optional
-        Keeps every trial as it is done. The same call goes on from there after it was stopped, and with a
-        larger `n_trials` adds to it; a file with trials of another question is refused. Needs `rng`.
+        Keeps every trial as it finishes. After a stop, the same call resumes from the file; a larger
+        `n_trials` adds trials to it. A file with trials of another evaluation is refused. Needs `rng`.
     rng : int or Generator, optional
-        Seed. The result tells it.
+        Seed, recorded in the result.
     progress : bool, optional
-        Show how many trials are done and how long the rest takes.
+        Show how many trials are done and how long the rest will take.
 
     Returns
     -------
@@ -112,13 +114,12 @@ def evaluate(
 
     Notes
     -----
-    The ends of an interval count as inside. A certified interval is judged as it is; one whose ends were only
-    found is given `Trial.rounding` on either side, because the truth may be the very labelling that
-    was found, with its last digits added up in another order. An interval whose lower end is above its
-    upper one is not turned round: it covers nothing.
+    The ends of an interval count as inside. A certified interval is judged as it is. An attained interval is
+    widened by `Trial.rounding` on both sides: the truth may be the labelling that was found, summed in
+    another order. An interval whose lower end is above its upper end is not reversed: it covers nothing.
 
-    A trial draws from ``SeedSequence(seed, spawn_key=(trial,))`` alone, and all methods of a trial get
-    the same seed, so that neither other trials nor other methods change what comes out.
+    All randomness of a trial comes from ``SeedSequence(seed, spawn_key=(trial,))``, and all methods of a
+    trial get the same seed. So other trials or other methods do not change a result.
 
     Examples
     --------
@@ -135,11 +136,11 @@ def evaluate(
     trials = _trial_numbers(n_trials, only)
     n_processes = thread_count() if n_processes is None else check_processes(n_processes)
     if checkpoint is not None and rng is None:
-        msg = "`checkpoint` needs `rng`, a seed: without, a run that was stopped cannot go on."
+        msg = "`checkpoint` needs a seed (`rng`): without one, a run that was stopped cannot resume."
         raise MmdBoundsError(msg)
-    how = _how(preset, methods, scale, estimator)
+    how = _protocol(preset, methods, scale, estimator)
     X, Y = checked_groups(X_clean, Y_clean)
-    asked = Asked(
+    design = Design(
         X=X,
         Y=Y,
         epsilon=epsilon,
@@ -157,18 +158,18 @@ def evaluate(
         working_memory=working_memory,
         seed=check_seed(rng),
     )
-    kept = None if checkpoint is None else Checkpoint(checkpoint, asked)
-    return _evaluation(asked, _collected(asked, trials, n_processes, kept, progress))
+    kept = None if checkpoint is None else Checkpoint(checkpoint, design)
+    return _evaluation(design, _collected(design, trials, n_processes, kept, progress))
 
 
-def _how(preset: str | None, methods: Any, scale: str | None, estimator: Estimator | None) -> Preset:
-    """Return the protocol that was named, or the one that the single arguments make."""
+def _protocol(preset: str | None, methods: Any, scale: str | None, estimator: Estimator | None) -> Preset:
+    """Return the preset, or the protocol that the other arguments describe."""
     if preset is None:
         chosen = labelled_methods(DEFAULT_METHODS if methods is None else methods)
         return Preset(estimator or "unbiased", "none" if scale is None else scale, chosen)
     given = {"methods": methods, "scale": scale, "estimator": estimator}
     if also := [f"`{name}`" for name, value in given.items() if value is not None]:
-        msg = f"`preset` stands for methods, scale and estimator; got {', '.join(also)} too. Leave one out."
+        msg = f"`preset` replaces methods, scale and estimator; got {', '.join(also)} as well. Leave one out."
         raise MmdBoundsError(msg)
     return preset_of(preset)
 
@@ -189,18 +190,20 @@ def _trial_numbers(n_trials: Any, only: Any) -> list[int]:
 
 
 def _collected(
-    asked: Asked,
+    design: Design,
     trials: Sequence[int],
     n_processes: int,
     checkpoint: Checkpoint | None,
     progress: bool | None,
 ) -> list[Trial]:
-    """Return the trials in the order of their numbers; those that are kept already are not run again."""
+    """Return the trials in the order of their numbers; those in the checkpoint are not run again."""
     done = {} if checkpoint is None else checkpoint.load()
     missing = [trial for trial in trials if trial not in done]
     if checkpoint is not None and missing:
         checkpoint.begin()
-    running = run_trials(asked, missing, n_processes)
+    if min(n_processes, len(missing)) > 1:
+        _check_can_be_sent(design)
+    running = run_in_processes(functools.partial(run_trial, design), missing, n_processes)
     with TrialMeter(len(missing), show=progress) as meter, closing(running):
         for trial in running:
             if checkpoint is not None:
@@ -210,43 +213,96 @@ def _collected(
     return [done[trial] for trial in trials]
 
 
-def _evaluation(asked: Asked, trials: list[Trial]) -> Evaluation:
+def _check_can_be_sent(design: Design) -> None:
+    """Refuse functions and methods that another process cannot import, and say which."""
+    things: dict[str, Any] = {"mechanism": design.mechanism, "kernel": design.kernel}
+    things |= {f"methods[{label!r}]": method for label, method in design.methods.items()}
+    for name, thing in things.items():
+        try:
+            pickle.dumps(thing)
+        except Exception as error:  # whatever a user's object does when it is pickled
+            msg = (
+                f"`{name}` cannot be sent to other processes; got {thing!r}. Define it at the top level of a "
+                "module, or use n_processes=1."
+            )
+            raise MmdBoundsError(msg) from error
+
+
+def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
     return Evaluation(
-        methods=tuple(coverage_of(label, method, trials) for label, method in asked.methods.items()),
+        methods=tuple(coverage_of(label, method, trials) for label, method in design.methods.items()),
         trials=tuple(trials),
         mean_truth=float(np.mean([trial.truth for trial in trials])),
         mean_observed=float(np.mean([trial.observed for trial in trials])),
-        epsilon=float(asked.epsilon),
-        n_moved=asked.n_moved,
-        at_most=bool(asked.at_most),
-        n_x=asked.n_x,
-        n_y=asked.n_y,
-        n_samples_X=len(asked.X),
-        n_samples_Y=len(asked.Y),
-        replace=bool(asked.replace),
-        scale=asked.scale,
-        mechanism=mechanism_name(asked.mechanism),
-        name_x=asked.X.name,
-        name_y=asked.Y.name,
-        provenance=_provenance(asked, trials),
+        epsilon=float(design.epsilon),
+        n_moved=design.n_moved,
+        at_most=bool(design.at_most),
+        n_x=design.n_x,
+        n_y=design.n_y,
+        n_samples_X=len(design.X),
+        n_samples_Y=len(design.Y),
+        replace=bool(design.replace),
+        scale=design.scale,
+        mechanism=mechanism_name(design.mechanism),
+        name_x=design.X.name,
+        name_y=design.Y.name,
+        provenance=_provenance(design, trials),
     )
 
 
-def _provenance(asked: Asked, trials: Sequence[Trial]) -> Provenance:
-    kernel, first = asked.fixed_kernel(), trials[0]
+def coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:
+    """Return the rates of one method over the trials."""
+    bounds = [trial.bounds[label] for trial in trials]
+    missed = [not trial.covers(label) for trial in trials]
+    widths = [each.width for each in bounds]
+    n_certified = sum(each.is_certified for each in bounds)
+    attained: dict[str, Any] = {}
+    if n_certified:
+        found = [not trial.attained_covers(label) for trial in trials]
+        attained = {
+            f"attained_{name}": value
+            for name, value in _averages(found, [abs(each.upper - each.lower) for each in bounds]).items()
+        }
+    return MethodCoverage(
+        label=label,
+        method=method.name,
+        options=plain(method.options()),
+        n_missed=sum(missed),
+        **_averages(missed, widths),
+        n_crossed=sum(trial.is_crossed(label) for trial in trials),
+        n_certified=n_certified,
+        **attained,
+        mean_seconds=float(np.mean([each.seconds for each in bounds])),
+    )
+
+
+def _averages(missed: Sequence[bool], widths: Sequence[float]) -> dict[str, Any]:
+    n_trials, rate = len(missed), sum(missed) / len(missed)
+    return {
+        "false_coverage_rate": rate,
+        "false_coverage_rate_error": math.sqrt(rate * (1 - rate) / n_trials),
+        "mean_interval_width": float(np.mean(widths)),
+        "mean_interval_width_error": (
+            float(np.std(widths, ddof=1)) / math.sqrt(n_trials) if n_trials > 1 else None
+        ),
+    }
+
+
+def _provenance(design: Design, trials: Sequence[Trial]) -> Provenance:
+    kernel, first = design.fixed_kernel(), trials[0]
     return Provenance(
         method="evaluate",
-        options=asked.settings(),
-        kernel=asked.kernel_name,
+        options=design.settings(),
+        kernel=design.kernel_name,
         kernel_options={} if kernel is None else kernel.options(),
         bandwidth=None if kernel is None else kernel.length,
-        estimator=asked.estimator,
+        estimator=design.estimator,
         backend=first.backend,
         device=first.device,
         dtype=first.dtype,
-        seed=asked.seed,
+        seed=design.seed,
         n_pairs=sum(trial.n_pairs for trial in trials),
         seconds=sum(trial.seconds for trial in trials),
         version=__version__,
-        data=asked.X.record,
+        data=design.X.record,
     )

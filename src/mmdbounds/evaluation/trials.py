@@ -1,17 +1,23 @@
-"""One trial: draw the true groups, misfile rows, let every method speak, keep the truth beside it."""
+"""One trial: draw the true groups, misfile rows, run every method; and the file that keeps trials."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
+from mmdbounds import journal
+from mmdbounds.atomic_write import check_writable
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.asked import Asked, scaled
+from mmdbounds.checks import check_path
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.evaluation.design import Design, scaled
 from mmdbounds.mechanisms import Simulated, simulate
 from mmdbounds.objective import GroupSums, Indices, observed_mmd2
 from mmdbounds.problem import Comparison, pose
@@ -22,34 +28,34 @@ from mmdbounds.search import Method
 from mmdbounds.sums.protocol import Float64s
 
 
-def run_trial(asked: Asked, trial: int) -> Trial:
-    """Run one trial.
+def run_trial(design: Design, trial: int) -> Trial:
+    """Run one trial: draw the true groups, misfile rows, run every method, and keep the truth.
 
-    Everything left to chance comes from the seed and the number of the trial alone, in three streams: the
-    rows drawn, the rows misfiled, and one seed for all methods. So no trial hangs on the others nor on the
-    process it runs in, and no method on those beside it.
+    All randomness comes from the seed and the number of the trial, in three streams: the rows drawn, the rows
+    misfiled, and one seed for all methods. So a trial does not depend on other trials or on the process it
+    runs in, nor a method on other methods.
     """
     started = time.perf_counter()
-    streams = np.random.SeedSequence(asked.seed, spawn_key=(trial,)).spawn(3)
+    streams = np.random.SeedSequence(design.seed, spawn_key=(trial,)).spawn(3)
     drawing, misfiling = map(np.random.default_rng, streams[:2])
     seed = int(streams[2].generate_state(1)[0])
-    with _in(f"trial {trial}"):
-        X, Y = _drawn_groups(asked, drawing)
-        filed = _filed(asked, X, Y, misfiling)
-        totals = _clean_totals(asked, X, Y, filed)
+    with _named_in_errors(f"trial {trial}"):
+        X, Y = _drawn_groups(design, drawing)
+        filed = _filed(design, X, Y, misfiling)
+        totals = _clean_totals(design, X, Y, filed)
     results = {}
-    for label, method in asked.methods.items():
-        with _in(f"trial {trial}, method {label!r}"):
-            results[label] = _checked(_bounded(asked, filed, method, seed))
+    for label, method in design.methods.items():
+        with _named_in_errors(f"trial {trial}, method {label!r}"):
+            results[label] = _checked_bounds(_bounds_of(design, filed, method, seed))
     first = next(iter(results.values()))
     return Trial(
         trial=trial,
         n_moved=filed.n_moved,
-        truth=observed_mmd2(totals, asked.estimator),
+        truth=observed_mmd2(totals, design.estimator),
         observed=first.observed,
         rounding=totals.margin,
         bandwidth=filed.kernel.length,
-        bounds={label: _said(result) for label, result in results.items()},
+        bounds={label: _trial_bounds(result) for label, result in results.items()},
         backend=totals.sums.backend,
         device=totals.sums.device,
         dtype=totals.sums.dtype,
@@ -58,15 +64,15 @@ def run_trial(asked: Asked, trial: int) -> Trial:
     )
 
 
-def _drawn_groups(asked: Asked, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
+def _drawn_groups(design: Design, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the true groups of a trial, scaled over the rows of both."""
-    if asked.takes_all:
-        return asked.all_rows
+    if design.takes_all:
+        return design.all_rows
     of_x, of_y = (
-        _drawn_rows(len(group), size, asked.replace, rng)
-        for group, size in zip((asked.X, asked.Y), asked.sizes, strict=True)
+        _drawn_rows(len(group), size, design.replace, rng)
+        for group, size in zip((design.X, design.Y), design.sizes, strict=True)
     )
-    return scaled(asked.X.values[of_x], asked.Y.values[of_y], asked.scale)
+    return scaled(design.X.values[of_x], design.Y.values[of_y], design.scale)
 
 
 def _drawn_rows(n: int, size: int | None, replace: bool, rng: np.random.Generator) -> Indices:
@@ -75,55 +81,55 @@ def _drawn_rows(n: int, size: int | None, replace: bool, rng: np.random.Generato
     return np.asarray(rng.choice(n, n if size is None else size, replace=replace))
 
 
-def _filed(asked: Asked, X: Float64s, Y: Float64s, rng: np.random.Generator) -> Simulated:
+def _filed(design: Design, X: Float64s, Y: Float64s, rng: np.random.Generator) -> Simulated:
     return simulate(
         X,
         Y,
-        asked.epsilon,
-        mechanism=asked.mechanism,
-        kernel=asked.kernel,
-        bandwidth=asked.bandwidth,
-        working_memory=asked.working_memory,
+        design.epsilon,
+        mechanism=design.mechanism,
+        kernel=design.kernel,
+        bandwidth=design.bandwidth,
+        working_memory=design.working_memory,
         rng=rng,
         progress=False,
     )
 
 
-def _clean_totals(asked: Asked, X: Float64s, Y: Float64s, filed: Simulated) -> GroupSums:
-    """Return the sums over the pairs of the true groups, with the very kernel that the bounds use."""
+def _clean_totals(design: Design, X: Float64s, Y: Float64s, filed: Simulated) -> GroupSums:
+    """Return the sums over the pairs of the true groups, with the same kernel as the bounds."""
     problem = pose(
         X,
         Y,
         Comparison(
             kernel=filed.kernel,
-            estimator=asked.estimator,
-            backend=asked.backend,
-            dtype=asked.dtype,
-            working_memory=asked.working_memory,
+            estimator=design.estimator,
+            backend=design.backend,
+            dtype=design.dtype,
+            working_memory=design.working_memory,
         ),
     )
     return problem.one_pass(Meter())
 
 
-def _bounded(asked: Asked, filed: Simulated, method: Method, seed: int) -> BoundsResult:
+def _bounds_of(design: Design, filed: Simulated, method: Method, seed: int) -> BoundsResult:
     return mmd_bounds(
         filed.X,
         filed.Y,
         filed.contamination,
         method=method,
         kernel=filed.kernel,
-        estimator=asked.estimator,
-        at_most=asked.at_most,
-        backend=asked.backend,
-        dtype=asked.dtype,
-        working_memory=asked.working_memory,
+        estimator=design.estimator,
+        at_most=design.at_most,
+        backend=design.backend,
+        dtype=design.dtype,
+        working_memory=design.working_memory,
         rng=seed,
         progress=False,
     )
 
 
-def _checked(result: BoundsResult) -> BoundsResult:
-    """Refuse ends that are no numbers: they would be outside or inside by an accident of comparison."""
+def _checked_bounds(result: BoundsResult) -> BoundsResult:
+    """Refuse ends that are not finite: comparisons with NaN would decide the coverage."""
     for bound in (result.lower, result.upper):
         for name, value in (("value", bound.value), ("certified", bound.certified)):
             if value is not None and not math.isfinite(value):
@@ -132,7 +138,7 @@ def _checked(result: BoundsResult) -> BoundsResult:
     return result
 
 
-def _said(result: BoundsResult) -> TrialBounds:
+def _trial_bounds(result: BoundsResult) -> TrialBounds:
     return TrialBounds(
         lower=float(result.lower.value),
         upper=float(result.upper.value),
@@ -143,13 +149,90 @@ def _said(result: BoundsResult) -> TrialBounds:
 
 
 @contextmanager
-def _in(where: str) -> Iterator[None]:
-    """Say in which trial something went wrong; an error that is not of this package keeps its type."""
+def _named_in_errors(where: str) -> Iterator[None]:
+    """Name the trial in errors; an error that is not of this package keeps its type."""
     try:
         yield
     except MmdBoundsError as error:
         msg = f"{where}: {error}"
         raise MmdBoundsError(msg) from error
     except Exception as error:
-        error.add_note(f"This was in {where} of `evaluate`; `only` runs a trial alone.")
+        error.add_note(f"This was in {where} of `evaluate`; `only` runs a single trial.")
         raise
+
+
+TYPE, SCHEMA = "mmdbounds evaluation trials", 2
+
+
+class Checkpoint:
+    """The trials of one evaluation, kept in a file.
+
+    Parameters
+    ----------
+    path
+        The file; created for the first trial.
+    design
+        The evaluation; a file with trials of another one is refused, and never changed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], design: Design) -> None:
+        self._path = check_path(path, "checkpoint")
+        self._header: dict[str, Any] = {"type": TYPE, "schema": SCHEMA, "asked": design.fingerprint()}
+        self._labels = set(design.methods)
+        self._kept: journal.Contents | None = None
+
+    def load(self) -> dict[int, Trial]:
+        """Return the trials in the file by their numbers; a half-written one is ignored."""
+        self._kept = journal.read_journal(self._path)
+        if self._kept is None or not self._kept.records:
+            return {}
+        first, *others = self._kept.records
+        self._check_header(_parsed(first))
+        trials: dict[int, Trial] = {}
+        for record in others:
+            trial = self._trial(_parsed(record))
+            trials.setdefault(trial.trial, trial)
+        return trials
+
+    def begin(self) -> None:
+        """Prepare the file for more trials: drop a half-written one, or write the first record."""
+        check_writable(self._path, is_read=True)
+        if self._kept is not None and self._kept.is_torn:
+            journal.drop_torn(self._path, self._kept.n_bytes)
+        if self._kept is None or not self._kept.records:
+            journal.append(self._path, _content(self._header))
+
+    def keep(self, trial: Trial) -> None:
+        """Write one trial, whole and at once, so that a run that is stopped loses none."""
+        journal.append(self._path, _content(trial.to_dict()))
+
+    def _check_header(self, header: Any) -> None:
+        """Refuse a file that is something else, or has trials of another evaluation."""
+        if not isinstance(header, Mapping) or header.get("type") != TYPE:
+            raise journal.damaged(self._path)
+        if header == self._header:
+            return
+        theirs, ours = header.get("asked"), self._header["asked"]
+        known = theirs if isinstance(theirs, Mapping) else {}
+        differs = [name for name in ours if known.get(name) != ours[name]] or ["schema"]
+        raise journal.other_problem(self._path, "trials", differs)
+
+    def _trial(self, saved: Any) -> Trial:
+        try:
+            trial = Trial.from_dict(saved)
+        except DataError:
+            trial = None
+        if trial is None or not isinstance(trial.trial, int) or set(trial.bounds) != self._labels:
+            raise journal.damaged(self._path)
+        return trial
+
+
+def _content(data: dict[str, Any]) -> bytes:
+    return json.dumps(data, allow_nan=False).encode()
+
+
+def _parsed(record: memoryview) -> Any:
+    try:
+        return json.loads(bytes(record))
+    except ValueError:
+        return None

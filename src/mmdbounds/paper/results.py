@@ -1,0 +1,229 @@
+"""The results of an experiment, one line per setting, protocol and method, and the folder that keeps them."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from mmdbounds.atomic_write import write_whole
+from mmdbounds.datasets.files import PathLike, as_path
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.results.serialize import saved_fields
+
+if TYPE_CHECKING:
+    from mmdbounds.evaluation import Evaluation
+
+DIGITS = 10
+"""Significant digits in the CSV file; further ones depend on the machine."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Line:
+    """The result of one method at one setting: a row of the CSV file.
+
+    Attributes
+    ----------
+    source, n_rows, epsilon, mechanism
+        The setting: data set, N, share of the true X that is misfiled, and how its rows are chosen.
+    n_x, n_y, n_moved
+        True sizes, and the number of rows misfiled.
+    protocol
+        ``"paper"`` or ``"ours"``.
+    method
+        The row of the table: a method, or a number of steps.
+    n_trials
+        Number of trials.
+    fcr, fcr_error
+        Share of trials with the truth outside the interval, and its standard error.
+    miw, miw_error
+        Mean width of the interval, and its standard error.
+    n_crossed
+        Trials in which the lower end was above the upper end.
+    n_certified
+        Trials in which both ends were proved.
+    lower, upper, lower_error, upper_error
+        Mean ends of the interval, and their standard errors.
+    truth, observed, truth_error, observed_error
+        Mean squared MMD of the true groups and of the groups as filed, and their standard errors.
+    seconds
+        Total time of this method over all trials.
+    """
+
+    source: str
+    n_rows: int
+    epsilon: float
+    mechanism: str
+    n_x: int
+    n_y: int
+    n_moved: int
+    protocol: str
+    method: str
+    n_trials: int
+    fcr: float
+    fcr_error: float
+    miw: float
+    miw_error: float
+    n_crossed: int
+    n_certified: int
+    lower: float
+    lower_error: float
+    upper: float
+    upper_error: float
+    truth: float
+    truth_error: float
+    observed: float
+    observed_error: float
+    seconds: float
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        """Rebuild a line from its fields, or say which are missing."""
+        return cls(**saved_fields(cls, data, "lines."))
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Return the mean and its standard error, which is 0 for a single value."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    spread = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(spread / (n * (n - 1))) if n > 1 else 0.0
+
+
+def line_of(evaluation: Evaluation, label: str, **heading: Any) -> Line:
+    """Return the line of one method.
+
+    Parameters
+    ----------
+    evaluation
+        The trials of the setting.
+    label
+        The method's label in it.
+    heading
+        The setting, the protocol, and the row of the table.
+    """
+    trials = evaluation.trials
+    bounds = [trial.bounds[label] for trial in trials]
+    numbers = {
+        "lower": [each.interval[0] for each in bounds],
+        "upper": [each.interval[1] for each in bounds],
+        "miw": [each.width for each in bounds],
+        "fcr": [float(not trial.covers(label)) for trial in trials],
+        "truth": [trial.truth for trial in trials],
+        "observed": [trial.observed for trial in trials],
+    }
+    values: dict[str, Any] = {}
+    for name, each in numbers.items():
+        values[name], values[f"{name}_error"] = mean_and_error(each)
+    values["fcr_error"] = math.sqrt(values["fcr"] * (1 - values["fcr"]) / len(trials))
+    return Line(
+        **heading,
+        **values,
+        n_x=evaluation.n_x,
+        n_y=evaluation.n_y,
+        n_moved=evaluation.n_moved,
+        n_trials=len(trials),
+        n_certified=evaluation[label].n_certified,
+        n_crossed=sum(trial.is_crossed(label) for trial in trials),
+        seconds=math.fsum(each.seconds for each in bounds),
+    )
+
+
+def trials_in_words(lines: Sequence[Line]) -> str:
+    """Return the number of trials in words, and which methods have fewer."""
+    most = max(line.n_trials for line in lines)
+    fewer: dict[int, list[str]] = {}
+    for line in lines:
+        if line.n_trials < most and line.method not in fewer.setdefault(line.n_trials, []):
+            fewer[line.n_trials].append(line.method)
+    exceptions = "".join(f", {n} for {' and '.join(methods)}" for n, methods in fewer.items())
+    return f"{most} trial{'' if most == 1 else 's'}{exceptions}"
+
+
+def to_csv(rows: list[dict[str, Any]]) -> str:
+    """Return rows as CSV, without times, so that the same run gives the same file."""
+    text = io.StringIO()
+    names = [name for name in rows[0] if name != "seconds"]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    for row in rows:
+        writer.writerow([_cell(row[name]) for name in names])
+    return text.getvalue()
+
+
+def as_row(line: Line) -> dict[str, Any]:
+    """Return the fields of a line by name."""
+    return dataclasses.asdict(line)
+
+
+def _cell(value: Any) -> Any:
+    return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
+
+
+CHECKPOINTS = "checkpoints"
+TYPE, SCHEMA = "mmdbounds reproduction", 1
+
+
+def ready_folder(out: PathLike) -> Path:
+    """Return the folder for results, created if needed, or say now that nothing can be written there."""
+    place = as_path(out, "`out`")
+    try:
+        (place / CHECKPOINTS).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"cannot write results to {str(place)!r}: {error.strerror or error}."
+        raise MmdBoundsError(msg) from error
+    for each in (place, place / CHECKPOINTS):
+        if not os.access(each, os.W_OK | os.X_OK):
+            msg = f"cannot write results to {str(each)!r}: permission denied."
+            raise MmdBoundsError(msg)
+    return place
+
+
+def write_results(place: Path, name: str, document: dict[str, Any], rows: list[dict[str, Any]]) -> None:
+    """Write the results of an experiment as JSON, and their rows as CSV."""
+    write_whole(place / f"{name}.json", (json.dumps(document, indent=1, allow_nan=False) + "\n").encode())
+    write_whole(place / f"{name}.csv", to_csv(rows).encode())
+
+
+def read_results(place: Path, name: str) -> dict[str, Any] | None:
+    """Return the results of an experiment, `None` if it has not been run."""
+    path = place / f"{name}.json"
+    try:
+        document = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        document = None
+    if not _is_ours(document):
+        msg = f"{str(path)!r} does not hold the results of an experiment. Remove it and run that one again."
+        raise MmdBoundsError(msg)
+    return dict(document)
+
+
+def _is_ours(document: Any) -> bool:
+    """Return whether a document holds results of an experiment, in the layout of this version."""
+    if not isinstance(document, dict) or (document.get("type"), document.get("schema")) != (TYPE, SCHEMA):
+        return False
+    try:
+        return all(Line.from_dict(each) for each in document["lines"])
+    except DataError:
+        return False
+
+
+def machine() -> str:
+    """Return in words the machine and the versions that this runs on."""
+    model, info = platform.processor() or platform.machine(), Path("/proc/cpuinfo")
+    if info.exists():
+        named = [line for line in info.read_text().splitlines() if line.startswith("model name")]
+        model = named[0].split(":")[1].strip() if named else model
+    return f"{model}, {os.cpu_count()} cores; Python {platform.python_version()}, NumPy {np.__version__}"
