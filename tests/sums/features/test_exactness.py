@@ -302,7 +302,7 @@ def test_there_and_back(bounded, which):
 
 def test_words_say_of_which_kernel_they_speak(bounded):
     text = " ".join(bounded["features"].summary().split())
-    assert "All this is said of an approximate kernel, rbf by 64 random features (seed 0)." in text
+    assert "All of this is about an approximate kernel, rbf by 64 random features (seed 0)." in text
     assert "its own extremes can only lie further out. " in text
     assert "Proved for rbf itself" not in text
     assert "kernel rbf by 64 random features (seed 0), bandwidth" in text
