@@ -23,8 +23,7 @@ from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
-FEATURE_PASSES = 10
-"""Passes of S-SD over the features of all rows, each with two products."""
+FEATURE_PASSES = 10  # passes of S-SD over the features of all rows, each with two products
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 

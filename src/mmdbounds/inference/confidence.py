@@ -44,11 +44,8 @@ from mmdbounds.tables import Group, as_groups
 from mmdbounds.theory import deviation_radius, kernel_bound
 from mmdbounds.words.phrases import rows
 
-ENOUGH = Sharp(gap=0.02)
-"""Proofs that end where what they leave open no longer matters beside the radius."""
-
-ALIKE = 0.01
-"""Counts whose radii differ by less, relatively, are searched together and share the largest."""
+ENOUGH = Sharp(gap=0.02)  # proofs that end where what they leave open no longer matters beside the radius
+ALIKE = 0.01  # counts whose radii differ by less, relatively, are searched together and share the largest
 
 ON_THESE_ROWS = "The bandwidth was chosen on these rows, so the coverage is not proved."
 NOT_SAID = "Nobody said that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
@@ -278,26 +275,13 @@ def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, floa
     return max(low, 0.0), min(high, largest)
 
 
-FEWEST = 2
-"""Rows that a median distance needs."""
-
-STREAM = 7
-"""Keeps the draw apart from what the search draws with the same seed."""
+FEWEST = 2  # rows that a median distance needs
+STREAM = 7  # keeps the draw apart from what the search draws with the same seed
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What is left of the groups, and the kernel that the other rows chose.
-
-    Attributes
-    ----------
-    X, Y
-        The rows that are left, with the record of what was done to them.
-    kernel
-        With its bandwidth, from the rows set aside; as it was asked for, if there are none.
-    held_of_x, held_of_y
-        How many rows filed under X and Y were set aside.
-    """
+    """What is left of the groups, and the kernel that the rows set aside have chosen (or as given)."""
 
     X: Group
     Y: Group

@@ -30,11 +30,8 @@ from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.words.phrases import rows, shown
 
-STREAM = 11
-"""Keeps the draw apart from the permutations that the same seed gives."""
-
-UNITS_NAMED = 3
-"""Units named in a message."""
+STREAM = 11  # keeps the draw apart from the permutations that the same seed gives
+UNITS_NAMED = 3  # units named in a message
 
 Units = Sequence[Any] | NDArray[Any]
 
@@ -136,19 +133,7 @@ def one_row_each(
 def by_units(
     X: Any, Y: Any, unit: tuple[Units, Units] | None, kernel: object, seed: int
 ) -> tuple[Any, Any, str]:
-    """Return the groups that a test is to compare, and what is to be said of them.
-
-    Parameters
-    ----------
-    X, Y
-        The groups as filed.
-    unit
-        The units of their rows, `None` if every row is one: then the groups are returned as they came.
-    kernel
-        What the test was given; a matrix of kernel values has no rows to draw from.
-    seed
-        Of the test; the draw has a stream of its own.
-    """
+    """Return one row per unit of each group, and a note about it; the groups as they are without units."""
     if unit is None:
         return X, Y, ""
     if not isinstance(unit, tuple | list) or len(unit) != 2:

@@ -13,8 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
 
-SCHEMA = 2
-"""Number of the layout of `to_dict`; raised whenever a reader would have to change."""
+SCHEMA = 2  # number of the layout of `to_dict`; raised whenever a reader would have to change
 
 KINDS: dict[str, tuple[type[np.generic], str, str]] = {
     "ids": (np.str_, "U", "text"),
