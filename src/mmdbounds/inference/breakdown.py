@@ -89,8 +89,8 @@ def sweep(
     -----
     Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
     correction: if there is no difference, the statement errs only if the test at the true count errs, which
-    happens with a probability of at most `level`. The points of the curve take *exactly* so many rows
-    as misfiled; the breakdown is about *up to* so many.
+    happens with a probability of at most `level`. The points of the curve assume *exactly* the
+    stated number of misfiled rows; the breakdown covers any number *up to* it.
 
     Examples
     --------

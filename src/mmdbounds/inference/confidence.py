@@ -4,7 +4,7 @@ Two sources of doubt add up: which rows are misfiled (the bounds), and that the 
 samples (the radius).
 
 The kernel may be chosen on rows that are set aside, so that the others meet one that has not seen them.
-Which rows are set aside is drawn at random from all rows together, without a look at their groups. A share
+Which rows are set aside is drawn at random from all rows together, without looking at their groups. A share
 of each group as filed would not do: if the misfiled rows are special, and the groups give up different
 shares, special rows would be too many or too few among the rest of the true X. Drawn from all rows alike,
 what is left of each true group is a sample of its population as before, whatever the misfiling did.
@@ -48,7 +48,7 @@ ENOUGH = Sharp(gap=0.02)  # proofs that end where what they leave open no longer
 ALIKE = 0.01  # counts whose radii differ by less, relatively, are searched together and share the largest
 
 ON_THESE_ROWS = "The bandwidth was chosen on these rows, so the coverage is not proved."
-NOT_SAID = "Nobody said that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
+NOT_SAID = "It was not stated that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
 SCALED_HERE = "The columns were scaled by these rows, or filled in by them, so the coverage is not proved."
 NOT_CERTIFIED = "The bounds are values that labellings reach; that none lies beyond is not proved."
 
@@ -88,8 +88,8 @@ def confidence_interval(
         Your word that kernel, bandwidth and scaling of the columns were fixed before anybody looked at these
         rows. Goes with a number for `bandwidth` or a kernel object.
     holdout : float, optional
-        Share of all rows to set aside, drawn at random without a look at the groups, from which the
-        median bandwidth is taken; the interval rests on the other rows. As nobody knows how many misfiled
+        Share of all rows to set aside, drawn at random without looking at the groups. The median
+        bandwidth is that of these rows; the interval rests on the others. As it is unknown how many misfiled
         rows are among those set aside, every number is considered.
     at_most : bool, default=True
         Whether any smaller number of rows may be misfiled too; else exactly m are.

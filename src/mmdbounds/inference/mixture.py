@@ -301,7 +301,7 @@ def most_marked(n_rows: int, n_drawn: int, n_seen: int, delta: float) -> int:
     """Return the largest number of marked rows among all, if at most `n_seen` of `n_drawn` random rows are.
 
     Too low with probability at most `delta`, whatever the number: it is the largest number with which
-    `n_seen` or fewer marked rows would be drawn with more than that probability (Clopper and Pearson's limit).
+    `n_seen` or fewer marked rows would be drawn with more than that probability (Clopper-Pearson).
     """
     possible, too_many = n_seen, n_rows - (n_drawn - n_seen) + 1
     while too_many - possible > 1:

@@ -1,14 +1,14 @@
-"""One row a unit, where rows share a unit (a patient, a household) and so are not exchangeable.
+"""One row per unit, if rows share a unit (a patient, a household) and so are not exchangeable.
 
 A permutation test takes every labelling of the rows as equally likely if the groups do not differ. Rows of
 one patient carry one label between them, so most labellings of the rows were never possible, and the test
-rejects too often. With one row a patient the labels are exchangeable again. The row is drawn at random
-among the patient's rows, without a look at labels, values or the order in which the rows stand.
+rejects too often. With one row per patient the labels are exchangeable again. The row is drawn at random
+among the patient's rows, whatever the labels, the values or the order of the rows.
 
 Why not permute whole patients? As a null that would do, but there would be no proof to compare it with.
 Patients have different numbers of rows, so the sizes of the groups in rows, and with them the constants of
-the quadratic that is bounded, would hang on which patients are misfiled; floors are proved for fixed
-sizes. With one row a patient all sizes are numbers of patients, and everything that holds for rows
+the quadratic that is bounded, would depend on which patients are misfiled; floors are proved for fixed
+sizes. With one row per patient all sizes are numbers of patients, and everything that holds for rows
 holds for patients. The price is power: rows that are not drawn say nothing.
 """
 
@@ -35,12 +35,12 @@ UNITS_NAMED = 3  # units named in a message
 
 Units = Sequence[Any] | NDArray[Any]
 
-OF_UNITS = "Rows stand for units here: epsilon and all counts are of units."
+OF_UNITS = "Each row stands for one unit: epsilon and all counts refer to units."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class OneRowEach:
-    """The groups with one row a unit.
+    """The groups with one row per unit.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class OneRowEach:
             f"{left:,} of the {rows(left + len(group))} of {shown(group.name)}"
             for left, group in ((self.n_left_out_of_x, self.X), (self.n_left_out_of_y, self.Y))
         )
-        return f"One row a unit was drawn at random (seed {self.seed}); left out: {of_x}, {of_y}."
+        return f"One row per unit was drawn at random (seed {self.seed}); left out: {of_x}, {of_y}."
 
     def __repr__(self) -> str:
         return (
@@ -144,7 +144,7 @@ def by_units(
     if is_precomputed(kernel):
         msg = (
             "`unit` must go with rows to draw from; got kernel='precomputed'. "
-            "Keep one row and one column a unit of the matrix instead."
+            "Keep one row and one column per unit of the matrix instead."
         )
         raise MmdBoundsError(msg)
     drawn = _one_row_each(X, Y, {"unit[0]": unit[0], "unit[1]": unit[1]}, seed)
