@@ -23,9 +23,7 @@ from mmdbounds.errors import MmdBoundsError, file_trouble, shown_path
 
 Parts = Iterable[bytes | memoryview]
 
-ROOM = 1 << 16
-"""Bytes that are written as a trial, so that a full disk is found before the work."""
-
+ROOM = 1 << 16  # bytes that are written as a trial, so that a full disk is found before the work
 STDOUT, STDERR = 1, 2
 NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 """Answers of file systems that cannot write to the disk at once."""

@@ -16,9 +16,7 @@ from typing import Any
 LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 300
 """Characters of a value, of a name and of a path that a message shows."""
 
-MAX_NAMED = 5
-"""Names listed in one message; the others are counted."""
-
+MAX_NAMED = 5  # names listed in one message; the others are counted
 _PACKAGE = str(Path(__file__).parent)
 
 

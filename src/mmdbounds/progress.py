@@ -12,17 +12,12 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-PATIENCE = 2.0
-"""Seconds before the line appears: short work needs none."""
-
+PATIENCE = 2.0  # seconds before the line appears: short work needs none
 SETTLED = 1.0
 """Seconds after the first kernel values before a speed is shown: several threads may report at once."""
 
-INTERVAL = 0.2
-"""Seconds between two refreshes of the line."""
-
-BAR = 24
-"""Characters of the bar."""
+INTERVAL = 0.2  # seconds between two refreshes of the line
+BAR = 24  # characters of the bar
 
 
 def show_by_default() -> bool:

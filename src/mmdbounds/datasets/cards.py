@@ -8,11 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-WIDTH = 100
-"""Columns of a printed card."""
-
-LABEL = 10
-"""Columns of the labels at its left."""
+WIDTH = 100  # columns of a printed card
+LABEL = 10  # columns of the labels at its left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -14,9 +14,7 @@ from mmdbounds.errors import DataError
 from mmdbounds.results.serialize import from_fields
 from mmdbounds.tables import Group
 
-FIRST_ROWS = "one row per patient, the first in the file"
-"""Recorded when the other rows were left out."""
-
+FIRST_ROWS = "one row per patient, the first in the file"  # recorded when the other rows were left out
 _OF_ROWS = ("ids", "patients", "outcomes")
 
 

@@ -23,11 +23,8 @@ from mmdbounds.errors import DataError, file_trouble, shown_path
 
 PathLike = str | os.PathLike[str]
 
-VARIABLE = "MMDBOUNDS_DATA"
-"""The environment variable that names the folder if no argument does."""
-
-HASHED_ROWS = 1 << 16
-"""Rows that are converted to C order at a time to be hashed."""
+VARIABLE = "MMDBOUNDS_DATA"  # the environment variable that names the folder if no argument does
+HASHED_ROWS = 1 << 16  # rows that are converted to C order at a time to be hashed
 
 
 def find_file(card: Card, folder: PathLike | None) -> Path | None:
@@ -117,8 +114,7 @@ FOREST_DIGEST = "ab3609cb1053a32d40f9268acb3d27234ff31876fe9f827a71d6aceeb4d3796
 BIO_DIGEST = "7a2bc1290e6435c3e3255da94625ad41d28cf52b1915c7d25238e0c31eb880dc"
 """Of the raw values as int32 with the class (0 = ALL, 1 = AML) as last column, rows sorted."""
 
-OPENML_LEUKEMIA = 1104
-"""OpenML's number of the data set: 72 samples x 7,129 probes, classes ALL and AML."""
+OPENML_LEUKEMIA = 1104  # OpenML's number of the data set: 72 samples x 7,129 probes, classes ALL and AML
 
 # Golub's sample numbers: in the order of our file, and in the order of the sorted raw rows.
 # fmt: off

@@ -42,14 +42,11 @@ FOREST_COLUMNS = (
     *(f"Soil_Type{i}" for i in range(1, 41)),
 )
 
-SPRUCE_FIR, LODGEPOLE_PINE = 1, 2
-"""Two of the seven cover types."""
-
+SPRUCE_FIR, LODGEPOLE_PINE = 1, 2  # two of the seven cover types
 _Bio = tuple[NDArray[Any], NDArray[np.uint8], tuple[str, ...], NDArray[np.str_]]
 """Values, classes, names of the columns, names of the rows."""
 
-VALUES = ("normal scores", "raw")
-"""What `load_bio` offers."""
+VALUES = ("normal scores", "raw")  # what `load_bio` offers
 
 
 def load_forest(folder: PathLike | None = None, *, download: bool = False) -> CleanGroups:
@@ -173,11 +170,8 @@ def normal_scores(table: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.
     return scores[:, kept], kept
 
 
-LOGIT_COLUMNS = ("logit_0", "logit_1")
-"""Logits of the classes 0 and 1."""
-
-TEST_PART = 2
-"""Code of the rows that were used neither to fit the classifier nor to choose its epoch."""
+LOGIT_COLUMNS = ("logit_0", "logit_1")  # logits of the classes 0 and 1
+TEST_PART = 2  # code of the rows that were used neither to fit the classifier nor to choose its epoch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

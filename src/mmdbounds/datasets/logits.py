@@ -36,9 +36,7 @@ from mmdbounds.datasets.files import PathLike, as_path, read_bytes
 from mmdbounds.datasets.loaders import LOGIT_COLUMNS
 from mmdbounds.errors import DataError
 
-FORMAT = "mmdbounds logits 1"
-"""Stored in every file; a later layout gets another number."""
-
+FORMAT = "mmdbounds logits 1"  # stored in every file; a later layout gets another number
 NEEDED = ("title", "source", "licence", "logits", "y", "group", "group_names", "record")
 
 

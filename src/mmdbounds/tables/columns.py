@@ -19,15 +19,9 @@ from mmdbounds.tables.group_column import as_text
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-MISSING = ("refuse", "drop", "impute")
-"""What can be done about missing cells."""
-
-MAX_CATEGORIES = 50
-"""Most values of a text column that is a category."""
-
-MOST_DIGITS = 38
-"""Digits of the largest integers that DataFrames hold."""
-
+MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
+MAX_CATEGORIES = 50  # most values of a text column that is a category
+MOST_DIGITS = 38  # digits of the largest integers that DataFrames hold
 _DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([ T].*)?")
 
 

@@ -23,15 +23,11 @@ if TYPE_CHECKING:
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
 """Possible separators and their names; the first one wins a tie."""
 
-HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16
-"""The part of a file that decides on the separator."""
-
+HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16  # the part of a file that decides on the separator
 CHUNK = 1 << 22
 """Bytes that are decoded at a time, so that the text of a large file is never in memory as a whole."""
 
-FIRST_ROWS = 10_000
-"""Rows that suggest the types of the columns; all rows decide."""
-
+FIRST_ROWS = 10_000  # rows that suggest the types of the columns; all rows decide
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})
 """Text that stands for a missing cell, in upper or lower case."""
 

@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream"]
 TextFormat = Literal["CSV", "JSON lines"]
 
-FORMATS = "CSV, Parquet, Arrow or JSON lines"
-"""The formats that are read, in words."""
-
+FORMATS = "CSV, Parquet, Arrow or JSON lines"  # the formats that are read, in words
 READERS: dict[BinaryFormat, str] = {
     "Parquet": "read_parquet",
     "Arrow": "read_ipc",

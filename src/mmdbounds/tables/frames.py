@@ -14,8 +14,7 @@ from mmdbounds.tables.group import EXACT_UP_TO
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-NOT_NUMBERS = ("text", "date", "other")
-"""Kinds of columns that are not numbers."""
+NOT_NUMBERS = ("text", "date", "other")  # kinds of columns that are not numbers
 
 
 def import_polars() -> Any:

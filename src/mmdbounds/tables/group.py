@@ -12,8 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from mmdbounds.errors import DataError, counted, listed, quoted, repeated
 from mmdbounds.results.serialize import from_fields, read_only
 
-EXACT_UP_TO = 2.0**53
-"""Up to here float64 holds every whole number."""
+EXACT_UP_TO = 2.0**53  # up to here float64 holds every whole number
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -22,8 +22,7 @@ Key = tuple[str, Hashable]
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUTH = {"true": True, "false": False}
-MAX_GROUPS = 10
-"""Groups listed in one message."""
+MAX_GROUPS = 10  # groups listed in one message
 
 
 def as_text(value: Any) -> str:

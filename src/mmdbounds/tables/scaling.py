@@ -12,20 +12,11 @@ from numpy.typing import NDArray
 
 from mmdbounds.tables.columns import Column
 
-Values = NDArray[np.float64]
-"""The numbers of one column, shape (rows,)."""
-
-SCALES = ("standard", "none")
-"""Scales of arrays."""
-
-TABLE_SCALES = ("standard", "robust", "rank", "none")
-"""Scales of the columns of a table."""
-
-Rule = list[Any]
-"""What was done to a column, ready for JSON: two columns on the same scale have the same."""
-
-NORMAL_IQR = 1.3489795003921634
-"""Distance between the quartiles of a normal distribution with deviation 1."""
+Values = NDArray[np.float64]  # the numbers of one column, shape (rows,)
+SCALES = ("standard", "none")  # scales of arrays
+TABLE_SCALES = ("standard", "robust", "rank", "none")  # scales of the columns of a table
+Rule = list[Any]  # what was done to a column, ready for JSON: two columns on the same scale have the same
+NORMAL_IQR = 1.3489795003921634  # distance between the quartiles of a normal distribution with deviation 1
 
 
 class Scaled(NamedTuple):

@@ -29,9 +29,7 @@ _ID_NAME = re.compile(
     r"unnamed0?|mrnumber"
 )
 
-MIN_COUNTING = 6
-"""Rows from which on consecutive numbers are taken for a count."""
-
+MIN_COUNTING = 6  # rows from which on consecutive numbers are taken for a count
 MIN_INCREASING = 10
 """Rows from which on steadily growing numbers are taken for a count: by chance 1 of 10! columns is."""
 
@@ -39,15 +37,11 @@ SEPARATION = 0.98
 """Difference between the shares of the two groups that a split selects, from which on it determines the
 group: a balanced accuracy of 0.99."""
 
-BY_CHANCE = 1e-6
-"""Probability, over all columns, with which labels drawn at random may cause a warning."""
-
+BY_CHANCE = 1e-6  # probability, over all columns, with which labels drawn at random may cause a warning
 MOST_ROWS, LEEWAY = 10_000, 0.05
 """Rows of each group that are examined first; columns that nearly separate them are examined in full."""
 
-BLOCK = 1 << 20
-"""Cells that are sorted at a time."""
-
+BLOCK = 1 << 20  # cells that are sorted at a time
 _KEEP = "To keep {} without this warning, name the features with `columns=`."
 
 
