@@ -1,9 +1,8 @@
 """The one way to write a file: whole or not at all, tried before the work; only regular files are replaced.
 
-A regular file is written beside its place and then moved there, so that an old one stays until the new one is
-complete; links are followed, and the mode of an old file is kept. Pipes, terminals and ``/dev/null`` are
-written to and never replaced. Nor is a file that this process has open as its output: ``/dev/stdout``, or
-``all.txt`` in ``command > all.txt``.
+A regular file is written beside its place and then moved there; links are followed, and the mode of an old
+file is kept. Pipes, terminals and ``/dev/null`` are written to. So is a file that this process has open as
+its output: ``/dev/stdout``, or ``all.txt`` in ``command > all.txt``.
 """
 
 from __future__ import annotations
@@ -25,15 +24,11 @@ Parts = Iterable[bytes | memoryview]
 
 ROOM = 1 << 16  # bytes that are written as a trial, so that a full disk is found before the work
 STDOUT, STDERR = 1, 2
-NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""Answers of file systems that cannot write to the disk at once."""
+NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # answers of file systems without fsync
 
 
 def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> None:
-    """Refuse now, not after the work, a file that cannot be written.
-
-    A file that `is_read` again, as a checkpoint is, must be a regular one.
-    """
+    """Refuse a file that cannot be written; one that `is_read` again, as a checkpoint is, must be regular."""
     with write_errors(path):
         if (stream := _stream(path)) is not None:
             if is_read:
@@ -82,8 +77,7 @@ def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _stream(path: str | os.PathLike[str]) -> int | str | None:
     """Return the descriptor or the name of what is written to and not replaced, `None` for regular files."""
-    descriptor = _descriptor(path)
-    if descriptor is not None:
+    if (descriptor := _descriptor(path)) is not None:
         os.fstat(descriptor)  # fails if it is not open
         return descriptor
     try:
@@ -94,14 +88,9 @@ def _stream(path: str | os.PathLike[str]) -> int | str | None:
         with contextlib.suppress(OSError):  # closed
             if os.path.samestat(found, os.fstat(output)):
                 return output
-    kinds = {
-        stat.S_ISDIR: "it is a folder",
-        stat.S_ISBLK: "it is a disk device",
-        stat.S_ISSOCK: "it is a socket",
-    }
-    for is_kind, reason in kinds.items():
-        if is_kind(found.st_mode):
-            raise OSError(errno.EINVAL, reason)
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk device", stat.S_IFSOCK: "a socket"}
+    if kind := kinds.get(stat.S_IFMT(found.st_mode)):
+        raise OSError(errno.EINVAL, f"it is {kind}")
     return None if stat.S_ISREG(found.st_mode) else os.fspath(path)
 
 
@@ -153,8 +142,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     length = len(os.fsencode(target.name))
     temporary = target.with_name(f".{secrets.token_hex(8)}".ljust(length, "_"))
     mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    file = os.open(temporary, flags, mode)
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         yield file, temporary
     finally:

@@ -1,9 +1,7 @@
 """Data files in a local folder, and downloads through scikit-learn: both are checked by their digests.
 
 A file is opened once: the bytes that were hashed are the bytes that are read, and nothing is ever unpickled.
-Downloads happen only on request. scikit-learn keeps them in its own folder (``~/scikit_learn_data``). Since
-its files are not ours, their digest is that of the *values*; for BIO after sorting the rows, whose order
-differs between sources.
+Since scikit-learn's files are not ours, their digest is that of the *values*.
 """
 
 from __future__ import annotations
@@ -35,8 +33,7 @@ def find_file(card: Card, folder: PathLike | None) -> Path | None:
 
 def require_file(card: Card, folder: PathLike | None, *, downloadable: bool) -> Path:
     """Return a card's file, or say where to put it."""
-    path = find_file(card, folder)
-    if path is not None:
+    if (path := find_file(card, folder)) is not None:
         return path
     place = data_folder(folder)
     where = "no data folder is given" if place is None else f"it is not in {str(place)!r}"
@@ -63,10 +60,8 @@ def data_folder(folder: PathLike | None) -> Path | None:
         return None
     path = as_path(given, name)
     if not os.path.isdir(path):  # unlike Path.is_dir, also for names that are too long
-        msg = (
-            f"{name} must name the folder with the data files; got {shown_path(path)!r}, "
-            "which is not a folder."
-        )
+        given = f"got {shown_path(path)!r}, which is not a folder"
+        msg = f"{name} must name the folder with the data files; {given}."
         raise DataError(msg)
     return path
 
@@ -108,12 +103,10 @@ def digest_of_arrays(*arrays: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
+# Of the values as int16 and the cover types as uint8, in the original order.
 FOREST_DIGEST = "ab3609cb1053a32d40f9268acb3d27234ff31876fe9f827a71d6aceeb4d37964"
-"""Of the values as int16 and the cover types as uint8, in the original order."""
-
+# Of the raw values as int32 with the class as last column; rows sorted, as their order differs by source.
 BIO_DIGEST = "7a2bc1290e6435c3e3255da94625ad41d28cf52b1915c7d25238e0c31eb880dc"
-"""Of the raw values as int32 with the class (0 = ALL, 1 = AML) as last column, rows sorted."""
-
 OPENML_LEUKEMIA = 1104  # OpenML's number of the data set: 72 samples x 7,129 probes, classes ALL and AML
 
 # Golub's sample numbers: in the order of our file, and in the order of the sorted raw rows.

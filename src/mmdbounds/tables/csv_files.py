@@ -14,8 +14,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import DataError, counted, quoted, shown_value
-from mmdbounds.tables.frames import import_polars, require_unique_names
-from mmdbounds.tables.group import EXACT_UP_TO
+from mmdbounds.tables.frames import EXACT_UP_TO, import_polars, require_unique_names
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, listed, quoted, repeated
-from mmdbounds.tables.group import EXACT_UP_TO
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
+EXACT_UP_TO = 2.0**53  # up to here float64 holds every whole number
 NOT_NUMBERS = ("text", "date", "other")  # kinds of columns that are not numbers
 
 
@@ -114,16 +114,12 @@ def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
 
 
 def kinds(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, str]:
-    """Return what columns hold: "number", "integer", "boolean", "text", "date" or "other".
-
-    An empty column counts as numbers, all of them missing.
-    """
+    """Return what columns hold: "number" (also without a value), "integer", "boolean" or `NOT_NUMBERS`."""
     schema = frame.schema
     kind_of = {name: _kind(schema[name]) for name in names}
-    for name in [name for name, kind in kind_of.items() if kind in NOT_NUMBERS]:
-        if frame.get_column(name).null_count() == len(frame):
-            kind_of[name] = "number"
-    return kind_of
+    others = [name for name, kind in kind_of.items() if kind in NOT_NUMBERS]
+    empty = [name for name in others if frame.get_column(name).null_count() == len(frame)]
+    return kind_of | dict.fromkeys(empty, "number")
 
 
 def _kind(dtype: Any) -> str:
