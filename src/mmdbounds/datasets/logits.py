@@ -257,11 +257,6 @@ def load_logits(
     check_flag(one_row_per_patient, "one_row_per_patient")
     place = as_path(path, "`path`")
     arrays = unpacked(data := read_bytes(place), place.name)
-    try:
-        record = dict(json.loads(str(arrays["record"])))
-    except (TypeError, ValueError):
-        msg = f"{place.name}: `record` must be a JSON object; got other text."
-        raise DataError(msg) from None
     known = [str(name) for name in arrays["group_names"]]
     x = known[0] if hidden is None else check_option(hidden, "hidden", known)
     y = known[1] if among is None else check_option(among, "among", known)
@@ -286,6 +281,11 @@ def load_logits(
         file=place.name,
         sha256=hashlib.sha256(data).hexdigest(),
     )
+    try:
+        record = dict(json.loads(str(arrays["record"])))
+    except (TypeError, ValueError):
+        msg = f"{place.name}: `record` must be a JSON object; got other text."
+        raise DataError(msg) from None
     return clean_groups(
         arrays["logits"],
         in_x,
