@@ -69,7 +69,6 @@ def read_columns(
     """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
 
     `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
-    With any `scale` but ``"none"`` a constant may be subtracted from a column. `id_` may name the rows.
     """
     values = np.empty((len(rows), len(names)))
     columns: list[Column] = []
@@ -106,10 +105,7 @@ def read_columns(
 def _centre(
     cells: Sequence[Any], rows: NDArray[np.intp], values: NDArray[np.float64], scale: str
 ) -> tuple[str, Trouble | None]:
-    """Write the cells minus the middle one over the values; return that one, or what is against it.
-
-    Whole numbers (or decimals) are subtracted as such, so that no digit is lost before.
-    """
+    """Write the cells minus the middle one, which loses no digit, over the values; return it, or a trouble."""
     given = [cells[i] for i in rows]
     if not frames.n_rounded(given, values):
         return "", None
@@ -124,10 +120,7 @@ def _centre(
 def as_category(
     cells: Sequence[Any], na: Collection[str], *, declared: bool = False
 ) -> tuple[NDArray[np.float64], tuple[str, ...], Trouble | None]:
-    """Return the place of each cell in the sorted categories, the categories, and what is against them.
-
-    `declared` says that the column's type is a category, so that numbers and dates are intended.
-    """
+    """Return the place of each cell in the sorted categories, the categories, and what is against them."""
     texts = {cell: as_text(cell) for cell in set(cells)}
     names = sorted({text for text in texts.values() if not is_missing(text, na)})
     if trouble := _category_trouble(names, len(cells), declared):
@@ -138,7 +131,7 @@ def as_category(
 
 
 def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trouble | None:
-    """Return why text with these values cannot be a category, `None` if it can."""
+    """Return why text with these values cannot be a category; if it is `declared` one, numbers are intended."""
     too_many = len(names) > MAX_CATEGORIES
     advice = f"make categories of at most {MAX_CATEGORIES} values"
     if declared:
@@ -169,9 +162,8 @@ def _number_trouble(names: Sequence[str]) -> Trouble:
 def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     """Return the message about columns that cannot be compared, with what to do about each kind."""
     naming = next((name for name, trouble in refused.items() if trouble is _IN_EVERY_ROW), None)
-    use = (
-        "" if naming is None or id_ is not None else f" If {quoted(naming)} names the rows, set `id=` to it."
-    )
+    is_id = naming is not None and id_ is None
+    use = f" If {quoted(naming)} names the rows, set `id=` to it." if is_id else ""
     advice = dict.fromkeys(trouble.advice for trouble in refused.values() if trouble.advice)
     to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
     parts = listed([f"{quoted(name)} ({trouble.words})" for name, trouble in refused.items()])
@@ -198,10 +190,8 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     everyone = np.ones(len(values), dtype=np.bool_)
     names = [column.name for column in columns]
     if missing == "refuse":
-        advice = (
-            "Set `missing=` to 'drop' to leave such rows out or to 'impute' to fill the cells, or leave "
-            "columns out with `exclude=`."
-        )
+        options = "to 'drop' to leave such rows out or to 'impute' to fill the cells"
+        advice = f"Set `missing=` {options}, or leave columns out with `exclude=`."
         require_finite(values, names, subject, advice)
         return Complete(values, list(columns), everyone)
     gone = np.isnan(values)
@@ -218,10 +208,9 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     require_finite(values, [column.name for column in left], subject, advice, "infinite")
     if missing == "drop":
         kept: NDArray[np.bool_] = np.asarray(~gone.any(axis=1))
-        if kept.all():
-            return Complete(values, left, kept, empty)
-        values = values[kept]
-        left = [_without_unused_categories(column, values[:, j]) for j, column in enumerate(left)]
+        if not kept.all():
+            values = values[kept]
+            left = [_without_unused_categories(column, values[:, j]) for j, column in enumerate(left)]
         return Complete(values, left, kept, empty)
     n_filled = {column.name: n for j, column in enumerate(left) if (n := int(gone[:, j].sum()))}
     for j in np.flatnonzero(gone.any(axis=0)):

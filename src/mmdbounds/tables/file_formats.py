@@ -99,7 +99,7 @@ def require_text(data: bytes, name: str, label: str, *, has_encoding: bool) -> N
 
 
 def binary_refusal(given: str, seen: str, label: str) -> str:
-    """Say how to export a binary file with the ending `given`; `seen` is the one of its first bytes, or ""."""
+    """Say how to export a binary file whose name ends in `given`; its first bytes belong to `seen`, or ""."""
     which = given if given in EXPORT else seen
     if which in EXPORT:
         is_packed = EXPORT[which] == _UNPACK
@@ -182,7 +182,7 @@ def _failure_elsewhere(data: bytes, reader: str, label: str) -> str | None:
 
 
 def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFrame:
-    """Read one JSON object per line; keys that a line lacks are missing cells; those in `text` may mix types."""
+    """Read one JSON object per line; a key that a line lacks is a missing cell; those in `text` mix types."""
     polars = import_polars()
     _require_objects(data, text, label)
     try:

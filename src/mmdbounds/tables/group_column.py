@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, counted, did_you_mean, listed, quoted
 
-Key = tuple[str, Hashable]
-"""What two values must share to match: their kind (number, truth, text) and the value itself."""
-
+Key = tuple[str, Hashable]  # what two values share that match: their kind (number, truth, text) and value
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUTH = {"true": True, "false": False}
 MAX_GROUPS = 10  # groups listed in one message
@@ -42,13 +40,11 @@ def match_key(value: Any) -> Key | None:
     """Return the key by which values match, `None` for a missing value.
 
     ``1``, ``1.0``, ``"1"`` and ``" 1.00 "`` are one number; ``True``, ``"True"`` and ``"true"`` are
-    one truth value, which is not the number 1; any other text matches itself, upper and lower case
-    are distinct, blanks around it do not matter.
+    one truth value, which is not the number 1; any other text matches itself, without blanks around it.
     """
     if isinstance(value, np.generic):
         value = value.item()
-    text = as_text(value)
-    if not text:
+    if not (text := as_text(value)):
         return None
     if isinstance(value, bool):
         return "truth", value
@@ -75,8 +71,7 @@ class GroupColumn:
 
     def _code(self, cell: Any) -> int:
         """Return the number of a cell's group, a new one for a new group; -1 for a missing cell."""
-        key = match_key(cell)
-        if key is None:
+        if (key := match_key(cell)) is None:
             return -1
         self.labels.setdefault(key, as_text(cell))
         return self._code_of.setdefault(key, len(self._code_of))
@@ -99,8 +94,7 @@ class GroupColumn:
 
     def find(self, value: Any, argument: str) -> Key:
         """Return the key of the group that was given as `argument`."""
-        key = match_key(value)
-        if key is None:
+        if (key := match_key(value)) is None:
             msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:

@@ -32,20 +32,7 @@ def varying_columns(pooled: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 def standardise(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Subtract each column's mean and divide by its population standard deviation.
-
-    Parameters
-    ----------
-    pooled
-        Rows of both groups, finite, no column constant.
-
-    Notes
-    -----
-    The sums run over the sorted column, so that not even the last bit depends on the order of the
-    rows, and over the column divided by a power of two, so that 1e300 does not overflow nor
-    1e-300 vanish. The middle value is subtracted first, which keeps the digits of values that are
-    large but close to each other.
-    """
+    """Return the rows of both groups, finite, no column constant, with each column scaled `by_deviation`."""
     scaled = np.empty_like(pooled)
     for j in range(pooled.shape[1]):
         scaled[:, j] = by_deviation(pooled[:, j]).values
@@ -53,7 +40,10 @@ def standardise(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def by_deviation(column: Values) -> Scaled:
-    """Return a column with mean 0 and standard deviation 1."""
+    """Return a column with mean 0 and (population) standard deviation 1.
+
+    The sums run over the sorted column, so that not even the last bit depends on the order of the rows.
+    """
     column, middle, exponent = _near_zero(column)
     ordered = np.sort(column)
     mean = float(ordered.mean())
@@ -88,23 +78,22 @@ def by_rank(column: Values) -> Scaled:
     return Scaled(by_deviation((last - (counts - 1) / 2)[place]).values, [digest])
 
 
+# What each scale does to a column of numbers.
 SCALERS: dict[str, Callable[[Values], Scaled]] = {
     "standard": by_deviation,
     "robust": by_quartiles,
     "rank": by_rank,
     "none": lambda column: Scaled(column, []),
 }
-"""What each scale does to a column of numbers."""
 
 
 def _near_zero(column: Values) -> tuple[Values, float, int]:
     """Return a column divided by a power of two, less its middle value; that value; and the power's exponent.
 
-    The power brings the largest value below 1. A difference of two values is rounded by no more than the
-    last bit of the difference itself, so that values near 2^53 that differ by one keep that difference.
+    The power brings the largest value below 1, so that 1e300 does not overflow nor 1e-300 vanish. A difference
+    of two values is rounded by no more than its own last bit: values near 2^53 that differ by one still do.
     """
-    _, power = np.frexp(np.abs(column).max())
-    exponent = int(power)
+    exponent = int(np.frexp(np.abs(column).max())[1])
     small = np.ldexp(column, -exponent)
     middle = float(np.partition(small, len(small) // 2)[len(small) // 2])
     return small - middle, middle, exponent
@@ -117,11 +106,8 @@ def _rule(centre: float, spread: float, exponent: int) -> Rule:
 
 def without_quartiles(values: NDArray[np.float64], columns: Sequence[Column]) -> list[str]:
     """Return the columns of numbers whose quartiles are equal, so that ``"robust"`` takes their deviation."""
-    return [
-        column.name
-        for j, column in enumerate(columns)
-        if column.is_continuous and not has_quartiles(values[:, j])
-    ]
+    pairs = zip(columns, values.T, strict=True)
+    return [column.name for column, cells in pairs if column.is_continuous and not has_quartiles(cells)]
 
 
 def features(
@@ -129,8 +115,7 @@ def features(
 ) -> tuple[NDArray[np.float64], list[str], dict[str, Rule]]:
     """Return the columns on their scale, categories as one 0-1 column for each value; names; and rules.
 
-    `values` holds the rows of both groups, nothing missing and no column constant. It is written over where
-    that saves a copy.
+    In `values` nothing is missing and no column constant. It is written over where that saves a copy.
     """
     names = [name for column in columns for name in _feature_names(column)]
     made = values if len(names) == len(columns) else np.empty((len(values), len(names)))
@@ -170,11 +155,9 @@ def _indicators(
 def category_weight(counts: NDArray[np.intp]) -> float:
     """Return the weight of the 0-1 columns of a category from the number of rows with each value.
 
-    With it they have variance 1 together, as a column of numbers has alone: over random pairs of rows either
-    differs by a mean square of 2. A category of two values then counts exactly as much as
-    the same column written as 0 and 1 (docs/tables.md, "Scales").
+    With it they have variance 1 together, as a column of numbers has alone. A category of two values then
+    counts exactly as much as the same column written as 0 and 1 (docs/tables.md, "Scales").
     """
     n = int(counts.sum())
     # Integers, so that nothing depends on the order of the categories.
-    differing = n * n - sum(int(count) ** 2 for count in counts)
-    return n / math.sqrt(differing)
+    return n / math.sqrt(n * n - sum(int(count) ** 2 for count in counts))
