@@ -37,7 +37,6 @@ def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> No
                 raise OSError(errno.EINVAL, "permission denied")
             return
         target = _target(path)
-        _check_replaceable(target)
         with _beside(target) as (file, _):
             _write_all(file, bytes(ROOM))
 
@@ -50,11 +49,14 @@ def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
             _write_through(stream, parts)
             return
         target = _target(path)
-        _check_replaceable(target)
         with _beside(target) as (file, temporary):
             for part in parts:
                 _write_all(file, part)
-            _to_the_disk(file)
+            try:
+                os.fsync(file)  # some disks report only here that they are full
+            except OSError as error:
+                if error.errno not in NOT_ON_THIS_DISK:
+                    raise
             _keep_mode(target, file)
             os.replace(temporary, target)
 
@@ -108,20 +110,15 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a name stands for, links followed; its folder must be there."""
+    """Return the file that a name stands for, links followed; refuse one that cannot be made or replaced."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        folder = Path(path).parent if target == Path(path).absolute() else target.parent
-        raise OSError(errno.EINVAL, f"there is no folder {folder}")
-    return target
-
-
-def _check_replaceable(target: Path) -> None:
-    """Refuse a file that may not be written, or not be replaced in its folder."""
+        parent = Path(path).parent if target == Path(path).absolute() else target.parent
+        raise OSError(errno.EINVAL, f"there is no folder {parent}")
     try:
         found = target.lstat()
     except FileNotFoundError:
-        return
+        return target
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.EINVAL, "its symbolic links form a loop")
     if not os.access(target, os.W_OK):
@@ -134,6 +131,7 @@ def _check_replaceable(target: Path) -> None:
     if folder.st_mode & stat.S_ISVTX and user not in (0, found.st_uid, folder.st_uid):
         reason = f"it belongs to another user, and only its owner may replace it in {target.parent}"
         raise OSError(errno.EPERM, reason)
+    return target
 
 
 @contextmanager
@@ -155,14 +153,6 @@ def _write_all(file: int, part: bytes | memoryview) -> None:
     left = memoryview(part).cast("B")
     while left:
         left = left[os.write(file, left) :]
-
-
-def _to_the_disk(file: int) -> None:
-    try:
-        os.fsync(file)  # some disks report only here that they are full
-    except OSError as error:
-        if error.errno not in NOT_ON_THIS_DISK:
-            raise
 
 
 def _keep_mode(target: Path, file: int) -> None:

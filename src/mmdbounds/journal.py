@@ -44,7 +44,14 @@ def framed(records: Iterable[Record]) -> Iterator[Record]:
 
 def read_journal(path: Path) -> Contents | None:
     """Return the contents of a file, `None` if it is empty or does not exist; refuse a damaged one."""
-    content = _content(path)
+    try:
+        with open(path, "rb", opener=_open_regular) as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        msg = f"cannot read {shown_path(path)}: {file_trouble(error)}."
+        raise MmdBoundsError(msg) from error
     if MAGIC.startswith(content):  # nothing yet, or killed while the first line was written
         return Contents([], 0, True) if content else None
     if not content.startswith(MAGIC):
@@ -95,17 +102,6 @@ def other_problem(path: Path, what: str, differs: Iterable[str]) -> MmdBoundsErr
         f"{shown_path(path)} has {what} of another problem: it differs in {', '.join(differs)}. "
         "Name another file for `checkpoint`, or remove this one."
     )
-
-
-def _content(path: Path) -> bytes:
-    try:
-        with open(path, "rb", opener=_open_regular) as file:
-            return file.read()
-    except FileNotFoundError:
-        return b""
-    except (OSError, ValueError) as error:
-        msg = f"cannot read {shown_path(path)}: {file_trouble(error)}."
-        raise MmdBoundsError(msg) from error
 
 
 def _frame(record: Record) -> Iterator[Record]:

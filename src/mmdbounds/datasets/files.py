@@ -38,10 +38,8 @@ def require_file(card: Card, folder: PathLike | None, *, downloadable: bool) -> 
     place = data_folder(folder)
     where = "no data folder is given" if place is None else f"it is not in {str(place)!r}"
     other = ", or pass download=True" if downloadable else "; it cannot be downloaded"
-    msg = (
-        f"{card.title} needs the file {card.file}, but {where}. Name its folder (folder=..., or the "
-        f"environment variable {VARIABLE}){other}."
-    )
+    to_do = f"Name its folder (folder=..., or the environment variable {VARIABLE}){other}."
+    msg = f"{card.title} needs the file {card.file}, but {where}. {to_do}"
     raise DataError(msg)
 
 
@@ -158,10 +156,8 @@ def whole_numbers(values: Any, dtype: DTypeLike, what: str) -> NDArray[Any]:
             numbers = given.astype(dtype)
         if np.array_equal(given, numbers):
             return numbers
-    msg = (
-        f"{what} is not the expected data: its values are not all whole numbers of type "
-        f"{np.dtype(dtype).name}. Name a folder that holds its file (folder=...)."
-    )
+    reason = f"its values are not all whole numbers of type {np.dtype(dtype).name}"
+    msg = f"{what} is not the expected data: {reason}. Name a folder that holds its file (folder=...)."
     raise DataError(msg)
 
 
@@ -170,8 +166,6 @@ def _downloaded(card: Card, fetch: Callable[..., Any], **options: Any) -> Any:
     try:
         return fetch(**options)
     except Exception as error:  # scikit-learn passes on every error of the network
-        msg = (
-            f"{card.title} cannot be downloaded ({type(error).__name__}). Check the network, or name a "
-            f"folder that holds {card.file} (folder=...)."
-        )
+        to_do = f"Check the network, or name a folder that holds {card.file} (folder=...)."
+        msg = f"{card.title} cannot be downloaded ({type(error).__name__}). {to_do}"
         raise DataError(msg) from error

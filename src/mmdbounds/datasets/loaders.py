@@ -11,14 +11,13 @@ import io
 import math
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_flag, check_option, check_share
-from mmdbounds.datasets.cards import BIO, FOREST, STANDINS, Card
+from mmdbounds.datasets.cards import BIO, FOREST, STANDINS
 from mmdbounds.datasets.clean_groups import CleanGroups, clean_groups
 from mmdbounds.datasets.files import (
     SAMPLES,
@@ -66,20 +65,15 @@ def load_forest(folder: PathLike | None = None, *, download: bool = False) -> Cl
         If the data are missing or have an unexpected digest.
     """
     check_flag(download, "download")
-    path = _file_or_none(FOREST, folder, download)
+    path = find_file(FOREST, folder) if download else require_file(FOREST, folder, downloadable=True)
     if path is None:
         (values, types), prepared = fetch_forest(), "downloaded by scikit-learn's fetch_covtype"
     else:
         arrays = read_arrays(path, FOREST, ("X", "y"))
         values, types, prepared = arrays["X"], arrays["y"], f"read from {FOREST.file}"
+    is_x, is_y, names = types == LODGEPOLE_PINE, types == SPRUCE_FIR, ("Lodgepole Pine", "Spruce-Fir")
     return clean_groups(
-        values,
-        types == LODGEPOLE_PINE,
-        types == SPRUCE_FIR,
-        names=("Lodgepole Pine", "Spruce-Fir"),
-        columns=FOREST_COLUMNS,
-        card=FOREST,
-        prepared=prepared,
+        values, is_x, is_y, names=names, columns=FOREST_COLUMNS, card=FOREST, prepared=prepared
     )
 
 
@@ -110,7 +104,7 @@ def load_bio(
     """
     check_option(values, "values", VALUES)
     check_flag(download, "download")
-    path = _file_or_none(BIO, folder, download)
+    path = find_file(BIO, folder) if download else require_file(BIO, folder, downloadable=True)
     scored = values == "normal scores"
     table: NDArray[Any]
     if path is None:
@@ -124,21 +118,12 @@ def load_bio(
         arrays = read_arrays(path, BIO, (which, "y", "genes", "ns_gene_index", "sample_id"))
         table, classes, genes, kept = (arrays[name] for name in (which, "y", "genes", "ns_gene_index"))
         samples = arrays["sample_id"].astype(np.str_)
+    is_all, is_aml, names = classes == 0, classes == 1, ("ALL", "AML")
+    columns = tuple((genes[kept] if scored else genes).tolist())
+    prepared = f"{origin}; {'normal scores' if scored else 'raw values'}"
     return clean_groups(
-        table,
-        classes == 0,
-        classes == 1,
-        names=("ALL", "AML"),
-        columns=tuple((genes[kept] if scored else genes).tolist()),
-        card=BIO,
-        prepared=f"{origin}; {'normal scores' if scored else 'raw values'}",
-        ids=samples,
+        table, is_all, is_aml, names=names, columns=columns, card=BIO, prepared=prepared, ids=samples
     )
-
-
-def _file_or_none(card: Card, folder: PathLike | None, download: bool) -> Path | None:
-    """Return the file, or `None` if it has to be downloaded."""
-    return find_file(card, folder) if download else require_file(card, folder, downloadable=True)
 
 
 def normal_scores(table: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
@@ -243,10 +228,8 @@ class FiledTumours:
     ----------
     patients
         Names of the rows, P001 to P569.
-    values
-        Measurements, shape (569, 30), in their own units.
-    columns
-        Their names.
+    values, columns
+        Measurements, shape (569, 30), in their own units, and their names.
     filed, truth
         ``"malignant"`` or ``"benign"`` for each row, as filed and in truth.
     """

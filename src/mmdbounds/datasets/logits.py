@@ -1,20 +1,6 @@
 """Logits of a classifier in a file: written where the images are, read here.
 
-The file is an ``.npz`` without pickles, written whole or not at all. Its arrays:
-
-==============  ==========================================================================================
-``format``      the text ``mmdbounds logits 1``
-``title``       the name under which results on these data are reported
-``source``      where they come from; may be empty
-``licence``     who may use them; may be empty
-``logits``      float32, shape (n, 2): classes 0 and 1, on rows that the classifier was not fitted to
-``y``           uint8, shape (n,): the class, 0 or 1
-``group``       uint8, shape (n,): indices into ``group_names``
-``group_names`` text: first the group whose rows get misfiled, then the one that they are filed under;
-                further ones are ignored
-``patient``     whole numbers or text, shape (n,); missing if unknown
-``record``      how the logits were made, a JSON object as text; ``{}`` if nothing is recorded
-==============  ==========================================================================================
+The file is an ``.npz`` without pickles; docs/data.md, "Logits of your own", lists its arrays.
 """
 
 from __future__ import annotations
@@ -72,10 +58,8 @@ def unpacked(data: bytes, name: str) -> dict[str, NDArray[Any]]:
     except MemoryError:
         raise
     except Exception as error:  # not a zip file, a damaged one, a pickle, an array without a name
-        msg = (
-            f"{name} is not a file of logits: NumPy cannot read it as .npz without pickles "
-            f"({type(error).__name__}). Write it with `write_logits`."
-        )
+        reason = f"NumPy cannot read it as .npz without pickles ({type(error).__name__})"
+        msg = f"{name} is not a file of logits: {reason}. Write it with `write_logits`."
         raise DataError(msg) from None
     found = str(arrays.pop("format", ""))[:40]
     missing = [each for each in NEEDED if each not in arrays]
@@ -241,16 +225,11 @@ def load_logits(
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> logits, groups = [[0.5, -0.5], [1.0, 0.0], [0.2, 0.1]], ["Black", "White", "White"]
+    >>> names = {"title": "Made-up logits", "group_names": ["Black", "White"]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "logits.npz"
-    ...     write_logits(
-    ...         path,
-    ...         [[0.5, -0.5], [1.0, 0.0], [0.2, 0.1]],
-    ...         ["Black", "White", "White"],
-    ...         [0, 0, 1],
-    ...         title="Made-up logits",
-    ...         group_names=["Black", "White"],
-    ...     )
+    ...     write_logits(path, logits, groups, [0, 0, 1], **names)
     ...     load_logits(path)
     CleanGroups('Made-up logits', X = Black (1 x 2), Y = White (2 x 2))
     """

@@ -19,6 +19,8 @@ from mmdbounds.tables.group_column import as_text
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]  # places of rows in the table
 MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
 MAX_CATEGORIES = 50  # most values of a text column that is a category
 MOST_DIGITS = 38  # digits of the largest integers that DataFrames hold
@@ -59,13 +61,8 @@ _LARGE_ADVICE = "subtract a constant from large numbers first"
 
 
 def read_columns(
-    frame: nw.DataFrame[Any],
-    names: Sequence[str],
-    rows: NDArray[np.intp],
-    na: Sequence[str],
-    id_: str | None,
-    scale: str,
-) -> tuple[NDArray[np.float64], list[Column]]:
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Rows, na: Sequence[str], id_: str | None, scale: str
+) -> tuple[Floats, list[Column]]:
     """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
 
     `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
@@ -102,10 +99,8 @@ def read_columns(
     return values, columns
 
 
-def _centre(
-    cells: Sequence[Any], rows: NDArray[np.intp], values: NDArray[np.float64], scale: str
-) -> tuple[str, Trouble | None]:
-    """Write the cells minus the middle one, which loses no digit, over the values; return it, or a trouble."""
+def _centre(cells: Sequence[Any], rows: Rows, values: Floats, scale: str) -> tuple[str, Trouble | None]:
+    """Write the cells minus the middle one over the values, no digit lost; return that one, or a trouble."""
     given = [cells[i] for i in rows]
     if not frames.n_rounded(given, values):
         return "", None
@@ -119,7 +114,7 @@ def _centre(
 
 def as_category(
     cells: Sequence[Any], na: Collection[str], *, declared: bool = False
-) -> tuple[NDArray[np.float64], tuple[str, ...], Trouble | None]:
+) -> tuple[Floats, tuple[str, ...], Trouble | None]:
     """Return the place of each cell in the sorted categories, the categories, and what is against them."""
     texts = {cell: as_text(cell) for cell in set(cells)}
     names = sorted({text for text in texts.values() if not is_missing(text, na)})
@@ -131,7 +126,7 @@ def as_category(
 
 
 def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trouble | None:
-    """Return why text with these values cannot be a category; if it is `declared` one, numbers are intended."""
+    """Return why text with these values cannot be a category; if `declared` as one, numbers are intended."""
     too_many = len(names) > MAX_CATEGORIES
     advice = f"make categories of at most {MAX_CATEGORIES} values"
     if declared:
@@ -174,14 +169,14 @@ def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
 class Complete:
     """Rows without missing cells, and what it took."""
 
-    values: NDArray[np.float64]  # the rows and columns that are left
+    values: Floats  # the rows and columns that are left
     columns: list[Column]
     kept: NDArray[np.bool_]  # for each row that there was, whether it is left
     empty: list[str] = field(default_factory=list)  # columns without any value, which are left out
     n_filled: dict[str, int] = field(default_factory=dict)  # cells that were filled, by column
 
 
-def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: str, subject: str) -> Complete:
+def complete(values: Floats, columns: Sequence[Column], missing: str, subject: str) -> Complete:
     """Return rows in which nothing is missing, from those of both groups with missing cells as NaN.
 
     The values are written over where that saves a copy. ``"drop"`` leaves rows out; ``"impute"`` fills in the
@@ -218,7 +213,7 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     return Complete(values, left, everyone, empty, n_filled)
 
 
-def _without_unused_categories(column: Column, codes: NDArray[np.float64]) -> Column:
+def _without_unused_categories(column: Column, codes: Floats) -> Column:
     """Return a category without the values that no row has any more; the new places replace the codes."""
     if column.kind != "category" or not len(codes):
         return column
@@ -227,7 +222,7 @@ def _without_unused_categories(column: Column, codes: NDArray[np.float64]) -> Co
     return replace(column, categories=tuple(column.categories[int(i)] for i in used))
 
 
-def _typical(cells: NDArray[np.float64], column: Column) -> float:
+def _typical(cells: Floats, column: Column) -> float:
     """Return the value that replaces a missing cell."""
     if column.is_continuous:
         ordered = np.sort(cells)

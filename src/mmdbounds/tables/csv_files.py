@@ -95,8 +95,13 @@ def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str
         require_even_rows(data, separator, len(names), frame.height, label)
     points = [name for name, dtype in frame.schema.items() if dtype.is_float()]
     frame, commas = numbers_from_text(frame, [name for name in names if name not in text], na)
-    if commas and points:
-        _require_no_points(data, separator, names, points, commas[0], label)
+    if commas and points and (raw := _parsed(data, separator, names, names)) is not None:
+        # Beside decimal commas, 1.234 could be a thousand.
+        for name in points:
+            if raw.get_column(name).str.contains(".", literal=True).any():
+                both = f"with a comma in {quoted(commas[0])} and with a point in {quoted(name)}"
+                msg = f"{label} writes decimals {both}. Write all of them with a point."
+                raise DataError(msg)
     return frame, f"CSV ({SEPARATORS[separator]}{', decimal comma' if commas else ''})"
 
 
@@ -171,11 +176,9 @@ def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int |
 
 
 def _records(data: bytes, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
-    """Yield the fields of each record, none for a blank line.
-
-    The csv module reads them as long as no cell is longer than its limit (131,072 characters), which
-    belongs to the whole process and is not ours to change. Beyond it they are read here, more slowly.
-    """
+    """Yield the fields of each record, none for a blank line."""
+    # The csv module has a limit for cells (131,072 characters), which belongs to the whole process and is not
+    # ours to change. Beyond it records are read here, more slowly.
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
     number = 0
     try:
@@ -210,18 +213,6 @@ def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list
             yield record
             record = []
         place = found.end()
-
-
-def _require_no_points(
-    data: bytes, separator: str, names: Sequence[str], points: Sequence[str], comma: str, label: str
-) -> None:
-    """Refuse points beside decimal commas: ``1.234`` could be a thousand there."""
-    text = _parsed(data, separator, names, names)
-    for name in points:
-        if text is not None and text.get_column(name).str.contains(".", literal=True).any():
-            both = f"with a comma in {quoted(comma)} and with a point in {quoted(name)}"
-            msg = f"{label} writes decimals {both}. Write all of them with a point."
-            raise DataError(msg)
 
 
 def is_missing(text: str, na: Collection[str]) -> bool:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream"]
-TextFormat = Literal["CSV", "JSON lines"]
 
 FORMATS = "CSV, Parquet, Arrow or JSON lines"
 _POLARS_READER = {"Parquet": "read_parquet", "Arrow": "read_ipc", "Arrow stream": "read_ipc_stream"}
@@ -113,7 +112,7 @@ def _described(file_ending: str) -> str:
     return f"a {file_ending} file" if file_ending else "an unknown format"
 
 
-def text_format(text: bytes, name: str, label: str) -> TextFormat:
+def text_format(text: bytes, name: str, label: str) -> Literal["CSV", "JSON lines"]:
     """Tell JSON lines from CSV, and refuse text that is neither; `text` is the cleaned file."""
     given, start = ending(name), text[:100].lstrip()
     if not start and not text.strip():
@@ -199,11 +198,9 @@ def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFr
 
 
 def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
-    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types.
+    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types."""
 
-    Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
-    """
-
+    # Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
@@ -212,7 +209,8 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
             raise DataError(msg)
         return made
 
-    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse).decode
+    # `int` refuses the constants NaN and Infinity, which JSON does not have.
+    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int).decode
     types: dict[str, str] = {}
     last: list[type] = []
     for number, line in enumerate(io.BytesIO(data), start=1):
@@ -237,8 +235,3 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
                 change = f"{kind} under {quoted(key)}, after {types[key]} there"
                 msg = f"{label}{where} has {change}. Give each column one type."
                 raise DataError(msg)
-
-
-def _refuse(constant: str) -> None:
-    """Refuse NaN and infinities, which JSON does not have."""
-    raise ValueError(constant)

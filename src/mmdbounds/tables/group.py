@@ -129,11 +129,9 @@ def _refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) ->
     """Refuse whole numbers that float64 would round, given their number of rows by column."""
     if not rounded:
         return
-    msg = (
-        f"{subject} has whole numbers beyond 2^53, which float64 would round, in "
-        f"{_in_columns(rounded, n_columns)}. Subtract the same number from that column in both groups first; "
-        "if the last digits do not matter, convert it to float64."
-    )
+    what = f"whole numbers beyond 2^53, which float64 would round, in {_in_columns(rounded, n_columns)}"
+    to_do = "Subtract the same number from that column in both groups first; if the last digits do not matter"
+    msg = f"{subject} has {what}. {to_do}, convert it to float64."
     raise DataError(msg)
 
 
@@ -165,10 +163,8 @@ def as_group(data: Any, argument: str) -> Group:
 def _as_array(data: Any, argument: str) -> NDArray[Any]:
     """Return `data` as an array of whatever type and shape it has."""
     if isinstance(data, str | bytes) or data is None or hasattr(data, "__fspath__"):
-        msg = (
-            f"`{argument}` must be an array or a DataFrame; got {type(data).__name__}. "
-            "For a file use `mmdbounds.groups`."
-        )
+        wanted = f"an array or a DataFrame; got {type(data).__name__}"
+        msg = f"`{argument}` must be {wanted}. For a file use `mmdbounds.groups`."
         raise DataError(msg)
     if hasattr(data, "toarray") and not hasattr(data, "__array__"):
         msg = f"`{argument}` must be dense; got {type(data).__name__}. Call `.toarray()` first."
@@ -182,10 +178,8 @@ def _as_array(data: Any, argument: str) -> NDArray[Any]:
         raise
     except Exception as error:
         # An array-like can fail in any way. Its message may quote cells, so only its type is shown.
-        msg = (
-            f"`{argument}` must be a 2-D array of numbers; got {type(data).__name__} that NumPy cannot turn "
-            f"into an array ({type(error).__name__}). Are all rows of the same length?"
-        )
+        got = f"{type(data).__name__} that NumPy cannot turn into an array ({type(error).__name__})"
+        msg = f"`{argument}` must be a 2-D array of numbers; got {got}. Are all rows of the same length?"
         raise DataError(msg) from None
 
 
@@ -223,10 +217,10 @@ def _frame_group(data: Any, argument: str) -> Group:
     wrong = [name for name, kind in frames.kinds(frame, names).items() if kind in frames.NOT_NUMBERS]
     if wrong:
         parts = listed([f"{quoted(name)} ({frames.type_name(frame[name])})" for name in wrong])
-        msg = (
-            f"`{argument}` has {counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'} not "
-            f"numeric: {parts}. Drop or encode such columns first, or use `mmdbounds.groups`."
+        which = (
+            f"{counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'} not numeric: {parts}"
         )
+        msg = f"`{argument}` has {which}. Drop or encode such columns first, or use `mmdbounds.groups`."
         raise DataError(msg)
     values, rounded = np.empty((len(frame), len(names))), {}
     for j, name in enumerate(names):
@@ -270,17 +264,13 @@ def column_order(x: Identity, y: Identity, arguments: Names = ("X", "Y")) -> NDA
     both = " and ".join(f"`{name}`" for name in arguments)
     if x.columns is None or y.columns is None:
         if x.n_columns != y.n_columns:
-            msg = (
-                f"{both} must have the same columns; got {x.n_columns} and {y.n_columns}. "
-                "Each must be an array of shape (rows, columns)."
-            )
+            got = f"got {x.n_columns} and {y.n_columns}. Each must be an array of shape (rows, columns)"
+            msg = f"{both} must have the same columns; {got}."
             raise DataError(msg)
         return None
     if x.columns != y.columns and (differences := _differences(x.columns, y.columns, arguments)):
-        msg = (
-            f"{both} must have the same columns; {differences}. Rename them or leave them out. "
-            "To match columns by position, pass arrays."
-        )
+        to_do = "Rename them or leave them out. To match columns by position, pass arrays"
+        msg = f"{both} must have the same columns; {differences}. {to_do}."
         raise DataError(msg)
     _check_scaling(x, y, arguments)
     if x.columns == y.columns:

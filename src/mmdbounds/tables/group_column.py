@@ -98,9 +98,10 @@ class GroupColumn:
             msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:
+            hint = did_you_mean(as_text(value), self.labels.values())
+            given = f"{quoted(as_text(value))}, given as `{argument}=`"
             msg = (
-                f"column {quoted(self.column)} has no group {quoted(as_text(value))}, given as `{argument}=`."
-                f"{did_you_mean(as_text(value), self.labels.values())} The groups are {self.described()}."
+                f"column {quoted(self.column)} has no group {given}.{hint} The groups are {self.described()}."
             )
             raise DataError(msg)
         return key
@@ -108,14 +109,12 @@ class GroupColumn:
 
 def two_groups(column: GroupColumn, hidden: Any, among: Any) -> tuple[Key, Key]:
     """Return the keys of the two groups, or say what is wrong with them."""
-    key = match_key(hidden)
-    if key is not None and key == match_key(among):
+    if (key := match_key(hidden)) is not None and key == match_key(among):
         msg = f"`hidden` and `among` must differ; got {quoted(as_text(hidden))} for both."
-        raise DataError(msg)
-    if not column.labels:
+    elif not column.labels:
         msg = f"column {quoted(column.column)} holds no group: all its values are missing."
-        raise DataError(msg)
-    if len(column.labels) == 1:
+    elif len(column.labels) == 1:
         msg = f"column {quoted(column.column)} has only one group, {column.described()}; two are needed."
-        raise DataError(msg)
-    return column.find(hidden, "hidden"), column.find(among, "among")
+    else:
+        return column.find(hidden, "hidden"), column.find(among, "among")
+    raise DataError(msg)

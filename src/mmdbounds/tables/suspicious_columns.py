@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import GroupColumnWarning, IdentifierWarning, quoted_list, warn
 from mmdbounds.tables import frames
-from mmdbounds.tables.columns import MAX_CATEGORIES, Column
+from mmdbounds.tables.columns import MAX_CATEGORIES, Column, Floats
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -99,9 +99,7 @@ def warn_of_group_columns(names: Sequence[str]) -> None:
     )
 
 
-def group_columns(
-    values: NDArray[np.float64], columns: Sequence[Column], is_x: NDArray[np.bool_]
-) -> list[str]:
+def group_columns(values: Floats, columns: Sequence[Column], is_x: NDArray[np.bool_]) -> list[str]:
     """Return the names of columns with a split that separates the groups better than chance could.
 
     A split of numbers is a threshold; missing cells (NaN) are above it. The best one takes shares of the two
@@ -131,9 +129,7 @@ def _some_rows(is_x: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.sort(np.concatenate(few))
 
 
-def _distances(
-    values: NDArray[np.float64], is_x: NDArray[np.bool_], places: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distances(values: Floats, is_x: NDArray[np.bool_], places: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Return how far the best split of each column separates the groups, and log2 of the number of splits."""
     n = len(is_x)
     weight = np.where(is_x, 1 / np.count_nonzero(is_x), -1 / np.count_nonzero(~is_x))
