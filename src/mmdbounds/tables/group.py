@@ -217,10 +217,9 @@ def _frame_group(data: Any, argument: str) -> Group:
     wrong = [name for name, kind in frames.kinds(frame, names).items() if kind in frames.NOT_NUMBERS]
     if wrong:
         parts = listed([f"{quoted(name)} ({frames.type_name(frame[name])})" for name in wrong])
-        which = (
-            f"{counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'} not numeric: {parts}"
-        )
-        msg = f"`{argument}` has {which}. Drop or encode such columns first, or use `mmdbounds.groups`."
+        which = f"{counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'}"
+        to_do = "Drop or encode such columns first, or use `mmdbounds.groups`"
+        msg = f"`{argument}` has {which} not numeric: {parts}. {to_do}."
         raise DataError(msg)
     values, rounded = np.empty((len(frame), len(names))), {}
     for j, name in enumerate(names):

@@ -98,11 +98,9 @@ class GroupColumn:
             msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:
-            hint = did_you_mean(as_text(value), self.labels.values())
             given = f"{quoted(as_text(value))}, given as `{argument}=`"
-            msg = (
-                f"column {quoted(self.column)} has no group {given}.{hint} The groups are {self.described()}."
-            )
+            hint = f"{did_you_mean(as_text(value), self.labels.values())} The groups are {self.described()}."
+            msg = f"column {quoted(self.column)} has no group {given}.{hint}"
             raise DataError(msg)
         return key
 
