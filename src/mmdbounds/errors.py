@@ -90,8 +90,9 @@ def repeated(names: Iterable[str]) -> str:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest known name, first one in other case, or nothing."""
+    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string."""
     names = list(known)
+    # A name that differs only in upper and lower case is the first guess.
     near = [name for name in names if name.strip().casefold() == given.strip().casefold()]
     if not near:
         # Guessing among long names would put whole sentences into the message.
