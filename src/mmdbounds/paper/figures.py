@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.presets import OURS, PAPER, SHARP
+from mmdbounds.evaluation.run import OURS, PAPER, SHARP
 from mmdbounds.paper import printed
 from mmdbounds.paper.protocols import PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, trials_in_words

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.evaluation.presets import METHODS, OURS, PAPER, SHARP
+from mmdbounds.evaluation.run import METHODS, OURS, PAPER, SHARP
 from mmdbounds.paper.experiments import EXPERIMENTS, Experiment
 from mmdbounds.paper.printed import (
     CITATION,

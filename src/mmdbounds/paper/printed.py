@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mmdbounds.evaluation.presets import METHODS
+from mmdbounds.evaluation.run import METHODS
 from mmdbounds.paper.results import Line
 
 CITATION = (

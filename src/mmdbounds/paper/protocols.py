@@ -17,7 +17,7 @@ from mmdbounds.datasets.cards import BIO as BIO_CARD
 from mmdbounds.datasets.cards import FOREST as FOREST_CARD
 from mmdbounds.datasets.cards import STANDINS, Card
 from mmdbounds.datasets.files import PathLike
-from mmdbounds.evaluation.presets import OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
+from mmdbounds.evaluation.run import OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
 from mmdbounds.paper import printed
 from mmdbounds.tables import Group
 
