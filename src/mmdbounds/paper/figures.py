@@ -8,7 +8,7 @@ from typing import Any
 
 from mmdbounds.evaluation.run import OURS, PAPER, SHARP
 from mmdbounds.paper import printed
-from mmdbounds.paper.protocols import PROTOCOLS, SOURCES
+from mmdbounds.paper.experiments import PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, trials_in_words
 from mmdbounds.plotting.canvas import (
     BLACK,

@@ -8,7 +8,7 @@ from typing import Any
 
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.evaluation.run import METHODS, OURS, PAPER, SHARP
-from mmdbounds.paper.experiments import EXPERIMENTS, Experiment
+from mmdbounds.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment
 from mmdbounds.paper.printed import (
     CITATION,
     FCR_WITHIN,
@@ -20,7 +20,6 @@ from mmdbounds.paper.printed import (
     note,
     verdict,
 )
-from mmdbounds.paper.protocols import ALL, PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, read_results, trials_in_words
 from mmdbounds.words.phrases import percent
 
