@@ -152,10 +152,9 @@ class Design:
 def checked_groups(X_clean: Any, Y_clean: Any) -> tuple[Group, Group]:
     """Return the true groups without row names, which other processes do not need."""
     arguments = ("X_clean", "Y_clean")
-    given = dict(zip(arguments, as_groups(X_clean, Y_clean, arguments), strict=True))
     x, y = (
         Group(group.values, name=argument[0] if group.name == argument else group.name, record=group.record)
-        for argument, group in given.items()
+        for argument, group in zip(arguments, as_groups(X_clean, Y_clean, arguments), strict=True)
     )
     return x, y
 

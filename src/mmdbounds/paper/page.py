@@ -14,7 +14,6 @@ from mmdbounds.paper.printed import (
     FCR_WITHIN,
     MIW_WITHIN,
     S_SD,
-    Printed,
     PrintedTable,
     difference,
     note,
@@ -43,16 +42,12 @@ def _width(line: Line) -> str:
     """Return a width with its standard error, and how often the ends crossed or were not proved."""
     crossed = f" ({line.n_crossed} crossed)" if line.n_crossed else NOTHING
     n_open = line.n_trials - line.n_certified if line.method == SHARP else 0
-    return f"{line.miw:.4f} ± {line.miw_error:.4f}{crossed}" + (
-        f" ({n_open} not proved)" if n_open else NOTHING
-    )
+    unproved = f" ({n_open} not proved)" if n_open else NOTHING
+    return f"{line.miw:.4f} ± {line.miw_error:.4f}{crossed}{unproved}"
 
 
 def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: str) -> str:
-    """Return what the paper prints for a data set beside our lines; a stand-in gets no verdict.
-
-    `first` is the head of the first column.
-    """
+    """Return what the paper prints beside our lines, under heads from `first`; a stand-in gets no verdict."""
     here = [line for line in lines if line.source == source]
     there, judged = SOURCES[source].column, not SOURCES[source].is_standin
     shown = [name for name in PROTOCOLS if any(line.protocol == name for line in here)]
@@ -64,7 +59,9 @@ def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: s
     rows = []
     for row in dict.fromkeys((*table.rows, *(line.method for line in here))):
         cell = table.cells.get((row, there))
-        cells = [row, *_printed(cell)]
+        cells = [row, NOTHING, NOTHING]
+        if cell is not None:
+            cells[1:] = f"{cell.fcr} ± {cell.fcr_error}", f"{cell.miw} ± {cell.miw_error}"
         for name in shown:
             line = by_row.get((name, row))
             cells += [NOTHING, NOTHING] if line is None else [_rate(line), _width(line)]
@@ -73,13 +70,6 @@ def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: s
             cells.append(NOTHING if line is None or cell is None else verdict(cell, line))
         rows.append(cells)
     return markdown(head, rows)
-
-
-def _printed(cell: Printed | None) -> list[str]:
-    """Return the two cells as the paper prints them."""
-    if cell is None:
-        return [NOTHING, NOTHING]
-    return [f"{cell.fcr} ± {cell.fcr_error}", f"{cell.miw} ± {cell.miw_error}"]
 
 
 def mismatches(table: PrintedTable, source: str, lines: Sequence[Line]) -> list[str]:
@@ -132,7 +122,7 @@ def best_at(lines: Sequence[Line], protocol: str, axis: str) -> str:
 
 PAGE = "index.md"
 
-CLAIMS = {
+CLAIMS = {  # what the paper says about its figures, which show no numbers
     "IW_FCR": "widths fall with N for all methods, and S-SD has the lowest false coverage at every N.",
     "fig:FOREST_eps": "S-SD is tight and credible at every epsilon, Bootstrap only at negligible ones.",
     "fig:typical_est": "the estimate as filed tends to 0 as epsilon grows; S-SD always contains the truth.",
@@ -142,8 +132,6 @@ CLAIMS = {
     "fig:randsamp": "false coverage and width fall with N for S-SD, S-QNO and QNO.",
     "fig:rand_eps": "S-SD gives the most credible bounds at every epsilon.",
 }
-"""What the paper says about its figures, which show no numbers."""
-
 ABOUT_FIGURES = (
     "The paper prints no numbers for its figures, so only its statements about them can be compared. "
     "In the tables, each cell is FCR / MIW."

@@ -115,9 +115,13 @@ def trials_in_words(lines: Sequence[Line]) -> str:
 
 def to_csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV, without times, so that the same run gives the same file."""
+
+    def cell(value: Any) -> Any:
+        return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
+
     text = io.StringIO()
     names = [name for name in rows[0] if name != "seconds"]
-    cells = ([f"{v:.{DIGITS}g}" if isinstance(v := row[n], float) else v for n in names] for row in rows)
+    cells = ([cell(row[name]) for name in names] for row in rows)
     csv.writer(text, lineterminator="\n").writerows([names, *cells])
     return text.getvalue()
 

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -197,24 +197,22 @@ def reproduce(
     return place / PAGE
 
 
+@dataclass(eq=False)
 class _Work:
     """Carries out runs, with the data they need and an estimate of the time left."""
 
-    def __init__(
-        self,
-        place: Path,
-        data: PathLike | None,
-        preset: str,
-        n_processes: int,
-        rng: int,
-        progress: bool | None,
-    ) -> None:
-        self._place, self._preset, self._n_processes = place, preset, n_processes
-        self._rng, self._progress = rng, progress
-        self._checkpoints = place / results.CHECKPOINTS
-        self._groups = functools.cache(lambda source: SOURCES[source].load(data))
-        self._left: dict[str, float] = {}
-        self._speed = (0.0, 0.0)  # cost and seconds of the runs so far
+    _place: Path
+    _data: PathLike | None
+    _preset: str
+    _n_processes: int
+    _rng: int
+    _progress: bool | None
+    _left: dict[str, float] = field(default_factory=dict)  # cost of the runs ahead, by file name
+    _speed: tuple[float, float] = (0.0, 0.0)  # cost and seconds of the runs so far
+
+    def __post_init__(self) -> None:
+        self._checkpoints = self._place / results.CHECKPOINTS
+        self._groups = functools.cache(lambda source: SOURCES[source].load(self._data))
 
     def expect(self, experiments: Iterable[Experiment]) -> None:
         """Add up the work ahead, each run once."""
