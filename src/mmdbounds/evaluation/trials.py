@@ -95,11 +95,6 @@ class Design:
         """Rows of the true X that each trial files under Y."""
         return misfiled_count(self.epsilon, None, self.n_x)
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether every trial has the same true groups: all rows."""
-        return self.sizes == (None, None) and not self.replace
-
     @cached_property
     def all_rows(self) -> tuple[Float64s, Float64s]:
         """All rows of the true groups, scaled once."""
@@ -255,7 +250,7 @@ def run_trial(design: Design, trial: int) -> Trial:
 
 def _drawn_groups(design: Design, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the true groups of a trial, scaled over the rows of both."""
-    if design.takes_all:
+    if design.sizes == (None, None) and not design.replace:
         return design.all_rows
     of_x, of_y = (
         _drawn_rows(len(group), size, design.replace, rng)

@@ -134,10 +134,13 @@ def _beside(value: float, place: int, axis: str) -> float:
 
 def _line(panel: Any, x: list[float], here: Sequence[Line], value: str, method: str) -> None:
     colour, marker = STYLES[method]
+    y, bars = _with_errors(here, value)
+    if value == "miw":  # a width of mere rounding has no place on a logarithmic axis
+        y = [math.nan if width < NO_WIDTH else width for width in y]
     panel.errorbar(
         x,
-        [_shown(getattr(line, value), value) for line in here],
-        [getattr(line, f"{value}_error") for line in here],
+        y,
+        bars,
         color=colour,
         marker=marker,
         markersize=7 if marker == "*" else 4.5,
@@ -149,11 +152,6 @@ def _line(panel: Any, x: list[float], here: Sequence[Line], value: str, method: 
         label=method,
         zorder=3 if method in (SHARP, printed.S_SD) else 2,
     )
-
-
-def _shown(number: float, value: str) -> float:
-    """Return a number as it is drawn: a width of mere rounding has no place on a logarithmic axis."""
-    return math.nan if value == "miw" and number < NO_WIDTH else number
 
 
 def _title(lines: Sequence[Line], axis: str) -> str:

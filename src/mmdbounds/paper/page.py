@@ -14,6 +14,7 @@ from mmdbounds.paper.printed import (
     FCR_WITHIN,
     MIW_WITHIN,
     S_SD,
+    Printed,
     PrintedTable,
     difference,
     note,
@@ -72,18 +73,21 @@ def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: s
     return markdown(head, rows)
 
 
+def _judged(table: PrintedTable, lines: Sequence[Line]) -> list[tuple[Line, Printed]]:
+    """Return the lines of the paper's protocol on its own data, with what the paper prints for each."""
+    own = [line for line in lines if line.protocol == PAPER and not SOURCES[line.source].is_standin]
+    cells = [table.cells.get((line.method, SOURCES[line.source].column)) for line in own]
+    return [(line, cell) for line, cell in zip(own, cells, strict=True) if cell is not None]
+
+
 def mismatches(table: PrintedTable, source: str, lines: Sequence[Line]) -> list[str]:
     """Return where our reading of the paper's protocol does not match the table, and what was tried."""
-    if SOURCES[source].is_standin:
-        return []
     column = SOURCES[source].column
     by_note: dict[str, list[str]] = {}
-    for line in lines:
-        cell = table.cells.get((line.method, column))
-        if line.source != source or line.protocol != PAPER or cell is None or verdict(cell, line) == "agrees":
-            continue
-        row = line.method if line.method in METHODS else f"S = {line.method}"
-        by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(cell, line)}")
+    for line, cell in _judged(table, lines):
+        if line.source == source and verdict(cell, line) != "agrees":
+            row = line.method if line.method in METHODS else f"S = {line.method}"
+            by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(cell, line)}")
     return [f"{column}, {'; '.join(rows)}. {tried}" for tried, rows in by_note.items()]
 
 
@@ -191,14 +195,12 @@ def _lines(document: dict[str, Any] | None) -> list[Line]:
 
 def _score(found: Documents) -> tuple[int, int]:
     """Return how many printed pairs (FCR, MIW) the paper's protocol matches, and of how many."""
-    verdicts = []
-    for experiment in EXPERIMENTS.values():
-        for line in _lines(found.get(experiment.name)):
-            source = SOURCES[line.source]
-            if experiment.table is None or line.protocol != PAPER or source.is_standin:
-                continue
-            cell = experiment.table.cells.get((line.method, source.column))
-            verdicts += [] if cell is None else [verdict(cell, line)]
+    verdicts = [
+        verdict(cell, line)
+        for experiment in EXPERIMENTS.values()
+        if experiment.table is not None
+        for line, cell in _judged(experiment.table, _lines(found.get(experiment.name)))
+    ]
     return verdicts.count("agrees"), len(verdicts)
 
 

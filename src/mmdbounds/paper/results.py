@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import math
@@ -124,11 +123,6 @@ def to_csv(rows: list[dict[str, Any]]) -> str:
     cells = ([cell(row[name]) for name in names] for row in rows)
     csv.writer(text, lineterminator="\n").writerows([names, *cells])
     return text.getvalue()
-
-
-def as_row(line: Line) -> dict[str, Any]:
-    """Return the fields of a line by name."""
-    return dataclasses.asdict(line)
 
 
 def ready_folder(out: PathLike) -> Path:

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from mmdbounds.paper.experiments import (
     protocol,
 )
 from mmdbounds.paper.page import PAGE, write_page
-from mmdbounds.paper.results import Line, as_row, line_of
+from mmdbounds.paper.results import Line, line_of
 from mmdbounds.plotting import canvas
 from mmdbounds.progress import show_by_default
 from mmdbounds.results import Estimator
@@ -226,7 +226,7 @@ class _Work:
         document = {
             **_heading(experiment, self._preset, self._rng),
             "core_seconds": round(sum(seconds for _, seconds in done), 1),
-            "lines": [as_row(line) for lines, _ in done for line in lines],
+            "lines": [asdict(line) for lines, _ in done for line in lines],
         }
         results.write_results(self._place, experiment.name, document, document["lines"])
         for suffix, content in figures.drawn(document).items():
@@ -277,11 +277,7 @@ def _heading(experiment: Experiment, preset: str, rng: int) -> dict[str, Any]:
     return {
         "type": results.TYPE,
         "schema": results.SCHEMA,
-        "name": experiment.name,
-        "label": experiment.label,
-        "title": experiment.title,
-        "kind": experiment.kind,
-        "family": experiment.family,
+        **{name: getattr(experiment, name) for name in ("name", "label", "title", "kind", "family")},
         "preset": preset,
         "rng": rng,
         "version": __version__,
