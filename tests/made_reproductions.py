@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from mmdbounds.paper.experiments import EXPERIMENTS
-from mmdbounds.paper.results import SCHEMA, TYPE, Line, as_row
+from mmdbounds.paper.results import SCHEMA, TYPE, Line
 from mmdbounds.paper.runs import protocols_of, runs_of
 
 
@@ -84,5 +86,5 @@ def document(name, lines=None):
             }
             for (protocol, source), each in protocols_of(experiment, "both").items()
         ],
-        "lines": [as_row(each) for each in lines],
+        "lines": [asdict(each) for each in lines],
     }

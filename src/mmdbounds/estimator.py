@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,8 +24,7 @@ from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.frames import EXACT_UP_TO
 
-LABELS_NAMED = 5
-"""Labels named in a message."""
+LABELS_NAMED = 5  # in a message
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +40,9 @@ class Filed:
 class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators share: two labels of `y` become two groups."""
 
-    epsilon: float | tuple[float, float] | Contamination | None
-    hidden: Any
-    kernel: KernelLike
+    def _keep(self, given: Mapping[str, Any]) -> None:
+        """Keep the arguments of `__init__` under their names and unchecked, as scikit-learn wants it."""
+        self.__dict__.update({name: value for name, value in given.items() if name != "self"})
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -63,8 +63,7 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self.classes_ = _sorted_labels(labels)
         hidden = self._hidden_label()
         of_x, of_y = np.flatnonzero(labels == hidden), np.flatnonzero(labels != hidden)
-        is_matrix = self.__sklearn_tags__().input_tags.pairwise
-        if is_matrix:
+        if is_matrix := is_precomputed(self.kernel):
             if rows.shape[0] != rows.shape[1]:
                 msg = f"`X` must be the N x N matrix with kernel='precomputed'; got shape {rows.shape}."
                 raise DataError(msg)
@@ -177,18 +176,7 @@ class MMDBounds(_TwoLabels):
         rng: int | np.random.Generator | None = None,
         progress: bool | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.hidden = hidden
-        self.method = method
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.estimator = estimator
-        self.at_most = at_most
-        self.backend = backend
-        self.dtype = dtype
-        self.working_memory = working_memory
-        self.rng = rng
-        self.progress = progress
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any) -> Self:
         """Bound the squared MMD between the rows of the two labels.
@@ -226,13 +214,11 @@ class RobustTest(_TwoLabels):
 
     Parameters
     ----------
-    epsilon : float, (low, high) or Contamination
-        Share of the true rows of the hidden label that carry the other one; as in `MMDBounds`.
-    hidden : label
+    epsilon, hidden, rng
         As in `MMDBounds`.
     n_permutations, at_most, best_case, beta, kernel, bandwidth, estimator, backend, dtype, working_memory, \
-rng, progress
-        As in `robust_test`; `rng` as in `MMDBounds`.
+progress
+        As in `robust_test`.
 
     Attributes
     ----------
@@ -241,10 +227,8 @@ rng, progress
         labellings considered.
     result_
         The `RobustTestResult`.
-    classes_
-        The two labels, sorted.
-    n_features_in_, feature_names_in_
-        Number of columns, and their names where `X` has names that are text.
+    classes_, n_features_in_, feature_names_in_
+        As in `MMDBounds`.
 
     Examples
     --------
@@ -274,30 +258,15 @@ rng, progress
         rng: int | np.random.Generator | None = None,
         progress: bool | None = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.hidden = hidden
-        self.n_permutations = n_permutations
-        self.at_most = at_most
-        self.best_case = best_case
-        self.beta = beta
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.estimator = estimator
-        self.backend = backend
-        self.dtype = dtype
-        self.working_memory = working_memory
-        self.rng = rng
-        self.progress = progress
+        self._keep(locals())
 
     def fit(self, X: Any, y: Any, *, unit: Units | None = None) -> Self:
         """Test whether the rows of the two labels differ.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows of both groups; never scaled here.
-        y : array-like of shape (n_samples,)
-            Their labels, two different ones.
+        X, y
+            As in `MMDBounds.fit`.
         unit : array-like of shape (n_samples,), optional
             The unit (patient, household) of each row, where several rows share one; as in `robust_test`.
 
@@ -306,12 +275,10 @@ rng, progress
         self
             The fitted estimator.
         """
-        filed = self._filed(X, y)
-        units = None
+        filed, units = self._filed(X, y), None
         if unit is not None:
             check_consistent_length(X, unit)
-            of_all = np.asarray(unit)
-            units = of_all[filed.places_of_x], of_all[filed.places_of_y]
+            units = np.asarray(unit)[filed.places_of_x], np.asarray(unit)[filed.places_of_y]
         self.result_ = robust_test(filed.X, filed.Y, unit=units, **self._options())
         self.statistic_, self.pvalue_ = self.result_.statistic, self.result_.pvalue
         return self

@@ -16,8 +16,7 @@ from mmdbounds.contamination import SLACK
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names
 
-MOST_ROWS = 1e15
-"""Nobody has more rows, and whole numbers beyond it are not exact."""
+MOST_ROWS = 1e15  # nobody has more rows, and whole numbers beyond it are not exact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -173,7 +173,7 @@ def test_other_data_and_another_version_are_refused(path, monkeypatch):
         evaluate(other, Y, **QUESTION, checkpoint=path)
     with pytest.raises(mb.MmdBoundsError, match=r"differs in X_clean, Y_clean\. "):
         evaluate(Y, X, **QUESTION, checkpoint=path)
-    monkeypatch.setattr("mmdbounds.evaluation.design.__version__", "9.9")
+    monkeypatch.setattr("mmdbounds.evaluation.trials.__version__", "9.9")
     with pytest.raises(mb.MmdBoundsError, match=r"differs in version\. "):
         run(path)
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from mmdbounds.paper import figures, runs
-from mmdbounds.paper.experiments import EXPERIMENTS, Setting
-from mmdbounds.paper.protocols import SOURCES
+from mmdbounds.paper.experiments import EXPERIMENTS, SOURCES, Setting
 from mmdbounds.plotting import canvas
 from mmdbounds.tables import Group
 

@@ -7,11 +7,10 @@ import dataclasses
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.presets import SHARP
+from mmdbounds.evaluation.run import SHARP
 from mmdbounds.journal import append
 from mmdbounds.paper import printed
-from mmdbounds.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, check_name, listing
-from mmdbounds.paper.protocols import SOURCES, protocol
+from mmdbounds.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, SOURCES, check_name, listing, protocol
 from mmdbounds.paper.runs import Run, runs_of
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 
 import numpy as np
 
 from made_reproductions import line
 from mmdbounds.evaluation import evaluate
-from mmdbounds.paper.results import Line, as_row, line_of, mean_and_error, to_csv, trials_in_words
+from mmdbounds.paper.results import Line, line_of, mean_and_error, to_csv, trials_in_words
 
 
 def test_mean_and_standard_error_by_hand():
@@ -59,11 +60,11 @@ def test_a_line_is_counted_from_the_trials():
 
 
 def test_a_line_survives_its_fields():
-    assert Line.from_dict(as_row(line())) == line()
+    assert Line.from_dict(asdict(line())) == line()
 
 
 def test_csv_has_no_times():
-    rows = [as_row(line(seconds=seconds, miw=1 / 3)) for seconds in (1.0, 2.0)]
+    rows = [asdict(line(seconds=seconds, miw=1 / 3)) for seconds in (1.0, 2.0)]
     head, first, second = to_csv(rows).splitlines()
     assert "seconds" not in head.split(",")
     assert first == second

@@ -10,11 +10,10 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.presets import SHARP
+from mmdbounds.evaluation.run import SHARP
 from mmdbounds.journal import read_journal
 from mmdbounds.paper import results, runs
-from mmdbounds.paper.experiments import EXPERIMENTS
-from mmdbounds.paper.protocols import SOURCES, protocol
+from mmdbounds.paper.experiments import EXPERIMENTS, SOURCES, protocol
 from mmdbounds.paper.results import Line
 from mmdbounds.paper.runs import reproduce
 from mmdbounds.plotting import canvas

@@ -20,12 +20,8 @@ Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 
 ONE_EACH = tuple(f"{name}_NUM_THREADS" for name in ("MMDBOUNDS", "NUMBA", "OMP", "OPENBLAS", "MKL"))
-
-AHEAD = 4
-"""Jobs queued per process: enough to keep all busy, and few enough to start at once."""
-
-_run: Callable[[Any], Any] | None = None
-"""What this process runs; sent once, when it starts."""
+AHEAD = 4  # jobs queued per process: enough to keep all busy, and few enough to start at once
+_run: Callable[[Any], Any] | None = None  # what this process runs; sent once, when it starts
 
 
 def run_in_processes(

@@ -1,32 +1,202 @@
-"""One trial: draw the true groups, misfile rows, run every method; and the file that keeps trials."""
+"""One trial: its design (all settings, checked once), how it runs, and the file that keeps trials."""
 
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from mmdbounds import journal
+from mmdbounds._version import __version__
 from mmdbounds.atomic_write import check_writable
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.checks import check_path
+from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share
+from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.evaluation.design import Design, scaled
-from mmdbounds.mechanisms import Simulated, simulate
-from mmdbounds.objective import GroupSums, Indices, observed_mmd2
-from mmdbounds.problem import pose
+from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
+from mmdbounds.mechanisms import MechanismLike, check_from_rows, check_mechanism, misfiled_count, simulate
+from mmdbounds.objective import Indices, observed_mmd2
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import BoundsResult
 from mmdbounds.results.evaluation import Trial, TrialBounds
+from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
+from mmdbounds.sums.bandwidth import resolve_kernel
+from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.tables import Group, as_groups
+from mmdbounds.tables.scaling import SCALES, standardise, varying_columns
+
+Sizes = tuple[int | None, int | None]
+TYPE, SCHEMA = "mmdbounds evaluation trials", 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """What is evaluated, on which data, and how: all that a trial needs besides its number."""
+
+    X: Group  # the true groups
+    Y: Group
+    epsilon: float
+    methods: Mapping[str, Method]  # by their labels
+    sizes: Sizes  # rows drawn from each group in a trial; None takes all of them
+    replace: bool
+    scale: str
+    mechanism: MechanismLike
+    how: Comparison
+    at_most: bool
+    seed: int  # with the number of a trial it determines everything random in it
+
+    def __post_init__(self) -> None:
+        check_share(self.epsilon, "epsilon")
+        check_option(self.scale, "scale", SCALES)
+        check_flag(self.replace, "replace")
+        check_flag(self.at_most, "at_most")
+        check_mechanism(self.mechanism)
+        for name, group, size in zip(("X_clean", "Y_clean"), (self.X, self.Y), self.sizes, strict=True):
+            if size is not None and size > len(group) and not self.replace:
+                msg = (
+                    f"`sizes` must not exceed the {len(group)} rows of `{name}` unless rows are drawn with "
+                    f"replacement (`replace`); got {size}."
+                )
+                raise MmdBoundsError(msg)
+        if (kernel := self.fixed_kernel()) is not None:
+            check_from_rows(kernel)
+        # Refuse now, not in the first trial, too few rows or too many for a method.
+        p, q = self.n_x - self.n_moved, self.n_y + self.n_moved
+        for counts in (Counts(0, 0, self.n_x, self.n_y), Counts(0, 0, p, q)):
+            check_sizes(counts, counts.n_x, counts.n_y, unbiased=self.how.estimator == "unbiased")
+        for method in self.methods.values():
+            method.check(Counts(self.n_moved, 0, self.n_x, self.n_y), p, q)
+
+    @property
+    def n_x(self) -> int:
+        """Rows of the true X in each trial."""
+        return len(self.X) if self.sizes[0] is None else self.sizes[0]
+
+    @property
+    def n_y(self) -> int:
+        """Rows of the true Y in each trial."""
+        return len(self.Y) if self.sizes[1] is None else self.sizes[1]
+
+    @property
+    def n_moved(self) -> int:
+        """Rows of the true X that each trial files under Y."""
+        return misfiled_count(self.epsilon, None, self.n_x)
+
+    @cached_property
+    def all_rows(self) -> tuple[Float64s, Float64s]:
+        """All rows of the true groups, scaled once."""
+        return scaled(self.X.values, self.Y.values, self.scale)
+
+    def fixed_kernel(self) -> Kernel | None:
+        """Return the kernel if it is the same in every trial, `None` if its bandwidth depends on the rows."""
+        kernel, bandwidth = self.how.kernel, self.how.bandwidth
+        if isinstance(bandwidth, str) and bandwidth == "median" and takes_bandwidth(kernel):
+            return None
+        if isinstance(kernel, ApproximateKernel) and kernel.follows_rows:
+            return None
+        return resolve_kernel(kernel, bandwidth, self.X.values[:1])
+
+    @property
+    def kernel_name(self) -> str:
+        """Name of the kernel."""
+        kernel = self.fixed_kernel() or self.how.kernel
+        return kernel.name if isinstance(kernel, Kernel) else kernel_class(str(kernel)).name
+
+    def settings(self) -> dict[str, Any]:
+        """Return the design as plain data, without the rows; functions by name, whatever they contain."""
+        kernel = self.fixed_kernel()
+        return {
+            "epsilon": float(self.epsilon),
+            "methods": {
+                label: {"name": each.name, "class": _name_in_module(type(each)), "options": each.options()}
+                for label, each in self.methods.items()
+            },
+            "sizes": [self.n_x, self.n_y],
+            "replace": bool(self.replace),
+            "scale": self.scale,
+            "mechanism": _name_in_module(self.mechanism),
+            "kernel": self.kernel_name if kernel is None else _kernel_settings(kernel),
+            "bandwidth": "median" if kernel is None else kernel.length,
+            "estimator": self.how.estimator,
+            "at_most": bool(self.at_most),
+            "backend": self.how.backend,
+            "dtype": self.how.dtype,
+            "working_memory": float(self.how.working_memory),
+            "rng": self.seed,
+        }
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the settings, digests of the data and the version, as they come back from a JSON file."""
+        data = {"X_clean": _digest(self.X), "Y_clean": _digest(self.Y), "version": __version__}
+        return dict(json.loads(json.dumps(plain(self.settings() | data), default=repr)))
+
+
+def checked_groups(X_clean: Any, Y_clean: Any) -> tuple[Group, Group]:
+    """Return the true groups without row names, which other processes do not need."""
+    arguments = ("X_clean", "Y_clean")
+    x, y = (
+        Group(group.values, name=argument[0] if group.name == argument else group.name, record=group.record)
+        for argument, group in zip(arguments, as_groups(X_clean, Y_clean, arguments), strict=True)
+    )
+    return x, y
+
+
+def scaled(X: Float64s, Y: Float64s, scale: str) -> tuple[Float64s, Float64s]:
+    """Return the groups, with their columns standardised over the rows of both if `scale` says so."""
+    if scale == "none":
+        return X, Y
+    pooled = np.concatenate([X, Y])
+    varying = varying_columns(pooled)
+    Z = np.zeros_like(pooled)  # a column that is constant in these rows stays 0
+    Z[:, varying] = standardise(pooled[:, varying])
+    return Z[: len(X)], Z[len(X) :]
+
+
+def checked_sizes(sizes: Any) -> Sizes:
+    """Return how many rows of each group a trial draws; `None` means all."""
+    if sizes is None:
+        return None, None
+    pair = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | Mapping) else []
+    if len(pair) != 2:
+        msg = f"`sizes` must be a pair (rows of X, rows of Y), each a number or None; got {sizes!r}."
+        raise MmdBoundsError(msg)
+    of_x, of_y = (None if size is None else check_count(size, "sizes", least=1) for size in pair)
+    return of_x, of_y
+
+
+def _kernel_settings(kernel: Kernel) -> dict[str, Any]:
+    settings: dict[str, Any] = {"name": kernel.name, "options": dict(kernel.options())}
+    if isinstance(kernel, FunctionKernel):
+        settings["function"] = _name_in_module(kernel.function)
+    return settings
+
+
+def _name_in_module(thing: Any) -> str:
+    """Return a name as it is; for a function, class or object its module and name (of its class)."""
+    if isinstance(thing, str):
+        return thing
+    known = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{known.__module__}.{known.__qualname__}"
+
+
+def _digest(group: Group) -> str:
+    """Return the SHA-256 of the rows; -0 and 0 are the same value."""
+    digest = hashlib.sha256(repr(group.shape).encode())
+    digest.update(np.ascontiguousarray(group.values + 0.0).data)
+    return digest.hexdigest()
 
 
 def run_trial(design: Design, trial: int) -> Trial:
@@ -42,12 +212,25 @@ def run_trial(design: Design, trial: int) -> Trial:
     seed = int(streams[2].generate_state(1)[0])
     with _named_in_errors(f"trial {trial}"):
         X, Y = _drawn_groups(design, drawing)
-        filed = _filed(design, X, Y, misfiling)
-        totals = _clean_totals(design, X, Y, filed)
+        filed = simulate(
+            X,
+            Y,
+            design.epsilon,
+            mechanism=design.mechanism,
+            kernel=design.how.kernel,
+            bandwidth=design.how.bandwidth,
+            working_memory=design.how.working_memory,
+            rng=misfiling,
+            progress=False,
+        )
+        how = dataclasses.replace(design.how, kernel=filed.kernel, bandwidth="median")
+        totals = pose(X, Y, how).one_pass(Meter())  # of the true groups, with the same kernel as the bounds
+    options: dict[str, Any] = {**vars(how), "at_most": design.at_most, "rng": seed, "progress": False}
     results = {}
     for label, method in design.methods.items():
         with _named_in_errors(f"trial {trial}, method {label!r}"):
-            results[label] = _checked_bounds(_bounds_of(design, filed, method, seed))
+            found = mmd_bounds(filed.X, filed.Y, filed.contamination, method=method, **options)
+            results[label] = _checked_bounds(found)
     first = next(iter(results.values()))
     return Trial(
         trial=trial,
@@ -67,7 +250,7 @@ def run_trial(design: Design, trial: int) -> Trial:
 
 def _drawn_groups(design: Design, rng: np.random.Generator) -> tuple[Float64s, Float64s]:
     """Return the true groups of a trial, scaled over the rows of both."""
-    if design.takes_all:
+    if design.sizes == (None, None) and not design.replace:
         return design.all_rows
     of_x, of_y = (
         _drawn_rows(len(group), size, design.replace, rng)
@@ -80,39 +263,6 @@ def _drawn_rows(n: int, size: int | None, replace: bool, rng: np.random.Generato
     if size is None and not replace:
         return np.arange(n)
     return np.asarray(rng.choice(n, n if size is None else size, replace=replace))
-
-
-def _filed(design: Design, X: Float64s, Y: Float64s, rng: np.random.Generator) -> Simulated:
-    return simulate(
-        X,
-        Y,
-        design.epsilon,
-        mechanism=design.mechanism,
-        kernel=design.how.kernel,
-        bandwidth=design.how.bandwidth,
-        working_memory=design.how.working_memory,
-        rng=rng,
-        progress=False,
-    )
-
-
-def _clean_totals(design: Design, X: Float64s, Y: Float64s, filed: Simulated) -> GroupSums:
-    """Return the sums over the pairs of the true groups, with the same kernel as the bounds."""
-    how = dataclasses.replace(design.how, kernel=filed.kernel, bandwidth="median")
-    return pose(X, Y, how).one_pass(Meter())
-
-
-def _bounds_of(design: Design, filed: Simulated, method: Method, seed: int) -> BoundsResult:
-    return mmd_bounds(
-        filed.X,
-        filed.Y,
-        filed.contamination,
-        method=method,
-        at_most=design.at_most,
-        rng=seed,
-        progress=False,
-        **{**vars(design.how), "kernel": filed.kernel, "bandwidth": "median"},
-    )
 
 
 def _checked_bounds(result: BoundsResult) -> BoundsResult:
@@ -148,19 +298,8 @@ def _named_in_errors(where: str) -> Iterator[None]:
         raise
 
 
-TYPE, SCHEMA = "mmdbounds evaluation trials", 2
-
-
 class Checkpoint:
-    """The trials of one evaluation, kept in a file.
-
-    Parameters
-    ----------
-    path
-        The file; created for the first trial.
-    design
-        The evaluation; a file with trials of another one is refused, and never changed.
-    """
+    """The trials of one evaluation, kept in a file; one with trials of another is refused, never changed."""
 
     def __init__(self, path: str | os.PathLike[str], design: Design) -> None:
         self._path = check_path(path, "checkpoint")

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.presets import OURS, PAPER, SHARP
+from mmdbounds.evaluation.run import OURS, PAPER, SHARP
 from mmdbounds.paper import printed
-from mmdbounds.paper.protocols import PROTOCOLS, SOURCES
+from mmdbounds.paper.experiments import PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, trials_in_words
 from mmdbounds.plotting.canvas import (
     BLACK,
@@ -23,7 +23,7 @@ from mmdbounds.plotting.canvas import (
     rendered,
 )
 
-STYLES: dict[str, tuple[str, str]] = {
+STYLES = {  # colour and marker of each method
     printed.S_SD: (BLUE, "o"),
     printed.S_QNO: (ORANGE, "s"),
     printed.QNO: (VERMILION, "^"),
@@ -32,9 +32,9 @@ STYLES: dict[str, tuple[str, str]] = {
     printed.BOOTSTRAP: (PINK, "P"),
     SHARP: (BLACK, "*"),
 }
-"""Colour and marker of each method."""
-
 ROWS = {PAPER: "paper's protocol", OURS: "our protocol"}
+SQUARED = "squared MMD"
+NO_WIDTH = 1e-9  # a smaller width is only the margin for rounding: no row is misfiled
 
 
 def _dots(lines: Sequence[Line], document: dict[str, Any]) -> Any:
@@ -42,20 +42,13 @@ def _dots(lines: Sequence[Line], document: dict[str, Any]) -> Any:
     table = printed.TABLES[document["label"]]
     sources = list(dict.fromkeys(line.source for line in lines))
     rows = list(dict.fromkeys((*table.rows, *(line.method for line in lines))))
-    figure, axes = empty_figure(
-        2,
-        len(sources),
-        figsize=(max(5.0, 2.3 * len(sources) + 1.0), 1.2 + 0.5 * len(rows)),
-        sharey=True,
-    )
+    size = max(5.0, 2.3 * len(sources) + 1.0), 1.2 + 0.5 * len(rows)
+    figure, axes = empty_figure(2, len(sources), figsize=size, sharey=True)
     for column, source in enumerate(sources):
         for panel, value, name in zip(axes[:, column], ("miw", "fcr"), ("MIW", "FCR"), strict=True):
             _dot_panel(panel, [line for line in lines if line.source == source], table, rows, value)
             panel.set(xlabel=name)
-            if value == "fcr":
-                panel.set_xlim(-0.05, 1.05)
-            else:
-                panel.set_xlim(left=0)
+            panel.set_xlim((-0.05, 1.05) if value == "fcr" else (0, None))
         note = " (not comparable)" if SOURCES[source].is_standin else ""
         axes[0, column].set_title(f"{source}{note}", fontsize=8)
     steps = "S = " if rows[0].isdigit() else ""
@@ -68,36 +61,20 @@ def _dots(lines: Sequence[Line], document: dict[str, Any]) -> Any:
 def _dot_panel(
     panel: Any, lines: Sequence[Line], table: printed.PrintedTable, rows: list[str], value: str
 ) -> None:
+    def dots(found: Sequence[Any], places: list[float], **style: Any) -> None:
+        x, bars = _with_errors(found, value)
+        panel.errorbar(x, places, xerr=bars, **style)
+
     column = SOURCES[lines[0].source].column
-    cells = [(rows.index(row), table.cells[row, column]) for row in table.rows]
-    name = "printed" if column != printed.MIMIC else "printed for MIMIC"
-    panel.errorbar(
-        [getattr(cell, value) for _, cell in cells],
-        [place - 0.22 for place, _ in cells],
-        xerr=[getattr(cell, f"{value}_error") for _, cell in cells],
-        fmt="x",
-        color="0.45" if column != printed.MIMIC else "0.75",
-        markersize=5,
-        label=name,
-    )
+    grey, name = ("0.45", "printed") if column != printed.MIMIC else ("0.75", "printed for MIMIC")
+    places = [rows.index(row) - 0.22 for row in table.rows]
+    cells = [table.cells[row, column] for row in table.rows]
+    dots(cells, places, fmt="x", color=grey, markersize=5, label=name)
     for protocol, colour, marker, shift in ((PAPER, VERMILION, "s", 0.0), (OURS, BLUE, "o", 0.22)):
-        here = [line for line in lines if line.protocol == protocol]
-        if here:
-            panel.errorbar(
-                [getattr(line, value) for line in here],
-                [rows.index(line.method) + shift for line in here],
-                xerr=[getattr(line, f"{value}_error") for line in here],
-                fmt=marker,
-                color=colour,
-                markersize=4,
-                label=ROWS[protocol],
-            )
+        if here := [line for line in lines if line.protocol == protocol]:
+            places = [rows.index(line.method) + shift for line in here]
+            dots(here, places, fmt=marker, color=colour, markersize=4, label=ROWS[protocol])
     panel.grid(axis="y", color="0.93")
-
-
-SQUARED = "squared MMD"
-NO_WIDTH = 1e-9
-"""Below this, a width is only the margin for rounding: no row is misfiled."""
 
 
 def drawn(document: dict[str, Any]) -> dict[str, bytes]:
@@ -121,12 +98,7 @@ def _curves(lines: Sequence[Line], document: dict[str, Any]) -> Any:
     """Draw width (left) and false coverage (right) against N or epsilon, a row for each protocol."""
     axis = "n_rows" if document["kind"] == "sizes" else "epsilon"
     protocols = _protocols(lines)
-    figure, axes = empty_figure(
-        len(protocols),
-        2,
-        figsize=(8.6, 0.6 + 2.7 * len(protocols)),
-        sharex=True,
-    )
+    figure, axes = empty_figure(len(protocols), 2, figsize=(8.6, 0.6 + 2.7 * len(protocols)), sharex=True)
     for name, (left, right) in zip(protocols, axes, strict=True):
         for place, method in enumerate(_methods(lines)):
             here = sorted(
@@ -162,10 +134,13 @@ def _beside(value: float, place: int, axis: str) -> float:
 
 def _line(panel: Any, x: list[float], here: Sequence[Line], value: str, method: str) -> None:
     colour, marker = STYLES[method]
+    y, bars = _with_errors(here, value)
+    if value == "miw":  # a width of mere rounding has no place on a logarithmic axis
+        y = [math.nan if width < NO_WIDTH else width for width in y]
     panel.errorbar(
         x,
-        [_shown(getattr(line, value), value) for line in here],
-        [getattr(line, f"{value}_error") for line in here],
+        y,
+        bars,
         color=colour,
         marker=marker,
         markersize=7 if marker == "*" else 4.5,
@@ -179,11 +154,6 @@ def _line(panel: Any, x: list[float], here: Sequence[Line], value: str, method: 
     )
 
 
-def _shown(number: float, value: str) -> float:
-    """Return a number as it is drawn: a width of mere rounding has no place on a logarithmic axis."""
-    return math.nan if value == "miw" and number < NO_WIDTH else number
-
-
 def _title(lines: Sequence[Line], axis: str) -> str:
     line = lines[0]
     fixed = f"epsilon = {line.epsilon:g}" if axis == "n_rows" else f"N = {line.n_rows}"
@@ -194,12 +164,8 @@ def _title(lines: Sequence[Line], axis: str) -> str:
 def _typical(lines: Sequence[Line], document: dict[str, Any]) -> Any:
     """Draw the estimate as filed and the truth against epsilon, with the bounds around them."""
     protocols, sources = _protocols(lines), list(dict.fromkeys(line.source for line in lines))
-    figure, axes = empty_figure(
-        len(protocols),
-        len(sources),
-        figsize=(0.8 + 2.9 * len(sources), 0.6 + 2.6 * len(protocols)),
-        sharex=True,
-    )
+    size = 0.8 + 2.9 * len(sources), 0.6 + 2.6 * len(protocols)
+    figure, axes = empty_figure(len(protocols), len(sources), figsize=size, sharex=True)
     for name, panels in zip(protocols, axes, strict=True):
         for source, panel in zip(sources, panels, strict=True):
             here = [line for line in lines if (line.source, line.protocol) == (source, name)]
@@ -216,6 +182,9 @@ def _typical_panel(panel: Any, lines: Sequence[Line]) -> None:
     def along(method: str) -> list[Line]:
         return sorted((line for line in lines if line.method == method), key=lambda line: line.epsilon)
 
+    def curve(value: str, **style: Any) -> None:
+        panel.errorbar(x, *_with_errors(steps, value), linewidth=1.2, capsize=1.5, **style)
+
     steps, sharp = along(printed.S_SD), along(SHARP)
     x = [line.epsilon for line in steps]
     if sharp:
@@ -223,34 +192,11 @@ def _typical_panel(panel: Any, lines: Sequence[Line]) -> None:
         panel.fill_between(x, low, high, color="0.88", label="sharp, certified")
     colour, marker = STYLES[printed.S_SD]
     for value in ("lower", "upper"):
-        y, bars = _with_errors(steps, value)
-        panel.errorbar(
-            x,
-            y,
-            bars,
-            color=colour,
-            marker=marker,
-            markersize=3.5,
-            linewidth=1.2,
-            capsize=1.5,
-            label="S-SD bounds",
-        )
-    y, bars = _with_errors(steps, "observed")
-    panel.errorbar(
-        x,
-        y,
-        bars,
-        color=VERMILION,
-        marker="^",
-        markersize=4,
-        linewidth=1.2,
-        capsize=1.5,
-        label="as filed (typical)",
-    )
-    y, bars = _with_errors(steps, "truth")
-    panel.errorbar(x, y, bars, color="black", linestyle="--", linewidth=1.2, capsize=1.5, label="truth")
+        curve(value, color=colour, marker=marker, markersize=3.5, label="S-SD bounds")
+    curve("observed", color=VERMILION, marker="^", markersize=4, label="as filed (typical)")
+    curve("truth", color="black", linestyle="--", label="truth")
     panel.axhline(0, color="0.8", linewidth=0.7, zorder=0)
 
 
-def _with_errors(lines: Sequence[Line], value: str) -> tuple[list[float], list[float]]:
+def _with_errors(lines: Sequence[Any], value: str) -> tuple[list[float], list[float]]:
     return [getattr(line, value) for line in lines], [getattr(line, f"{value}_error") for line in lines]

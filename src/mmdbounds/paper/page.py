@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.evaluation.presets import METHODS, OURS, PAPER, SHARP
-from mmdbounds.paper.experiments import EXPERIMENTS, Experiment
+from mmdbounds.evaluation.run import METHODS, OURS, PAPER, SHARP
+from mmdbounds.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment
 from mmdbounds.paper.printed import (
     CITATION,
     FCR_WITHIN,
@@ -20,7 +20,6 @@ from mmdbounds.paper.printed import (
     note,
     verdict,
 )
-from mmdbounds.paper.protocols import ALL, PROTOCOLS, SOURCES
 from mmdbounds.paper.results import Line, read_results, trials_in_words
 from mmdbounds.words.phrases import percent
 
@@ -44,16 +43,12 @@ def _width(line: Line) -> str:
     """Return a width with its standard error, and how often the ends crossed or were not proved."""
     crossed = f" ({line.n_crossed} crossed)" if line.n_crossed else NOTHING
     n_open = line.n_trials - line.n_certified if line.method == SHARP else 0
-    return f"{line.miw:.4f} ± {line.miw_error:.4f}{crossed}" + (
-        f" ({n_open} not proved)" if n_open else NOTHING
-    )
+    unproved = f" ({n_open} not proved)" if n_open else NOTHING
+    return f"{line.miw:.4f} ± {line.miw_error:.4f}{crossed}{unproved}"
 
 
 def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: str) -> str:
-    """Return what the paper prints for a data set beside our lines; a stand-in gets no verdict.
-
-    `first` is the head of the first column.
-    """
+    """Return what the paper prints beside our lines, under heads from `first`; a stand-in gets no verdict."""
     here = [line for line in lines if line.source == source]
     there, judged = SOURCES[source].column, not SOURCES[source].is_standin
     shown = [name for name in PROTOCOLS if any(line.protocol == name for line in here)]
@@ -65,7 +60,9 @@ def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: s
     rows = []
     for row in dict.fromkeys((*table.rows, *(line.method for line in here))):
         cell = table.cells.get((row, there))
-        cells = [row, *_printed(cell)]
+        cells = [row, NOTHING, NOTHING]
+        if cell is not None:
+            cells[1:] = f"{cell.fcr} ± {cell.fcr_error}", f"{cell.miw} ± {cell.miw_error}"
         for name in shown:
             line = by_row.get((name, row))
             cells += [NOTHING, NOTHING] if line is None else [_rate(line), _width(line)]
@@ -76,25 +73,21 @@ def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: s
     return markdown(head, rows)
 
 
-def _printed(cell: Printed | None) -> list[str]:
-    """Return the two cells as the paper prints them."""
-    if cell is None:
-        return [NOTHING, NOTHING]
-    return [f"{cell.fcr} ± {cell.fcr_error}", f"{cell.miw} ± {cell.miw_error}"]
+def _judged(table: PrintedTable, lines: Sequence[Line]) -> list[tuple[Line, Printed]]:
+    """Return the lines of the paper's protocol on its own data, with what the paper prints for each."""
+    own = [line for line in lines if line.protocol == PAPER and not SOURCES[line.source].is_standin]
+    cells = [table.cells.get((line.method, SOURCES[line.source].column)) for line in own]
+    return [(line, cell) for line, cell in zip(own, cells, strict=True) if cell is not None]
 
 
 def mismatches(table: PrintedTable, source: str, lines: Sequence[Line]) -> list[str]:
     """Return where our reading of the paper's protocol does not match the table, and what was tried."""
-    if SOURCES[source].is_standin:
-        return []
     column = SOURCES[source].column
     by_note: dict[str, list[str]] = {}
-    for line in lines:
-        cell = table.cells.get((line.method, column))
-        if line.source != source or line.protocol != PAPER or cell is None or verdict(cell, line) == "agrees":
-            continue
-        row = line.method if line.method in METHODS else f"S = {line.method}"
-        by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(cell, line)}")
+    for line, cell in _judged(table, lines):
+        if line.source == source and verdict(cell, line) != "agrees":
+            row = line.method if line.method in METHODS else f"S = {line.method}"
+            by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(cell, line)}")
     return [f"{column}, {'; '.join(rows)}. {tried}" for tried, rows in by_note.items()]
 
 
@@ -133,7 +126,7 @@ def best_at(lines: Sequence[Line], protocol: str, axis: str) -> str:
 
 PAGE = "index.md"
 
-CLAIMS = {
+CLAIMS = {  # what the paper says about its figures, which show no numbers
     "IW_FCR": "widths fall with N for all methods, and S-SD has the lowest false coverage at every N.",
     "fig:FOREST_eps": "S-SD is tight and credible at every epsilon, Bootstrap only at negligible ones.",
     "fig:typical_est": "the estimate as filed tends to 0 as epsilon grows; S-SD always contains the truth.",
@@ -143,8 +136,6 @@ CLAIMS = {
     "fig:randsamp": "false coverage and width fall with N for S-SD, S-QNO and QNO.",
     "fig:rand_eps": "S-SD gives the most credible bounds at every epsilon.",
 }
-"""What the paper says about its figures, which show no numbers."""
-
 ABOUT_FIGURES = (
     "The paper prints no numbers for its figures, so only its statements about them can be compared. "
     "In the tables, each cell is FCR / MIW."
@@ -204,14 +195,12 @@ def _lines(document: dict[str, Any] | None) -> list[Line]:
 
 def _score(found: Documents) -> tuple[int, int]:
     """Return how many printed pairs (FCR, MIW) the paper's protocol matches, and of how many."""
-    verdicts = []
-    for experiment in EXPERIMENTS.values():
-        for line in _lines(found.get(experiment.name)):
-            source = SOURCES[line.source]
-            if experiment.table is None or line.protocol != PAPER or source.is_standin:
-                continue
-            cell = experiment.table.cells.get((line.method, source.column))
-            verdicts += [] if cell is None else [verdict(cell, line)]
+    verdicts = [
+        verdict(cell, line)
+        for experiment in EXPERIMENTS.values()
+        if experiment.table is not None
+        for line, cell in _judged(experiment.table, _lines(found.get(experiment.name)))
+    ]
     return verdicts.count("agrees"), len(verdicts)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from mmdbounds.evaluation.presets import METHODS
+from mmdbounds.evaluation.run import METHODS
 from mmdbounds.paper.results import Line
 
 CITATION = (
@@ -33,21 +33,11 @@ class Printed:
 
 @dataclass(frozen=True)
 class PrintedTable:
-    """A table of the paper.
+    """A table of the paper."""
 
-    Attributes
-    ----------
-    label
-        Its label in the paper's source.
-    columns
-        The data sets.
-    cells
-        What is printed, by row (a method, or a number of steps) and data set.
-    """
-
-    label: str
-    columns: tuple[str, ...]
-    cells: dict[tuple[str, str], Printed]
+    label: str  # in the paper's source
+    columns: tuple[str, ...]  # the data sets
+    cells: dict[tuple[str, str], Printed]  # by row (a method, or a number of steps) and data set
 
     @property
     def rows(self) -> tuple[str, ...]:
@@ -57,10 +47,11 @@ class PrintedTable:
 
 def _table(label: str, columns: tuple[str, ...], rows: dict[str, str]) -> PrintedTable:
     """Parse the rows: four numbers per data set."""
-    cells = {}
-    for row, text in rows.items():
-        for column, cell in zip(columns, text.split("|"), strict=True):
-            cells[row, column] = Printed(*map(float, cell.split()))
+    cells = {
+        (row, column): Printed(*map(float, cell.split()))
+        for row, text in rows.items()
+        for column, cell in zip(columns, text.split("|"), strict=True)
+    }
     return PrintedTable(label, columns, cells)
 
 
@@ -131,13 +122,9 @@ RANDOM = _table(
 
 TABLES = {table.label: table for table in (MAIN, N2000, STEPS_S_SD, STEPS_S_QNO, RANDOM)}
 
-
-FCR_WITHIN = 0.05
-MIW_WITHIN = 0.15
-"""Largest difference of rates, and largest relative difference of widths, that count as agreement."""
-
-SLACK = 1e-9
-"""Rounding error of the difference of two decimal numbers."""
+FCR_WITHIN = 0.05  # largest difference of rates that counts as agreement
+MIW_WITHIN = 0.15  # largest relative difference of widths that does
+SLACK = 1e-9  # rounding error of the difference of two decimal numbers
 
 Verdict = Literal["agrees", "FCR differs", "MIW differs", "both differ"]
 
@@ -206,22 +193,12 @@ _QNO_BIO = (
     "The printed intervals are narrow and never hold the truth. Free points in 7,128 dimensions can move "
     "away from all rows, so a search that converges finds wide ones; tried: both objectives, both starts."
 )
-_NOTES = {
-    (FOREST, S_SD): _S_SD_FOREST,
-    (FOREST, SD): _SD_FOREST,
-    (FOREST, QNO): _QNO_FOREST,
-    (FOREST, S_QNO): _QNO_FOREST,
-    (FOREST, SM): _SM,
-    (FOREST, BOOTSTRAP): _BOOTSTRAP,
-    (BIO, S_SD): _S_SD_BIO,
-    (BIO, SD): _SD_BIO,
-    (BIO, QNO): _QNO_BIO,
-    (BIO, S_QNO): _QNO_BIO,
-    (BIO, SM): _SM,
-    (BIO, BOOTSTRAP): _BOOTSTRAP,
+_NOTES = {  # in the order of the methods
+    FOREST: (_S_SD_FOREST, _QNO_FOREST, _QNO_FOREST, _SD_FOREST, _SM, _BOOTSTRAP),
+    BIO: (_S_SD_BIO, _QNO_BIO, _QNO_BIO, _SD_BIO, _SM, _BOOTSTRAP),
 }
 
 
 def note(column: str, row: str) -> str:
     """Return what was tried where a number of the paper is not matched."""
-    return _NOTES[column, row] if row in METHODS else _STEPS
+    return _NOTES[column][METHODS.index(row)] if row in METHODS else _STEPS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import math
@@ -24,67 +23,40 @@ from mmdbounds.results.serialize import saved_fields
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
 
-DIGITS = 10
-"""Significant digits in the CSV file; further ones depend on the machine."""
+DIGITS = 10  # significant ones in the CSV file; further ones depend on the machine
+CHECKPOINTS = "checkpoints"
+TYPE, SCHEMA = "mmdbounds reproduction", 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class Line:
-    """The result of one method at one setting: a row of the CSV file.
-
-    Attributes
-    ----------
-    source, n_rows, epsilon, mechanism
-        The setting: data set, N, share of the true X that is misfiled, and how its rows are chosen.
-    n_x, n_y, n_moved
-        True sizes, and the number of rows misfiled.
-    protocol
-        ``"paper"`` or ``"ours"``.
-    method
-        The row of the table: a method, or a number of steps.
-    n_trials
-        Number of trials.
-    fcr, fcr_error
-        Share of trials with the truth outside the interval, and its standard error.
-    miw, miw_error
-        Mean width of the interval, and its standard error.
-    n_crossed
-        Trials in which the lower end was above the upper end.
-    n_certified
-        Trials in which both ends were proved.
-    lower, upper, lower_error, upper_error
-        Mean ends of the interval, and their standard errors.
-    truth, observed, truth_error, observed_error
-        Mean squared MMD of the true groups and of the groups as filed, and their standard errors.
-    seconds
-        Total time of this method over all trials.
-    """
+    """The result of one method at one setting: a row of the CSV file. Errors are standard errors."""
 
     source: str
-    n_rows: int
+    n_rows: int  # N
     epsilon: float
     mechanism: str
-    n_x: int
+    n_x: int  # true sizes
     n_y: int
     n_moved: int
-    protocol: str
-    method: str
+    protocol: str  # "paper" or "ours"
+    method: str  # the row of the table: a method, or a number of steps
     n_trials: int
-    fcr: float
+    fcr: float  # share of trials with the truth outside the interval
     fcr_error: float
-    miw: float
+    miw: float  # mean width of the interval
     miw_error: float
-    n_crossed: int
-    n_certified: int
-    lower: float
+    n_crossed: int  # trials in which the lower end was above the upper end
+    n_certified: int  # trials in which both ends were proved
+    lower: float  # mean ends of the interval
     lower_error: float
     upper: float
     upper_error: float
-    truth: float
+    truth: float  # mean squared MMD of the true groups
     truth_error: float
-    observed: float
+    observed: float  # and of the groups as filed
     observed_error: float
-    seconds: float
+    seconds: float  # of this method in all trials together
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
@@ -101,17 +73,7 @@ def mean_and_error(values: list[float]) -> tuple[float, float]:
 
 
 def line_of(evaluation: Evaluation, label: str, **heading: Any) -> Line:
-    """Return the line of one method.
-
-    Parameters
-    ----------
-    evaluation
-        The trials of the setting.
-    label
-        The method's label in it.
-    heading
-        The setting, the protocol, and the row of the table.
-    """
+    """Return the line of one method by its label; `heading` is the setting, the protocol, and the row."""
     trials = evaluation.trials
     bounds = [trial.bounds[label] for trial in trials]
     numbers = {
@@ -152,26 +114,15 @@ def trials_in_words(lines: Sequence[Line]) -> str:
 
 def to_csv(rows: list[dict[str, Any]]) -> str:
     """Return rows as CSV, without times, so that the same run gives the same file."""
+
+    def cell(value: Any) -> Any:
+        return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
+
     text = io.StringIO()
     names = [name for name in rows[0] if name != "seconds"]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(names)
-    for row in rows:
-        writer.writerow([_cell(row[name]) for name in names])
+    cells = ([cell(row[name]) for name in names] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows([names, *cells])
     return text.getvalue()
-
-
-def as_row(line: Line) -> dict[str, Any]:
-    """Return the fields of a line by name."""
-    return dataclasses.asdict(line)
-
-
-def _cell(value: Any) -> Any:
-    return f"{value:.{DIGITS}g}" if isinstance(value, float) else value
-
-
-CHECKPOINTS = "checkpoints"
-TYPE, SCHEMA = "mmdbounds reproduction", 1
 
 
 def ready_folder(out: PathLike) -> Path:

@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,46 +26,41 @@ from mmdbounds.checks import (
 from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.presets import Preset
+from mmdbounds.evaluation.run import Preset
 from mmdbounds.journal import read_journal
 from mmdbounds.paper import figures, results
-from mmdbounds.paper.experiments import EVERYTHING, EXPERIMENTS, Experiment, Setting, check_name
+from mmdbounds.paper.experiments import (
+    EVERYTHING,
+    EXPERIMENTS,
+    PRESETS,
+    SOURCES,
+    Experiment,
+    Setting,
+    Source,
+    check_name,
+    protocol,
+)
 from mmdbounds.paper.page import PAGE, write_page
-from mmdbounds.paper.protocols import PRESETS, SOURCES, Source, protocol
-from mmdbounds.paper.results import Line, as_row, line_of
+from mmdbounds.paper.results import Line, line_of
 from mmdbounds.plotting import canvas
 from mmdbounds.progress import show_by_default
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 from mmdbounds.sums.threads import thread_count
 
-COST = {"BIO": 6.0}
-"""Roughly how much longer a trial takes than one with as many rows but few columns."""
+COST = {"BIO": 6.0}  # roughly how much longer a trial takes than one with as many rows but few columns
+RESULTS = "paper/results"  # the default folder
 
 
 @dataclass(frozen=True)
 class Run:
-    """One call of `evaluate`: a setting, and all methods with the same estimator and scaling.
-
-    Attributes
-    ----------
-    setting
-        What is drawn and misfiled.
-    estimator, scale
-        As `evaluate` takes them.
-    methods
-        The methods by their labels in the evaluation.
-    rows
-        Maps protocol and row of the table to the label: a method that two protocols share runs once.
-    n_trials
-        Number of trials.
-    """
+    """One call of `evaluate`: a setting, and all methods with the same estimator and scaling."""
 
     setting: Setting
     estimator: Estimator
     scale: str
-    methods: Mapping[str, Method]
-    rows: Mapping[tuple[str, str], str]
+    methods: Mapping[str, Method]  # by their labels in the evaluation
+    rows: Mapping[tuple[str, str], str]  # label of each protocol and row: what two share runs once
     n_trials: int
 
     @property
@@ -119,11 +114,8 @@ def runs_of(experiment: Experiment, preset: str) -> list[Run]:
     for setting in experiment.settings:
         here = {name: protocols[name, setting.source] for name in PRESETS[preset]}
         for estimator, scale in dict.fromkeys((each.estimator, each.scale) for each in here.values()):
-            alike = {
-                name: each.methods
-                for name, each in here.items()
-                if (each.estimator, each.scale) == (estimator, scale)
-            }
+            how = estimator, scale
+            alike = {name: p.methods for name, p in here.items() if (p.estimator, p.scale) == how}
             trials = {row: experiment.trials(setting, row) for methods in alike.values() for row in methods}
             for n_trials in dict.fromkeys(trials.values()):
                 methods, rows = _shared(alike, {row for row, n in trials.items() if n == n_trials})
@@ -138,15 +130,11 @@ def _shared(
     distinct: dict[str, Method] = {}
     labels: dict[tuple[str, str], str] = {}
     for name, methods in protocols.items():
-        for row, method in ((row, method) for row, method in methods.items() if row in wanted):
-            label = row if distinct.get(row, method) == method else f"{row} ({name})"
-            distinct[label] = method
+        for row in (row for row in methods if row in wanted):
+            label = row if distinct.get(row, methods[row]) == methods[row] else f"{row} ({name})"
+            distinct[label] = methods[row]
             labels[name, row] = label
     return distinct, labels
-
-
-RESULTS = "paper/results"
-"""The default folder for results."""
 
 
 def reproduce(
@@ -209,24 +197,22 @@ def reproduce(
     return place / PAGE
 
 
+@dataclass(eq=False)
 class _Work:
     """Carries out runs, with the data they need and an estimate of the time left."""
 
-    def __init__(
-        self,
-        place: Path,
-        data: PathLike | None,
-        preset: str,
-        n_processes: int,
-        rng: int,
-        progress: bool | None,
-    ) -> None:
-        self._place, self._preset, self._n_processes = place, preset, n_processes
-        self._rng, self._progress = rng, progress
-        self._checkpoints = place / results.CHECKPOINTS
-        self._groups = functools.cache(lambda source: SOURCES[source].load(data))
-        self._left: dict[str, float] = {}
-        self._speed = (0.0, 0.0)  # cost and seconds of the runs so far
+    _place: Path
+    _data: PathLike | None
+    _preset: str
+    _n_processes: int
+    _rng: int
+    _progress: bool | None
+    _left: dict[str, float] = field(default_factory=dict)  # cost of the runs ahead, by file name
+    _speed: tuple[float, float] = (0.0, 0.0)  # cost and seconds of the runs so far
+
+    def __post_init__(self) -> None:
+        self._checkpoints = self._place / results.CHECKPOINTS
+        self._groups = functools.cache(lambda source: SOURCES[source].load(self._data))
 
     def expect(self, experiments: Iterable[Experiment]) -> None:
         """Add up the work ahead, each run once."""
@@ -236,16 +222,11 @@ class _Work:
 
     def do(self, experiment: Experiment) -> None:
         """Run an experiment and write its results."""
-        lines: list[Line] = []
-        seconds = 0.0
-        for run in runs_of(experiment, self._preset):
-            found, took = self._lines(run)
-            lines += found
-            seconds += took
+        done = [self._lines(run) for run in runs_of(experiment, self._preset)]
         document = {
             **_heading(experiment, self._preset, self._rng),
-            "core_seconds": round(seconds, 1),
-            "lines": [as_row(line) for line in lines],
+            "core_seconds": round(sum(seconds for _, seconds in done), 1),
+            "lines": [asdict(line) for lines, _ in done for line in lines],
         }
         results.write_results(self._place, experiment.name, document, document["lines"])
         for suffix, content in figures.drawn(document).items():
@@ -274,15 +255,8 @@ class _Work:
             progress=self._progress,
         )
         self._speed = self._speed[0] + cost, self._speed[1] + time.monotonic() - started
-        setting = run.setting
-        heading: dict[str, Any] = {
-            "source": setting.source,
-            "n_rows": setting.n_rows,
-            "epsilon": setting.epsilon,
-            "mechanism": setting.mechanism,
-        }
         lines = [
-            line_of(found, label, **heading, protocol=name, method=row)
+            line_of(found, label, **vars(run.setting), protocol=name, method=row)
             for (name, row), label in run.rows.items()
         ]
         return lines, found.provenance.seconds
@@ -303,11 +277,7 @@ def _heading(experiment: Experiment, preset: str, rng: int) -> dict[str, Any]:
     return {
         "type": results.TYPE,
         "schema": results.SCHEMA,
-        "name": experiment.name,
-        "label": experiment.label,
-        "title": experiment.title,
-        "kind": experiment.kind,
-        "family": experiment.family,
+        **{name: getattr(experiment, name) for name in ("name", "label", "title", "kind", "family")},
         "preset": preset,
         "rng": rng,
         "version": __version__,
