@@ -23,15 +23,11 @@ from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 
-SAMPLED_PAIRS = 200_000
-"""Pairs drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %."""
-
-SHARE = 1 / 32
-"""Of the budget, for one side of the pairs whose distances are computed at a time; a few times it is held."""
-
-VANISHING = 1e-150
-"""Distances, relative to the largest value, whose squares are no normal numbers."""
-
+SAMPLED_PAIRS = (
+    200_000  # drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %
+)
+SHARE = 1 / 32  # of the budget, for one side of the pairs whose distances are computed at a time
+VANISHING = 1e-150  # distances, relative to the largest value, whose squares are no normal numbers
 _SAMPLE_SEED = 20_230_807
 
 

@@ -39,20 +39,11 @@ from mmdbounds.sums.protocol import Float64s, Rows, n_selected
 
 TYPE, SCHEMA = "mmdbounds checkpoint", 2
 
-WORTH = 200_000_000
-"""Kernel values from which on a sum is kept: fewer are computed again in a second."""
-
-INTERVAL, PAUSE = 20.0, 50.0
-"""Seconds between two writings at the least, and how many times as long as the last one took."""
-
-ROOM = 0.25
-"""Share of the memory budget for what is kept; beyond that the sums of the fewest pairs are dropped."""
-
-HASHED_ROWS = 1 << 14
-"""Rows that are hashed at a time, so that they need not be copied whole."""
-
-PROBED_ROWS = 16
-"""Rows whose kernel values tell one function from another."""
+WORTH = 200_000_000  # kernel values from which on a sum is kept: fewer are computed again in a second
+INTERVAL, PAUSE = 20.0, 50.0  # seconds between two writings, and how many times as long as the last one took
+ROOM = 0.25  # share of the memory budget for what is kept; beyond, sums of the fewest pairs are dropped
+HASHED_ROWS = 1 << 14  # rows that are hashed at a time, so that they need not be copied whole
+PROBED_ROWS = 16  # rows whose kernel values tell one function from another
 
 
 @dataclass(eq=False)

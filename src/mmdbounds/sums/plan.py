@@ -10,24 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_ROWS = 512
-BLOCK_BYTES = 1 << 20
-"""A block stays in a core's second-level cache: 512 x 256 values in float64, 512 x 512 in float32."""
-
-IN_FLIGHT = 8
-"""Strips that are computed ahead at the least; the plan counts on it, whatever the number of threads."""
-
-SMALL_ROWS = 4096
-"""Up to so many pooled rows the kernel matrix is simply kept (128 MiB), if the budget allows."""
-
-THREADS_PAY = 2_000_000
-"""Kernel values from which on threads are worth their start; below, the caller's thread does the work."""
-
-TORCH_PAYS = 1_000_000_000
-"""Kernel values from which on the import of PyTorch (seconds) is worth a look for a GPU."""
-
-MAX_SEGMENTS = 8
-"""Weights with at most so many runs of equal rows are summed without a product (see `segments`)."""
-
+BLOCK_BYTES = 1 << 20  # stays in a second-level cache: 512 x 256 values in float64, 512 x 512 in float32
+IN_FLIGHT = 8  # strips computed ahead at the least; the plan counts on it, whatever the number of threads
+SMALL_ROWS = 4096  # up to so many pooled rows the kernel matrix is kept (128 MiB), if the budget allows
+THREADS_PAY = 2_000_000  # kernel values from which on threads are worth their start
+TORCH_PAYS = (
+    1_000_000_000  # kernel values from which on importing PyTorch (seconds) is worth a look for a GPU
+)
+MAX_SEGMENTS = 8  # weights with at most so many runs of equal rows need no product (see `segments`)
 MIB = 1 << 20
 
 

@@ -20,24 +20,18 @@ from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.sums import rounding
 from mmdbounds.sums.protocol import Float64s, Rows
 
-FAR = 1e3
-"""Largest over typical squared distance from the mean beyond which the median is the better centre."""
-
+FAR = 1e3  # largest over typical squared distance from the mean beyond which the median is the better centre
+# Products off by no more than the first are as good as differences; up to the second nobody sees a difference.
 EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
-"""A product whose values are off by no more than the first is as good as differences; up to the second
-nobody could see the difference."""
+QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10  # pairs times columns that take no time, or 20 seconds
 
-QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10
-"""Pairs times columns up to which differences take no time (some hundredths of a second), or 20 seconds."""
-
-FLOAT32_LOSS = 1e-3
-"""float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
-
-SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}
-"""Where the largest kernel value is below this, the products that make it up are no normal numbers."""
-
-OF_A_MEAN = 0.25
-"""Error of a mean of float32 values, in units of eps; on FOREST its standard deviation is 0.2."""
+FLOAT32_LOSS = (
+    1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
+)
+SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
+OF_A_MEAN = (
+    0.25  # error of a mean of float32 values, in units of eps; standard deviation 0.2 on FOREST
+)
 
 
 @dataclass(frozen=True, eq=False)

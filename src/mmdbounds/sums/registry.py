@@ -23,20 +23,12 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums.protocol import Float64s, KernelSums, PooledRows
 from mmdbounds.tables import Group, as_groups
 
-AUTO = "auto"
-"""What `backend` is where each backend decides for itself whether it is worth its while."""
-
-IN_MEMORY = "numpy"
-"""The backend that is always there, registered first: it takes what no other one wants."""
-
+AUTO = "auto"  # what `backend` is where each backend decides for itself whether it is worth its while
+IN_MEMORY = "numpy"  # the backend that is always there, registered first: it takes what no other one wants
 DTYPES = ("float64", "float32")
 N_COLUMNS = 54
-FIRST_ROWS, MOST_ROWS = 6000, 192_000
-"""Made-up rows of the first pass and of the last; their number is doubled until a pass takes long enough."""
-
-LONG_ENOUGH = 0.25
-"""Seconds of a pass that a clock measures well whatever else the machine does."""
-
+FIRST_ROWS, MOST_ROWS = 6000, 192_000  # made-up rows of the first pass and of the last
+LONG_ENOUGH = 0.25  # seconds of a pass that a clock measures well whatever else the machine does
 MakeSums = Callable[[Float64s, str, Meter], KernelSums]
 
 
@@ -135,8 +127,7 @@ class Backend:
         return False, ""
 
 
-_backends: list[Backend] = []
-"""In the order in which they are asked."""
+_backends: list[Backend] = []  # in the order in which they are asked
 
 
 def register_backend(backend: Backend) -> None:

@@ -29,20 +29,11 @@ from numpy.typing import NDArray
 
 from mmdbounds.kernels import Kernel
 
-ARITHMETIC = 1e-12
-"""The least that is ever claimed. A fifth of it is for the arithmetic of proofs."""
-
-PROOFS = 1.25
-"""Factor by which a proof allows for more than values and sums can lose."""
-
-FORMULA = 16
-"""Operations of a formula, counted generously."""
-
-PIECE = 128
-"""Sums of at least so many values are put together in float64, twice for a symmetric matrix."""
-
-HALVES = 2.0
-"""What rows in two halves of fp16 (22 bits) lose beside float32 (24 bits), the accumulator included."""
+ARITHMETIC = 1e-12  # the least that is ever claimed. A fifth of it is for the arithmetic of proofs.
+PROOFS = 1.25  # factor by which a proof allows for more than values and sums can lose
+FORMULA = 16  # operations of a formula, counted generously
+PIECE = 128  # sums of at least so many values are put together in float64, twice for a symmetric matrix
+HALVES = 2.0  # what rows in two halves of fp16 (22 bits) lose beside float32 (24), accumulator included
 
 
 def unit_roundoff(dtype: str) -> float:

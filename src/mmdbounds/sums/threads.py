@@ -23,21 +23,15 @@ from mmdbounds.sums import plan
 S = TypeVar("S")
 T = TypeVar("T")
 
-MOST_THREADS = 1024
-"""More than any machine has cores."""
-
-PATIENCE = 60.0
-"""Seconds that a fork waits at the most: better a fork that may fail than none."""
-
+MOST_THREADS = 1024  # more than any machine has cores
+PATIENCE = 60.0  # seconds that a fork waits at the most: better a fork that may fail than none
 _blas_lock = threading.Lock()
 _blas_users = 0
 _blas_limit: Any = None
 
 _changed = threading.Condition(threading.Lock())
-_at_work: dict[int, int] = {}
-"""How deep each thread is in work during which nobody may fork."""
-_n_forks = 0
-"""Forks that wait or are under way."""
+_at_work: dict[int, int] = {}  # how deep each thread is in work during which nobody may fork
+_n_forks = 0  # forks that wait or are under way
 
 
 def thread_count() -> int:

@@ -38,11 +38,10 @@ T = TypeVar("T")
 Span = tuple[int, int]
 Adding = tuple[Callable[[Span], tuple[Float64s, Float64s]], Callable[[Span, tuple[Float64s, Float64s]], None]]
 
-LONGEST = 1 << 34
-"""Products of two numbers in a strip: a second or two on one core, which Ctrl-C has to wait for..."""
-
-LEAST_ROWS = 64
-"""... but no fewer rows than this, and a multiple of it."""
+LONGEST = (
+    1 << 34
+)  # products of two numbers in a strip: a second or two on a core, for which Ctrl-C waits ...
+LEAST_ROWS = 64  # ... but no fewer rows than this, and a multiple of it
 
 
 class BlockedSums(KernelSums):

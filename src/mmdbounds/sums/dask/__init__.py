@@ -27,14 +27,9 @@ from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, gr
 
 T = TypeVar("T")
 
-Future = Any
-"""A distributed.Future; Dask is an optional package."""
-
-MESSAGE = 8 * MIB
-"""Bytes sent at a time; Dask warns of messages over 10 MB."""
-
-AHEAD = 3
-"""Tasks under way for each thread of the cluster: enough to keep it busy, few enough to fit its memory."""
+Future = Any  # a distributed.Future; Dask is an optional package
+MESSAGE = 8 * MIB  # bytes sent at a time; Dask warns of messages over 10 MB
+AHEAD = 3  # tasks under way for each thread of the cluster: enough to keep it busy, few enough for its memory
 
 
 class DaskBackend(Backend):

@@ -21,18 +21,11 @@ from mmdbounds.sums.dask import Future, check_workers, is_collection, result_of,
 from mmdbounds.sums.protocol import Float64s, RemoteRows, Rows, n_selected, places_in, plain_rows
 from mmdbounds.tables import Group, Identity, as_group, column_order
 
-FEWEST, FEW_BLOCKS, MANY_BLOCKS = 1024, 16, 128
-USUAL_ROWS = 16_384
-"""A block has a sixteenth of the rows, 1,024 to 16,384 of them; more if there would be over 128 blocks."""
-
-TASK_COPIES = 8
-"""Copies of a block's rows that a task holds: two blocks as they came, chosen, ready, and some room."""
-
-FETCHED_SHARE = 8
-"""Rows that take up to an eighth of `working_memory` are fetched."""
-
-FETCHED_AT_ONCE = 128 * plan.MIB
-"""Bytes of selected rows that may be fetched whatever the budget."""
+# A block has a sixteenth of the rows, 1,024 to 16,384 of them; more if there would be over 128 blocks.
+FEWEST, USUAL_ROWS, FEW_BLOCKS, MANY_BLOCKS = 1024, 16_384, 16, 128
+TASK_COPIES = 8  # copies of a block's rows in a task: two blocks as they came, chosen, ready, and some room
+FETCHED_SHARE = 8  # rows that take up to an eighth of `working_memory` are fetched
+FETCHED_AT_ONCE = 128 * plan.MIB  # bytes of selected rows that may be fetched whatever the budget
 
 
 def block_rows(n_rows: int, n_columns: int, working_memory: float) -> int:

@@ -59,17 +59,13 @@ from mmdbounds.sums.protocol import (
 )
 from mmdbounds.sums.rounding import claimed, sum_error
 
-TILE = 8
-"""Blocks along each side of a tile."""
-
-NEAR_PAIRS, NEAR_ROWS = 20_000_000, 4096
-"""Kernel values that take less time than a message to a cluster and back; rows worth fetching for that."""
-
-PATCH_SHARE, LEAST_PATCH = 32, 4 * plan.MIB
-"""Kernel values asked for outright come in patches of this part of `working_memory`, or so many bytes."""
-
-MIRRORED_COLUMNS = 8
-"""Half of K is computed for up to so many weighted sums: each task then returns two halves."""
+TILE = 8  # blocks along each side of a tile
+NEAR_PAIRS, NEAR_ROWS = (
+    20_000_000,
+    4096,
+)  # values faster here than by a message; rows worth fetching for that
+PATCH_SHARE, LEAST_PATCH = 32, 4 * plan.MIB  # patches take this part of `working_memory`, or so many bytes
+MIRRORED_COLUMNS = 8  # up to so many weighted sums, half of K is computed: each task then returns two halves
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,11 +38,8 @@ from mmdbounds.sums.threads import one_blas_thread
 if TYPE_CHECKING:
     from mmdbounds.sums.dask.rows import DaskRows
 
-Halves = tuple[Float64s, Float64s | None]
-"""The sums of a block's rows and, where its mirror image counts too, of its columns."""
-
-COLUMNS_AT_ONCE = 4_000_000
-"""Values of a few columns that are here at a time (32 MB)."""
+Halves = tuple[Float64s, Float64s | None]  # sums of a block's rows, and of its columns if it is mirrored
+COLUMNS_AT_ONCE = 4_000_000  # values of a few columns that are here at a time (32 MB)
 
 
 @dataclass(frozen=True, eq=False)

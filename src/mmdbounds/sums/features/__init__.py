@@ -26,8 +26,7 @@ from mmdbounds.kernels import (
 )
 from mmdbounds.results.serialize import from_fields
 
-POOL, POOL_PER_LANDMARK = 4096, 4
-"""Rows from which landmarks are chosen, at the least and for each landmark."""
+POOL, POOL_PER_LANDMARK = 4096, 4  # rows from which landmarks are chosen, at the least and for each landmark
 
 
 @dataclass(frozen=True)

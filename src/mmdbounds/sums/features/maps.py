@@ -19,9 +19,9 @@ from mmdbounds.sums.points import by_product, check_finite, kernel_rows
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, inner_error, pair_error, product_error
 
-JITTER = 1e-10
-"""Added to the diagonal of the landmarks' matrix, for each landmark and relative to the largest entry."""
-
+JITTER = (
+    1e-10  # added to the diagonal of K_LL for each landmark, relative to its largest entry
+)
 EPS = float(np.finfo(np.float64).eps)
 
 

@@ -45,24 +45,13 @@ from mmdbounds.sums.points import takes_differences
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, one_blas_thread, thread_count
 
-FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
-"""Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""
-
+FEW_ROWS, ROWS_PER_FEATURE = 4096, 20  # up to so many rows, all pairs cost less than the search did
+# Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time.
 MOST_DRAWS, MOST_FEATURES, STRIP_DRAWS = 100_000, 50_000_000, 128
-"""Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time."""
-
-LEVEL = 0.99
-"""Of what is said from drawn rows."""
-
-BLOCK_ROWS = 512
-"""Rows of a block whose largest eigenvalue is computed."""
-
-BATCH = 64
-"""Candidates for landmarks drawn at a time."""
-
-NOTHING_LEFT = 1e-12
-"""A share of k(z, z) that is rounding: no row with less becomes a landmark."""
-
+LEVEL = 0.99  # of what is said from drawn rows
+BLOCK_ROWS = 512  # rows of a block whose largest eigenvalue is computed
+BATCH = 64  # candidates for landmarks drawn at a time
+NOTHING_LEFT = 1e-12  # a share of k(z, z) that is rounding: no row with less becomes a landmark
 Approximate = TypeVar("Approximate", bound=ApproximateKernel)
 Places = NDArray[np.intp]
 

@@ -23,16 +23,11 @@ from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
 from mmdbounds.sums.threads import in_order, thread_count
 
-Array = Any
-"""An array of the library that makes the features: NumPy's or PyTorch's."""
-
+Array = Any  # an array of the library that makes the features: NumPy's or PyTorch's
 Span = tuple[int, int]
 
-STRIP_ROWS = 512
-"""Rows whose features are made at a time, fewer where that takes more than its share of the budget."""
-
-TEMPORARIES = 4
-"""Arrays of a strip's size that are there for a moment."""
+STRIP_ROWS = 512  # rows whose features are made at a time, fewer where that takes more than its share
+TEMPORARIES = 4  # arrays of a strip's size that are there for a moment
 
 
 class Features:

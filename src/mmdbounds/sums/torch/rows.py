@@ -26,8 +26,7 @@ from mmdbounds.tables.group import EXACT_UP_TO
 
 Tensor = Any
 
-STRIP = 1 << 16
-"""Rows that are fetched at a time where NumPy has to look at all of them."""
+STRIP = 1 << 16  # rows that are fetched at a time where NumPy has to look at all of them
 
 
 class TorchRows(RemoteRows):

@@ -47,23 +47,12 @@ from mmdbounds.sums.protocol import (
 from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
 from mmdbounds.sums.torch.rows import TorchRows, check_inner, prepared
 
-Tensor = Any
-"""A torch.Tensor; torch is an optional package."""
-
-WIDTH = {8: 8192, 4: 512}
-"""Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
-
-NEAR, MANY = 8.0, 0.05
-"""Rows beyond this squared distance from the centre (in squared bandwidths) are far, unless many are."""
-
-TEMPORARIES = 4
-"""Tensors of a block's size that are there for a moment."""
-
-MOST_FEATURE_ROWS = 16_384
-"""Rows whose features are made at a time: a GPU is idle with few."""
-
-FEW_COLUMNS = 4
-"""Up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks."""
+Tensor = Any  # a torch.Tensor; torch is an optional package
+WIDTH = {8: 8192, 4: 512}  # columns of a block, by the bytes of a value; sums over one are in its precision
+NEAR, MANY = 8.0, 0.05  # rows beyond this squared distance (in squared bandwidths) are far, unless many are
+TEMPORARIES = 4  # tensors of a block's size that are there for a moment
+MOST_FEATURE_ROWS = 16_384  # rows whose features are made at a time: a GPU is idle with few
+FEW_COLUMNS = 4  # up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks
 
 
 class TorchSums(KernelSums):
