@@ -33,8 +33,8 @@ from mmdbounds.checks import check_path
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import is_shipped
-from mmdbounds.sums.pairs import kernel_matrix
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.points import kernel_matrix
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
 
 TYPE, SCHEMA = "mmdbounds checkpoint", 2

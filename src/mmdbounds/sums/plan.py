@@ -14,27 +14,17 @@ BLOCK_BYTES = 1 << 20  # stays in a second-level cache: 512 x 256 values in floa
 IN_FLIGHT = 8  # strips computed ahead at the least; the plan counts on it, whatever the number of threads
 SMALL_ROWS = 4096  # up to so many pooled rows the kernel matrix is kept (128 MiB), if the budget allows
 THREADS_PAY = 2_000_000  # kernel values from which on threads are worth their start
-TORCH_PAYS = (
-    1_000_000_000  # kernel values from which on importing PyTorch (seconds) is worth a look for a GPU
-)
+TORCH_PAYS = 1_000_000_000  # kernel values from which on importing PyTorch (seconds) to look for a GPU pays
 MAX_SEGMENTS = 8  # weights with at most so many runs of equal rows need no product (see `segments`)
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a strip are cut.
+    """How the columns of a strip are cut."""
 
-    Attributes
-    ----------
-    edges
-        Block k covers the columns ``edges[k]`` to ``edges[k + 1]``.
-    segment
-        For each block the run of equal weights that it lies in.
-    """
-
-    edges: NDArray[np.intp]
-    segment: NDArray[np.intp]
+    edges: NDArray[np.intp]  # block k covers the columns edges[k] to edges[k + 1]
+    segment: NDArray[np.intp]  # for each block the run of equal weights that it lies in
 
     def block(self, k: int) -> slice:
         """Return the columns of block `k`."""

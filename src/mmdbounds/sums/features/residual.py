@@ -20,8 +20,8 @@ for any partition of the rows into blocks b: with blocks of one row the trace, w
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeGuard, TypeVar
 
@@ -33,15 +33,8 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.features.maps import (
-    FeatureMap,
-    LandmarkMap,
-    cross_values,
-    make_map,
-    own_values,
-    paired_values,
-)
-from mmdbounds.sums.points import takes_differences
+from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, cross_values, make_map, paired_values
+from mmdbounds.sums.points import kernel_diagonal, takes_differences
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, one_blas_thread, thread_count
 
@@ -58,13 +51,10 @@ Places = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Difference:
-    """The squared MMD of R for one labelling, from drawn rows.
-
-    The estimate `value` is off by at most `margin`, but for a chance of 1 - `LEVEL`, rounding left out.
-    """
+    """The squared MMD of R for one labelling, from drawn rows."""
 
     value: float
-    margin: float
+    margin: float  # the value is off by no more, but for a chance of 1 - `LEVEL`, rounding left out
     n_rows: int
 
 
@@ -72,18 +62,11 @@ class Difference:
 class Sides:
     """The two groups of a labelling, and how rows are drawn from them.
 
-    Attributes
-    ----------
-    rows
-        Places of the rows of each group in the pooled sample.
-    roots
-        For each row s with abs(R_ij) <= s_i s_j. A row is drawn with a chance in proportion to it.
-    factors
-        How often the mean of R within each group counts: n / (n - 1) for the unbiased estimator, else 1.
+    The mean of R within each group counts `factors` times: n / (n - 1) for the unbiased estimator, else 1.
     """
 
-    rows: tuple[Places, Places]
-    roots: Float64s
+    rows: tuple[Places, Places]  # of each group, in the pooled sample
+    roots: Float64s  # s with abs(R_ij) <= s_i s_j; a row is drawn with a chance in proportion to it
     factors: tuple[float, float]
 
     def drawn(self, count: int, rng: np.random.Generator) -> Places:
@@ -106,7 +89,7 @@ def residual_block(rows: Float64s, feature_map: FeatureMap, exact: Kernel) -> Fl
     shifted = rows - feature_map.centre
     features = feature_map(rows)
     R = np.asarray(cross_values(shifted, shifted, exact) - features @ features.T)
-    np.fill_diagonal(R, own_values(shifted, exact) - np.einsum("ij,ij->i", features, features))
+    np.fill_diagonal(R, kernel_diagonal(shifted, exact) - np.einsum("ij,ij->i", features, features))
     return R
 
 
@@ -143,14 +126,17 @@ def sampled_difference(
     room = working_memory * plan.MIB
     strip = int(np.clip(room // (512 * 8 * feature_map.size), 4, STRIP_DRAWS))
 
-    def work(rows: Float64s, roots: Float64s) -> Float64s:
-        rho = _ratios(rows, roots, feature_map, kernel.exact)
+    def work(rows: Float64s, roots: Float64s, span: slice) -> Float64s:
+        rho = _ratios(rows[span], roots[span], feature_map, kernel.exact)
         return np.asarray(within_x * rho[0] + within_y * rho[1] - between * (rho[2] + rho[3]))
 
     chunk = int(np.clip(room / 32 // (32 * Z.shape[1]), strip, 32 * STRIP_DRAWS))
     for start, stop in plan.strips([0, count], chunk):  # a cluster is asked for many rows at a time
         rows = Z[places[start:stop].ravel()].reshape(stop - start, 4, -1)
-        values[start:stop] = _in_strips(rows, sides.roots[places[start:stop]], work, strip)
+        roots = sides.roots[places[start:stop]]
+        spans = [slice(i, j) for i, j in plan.strips([0, stop - start], strip)]
+        for span, found in in_order(spans, functools.partial(work, rows, roots), thread_count()):
+            values[start:stop][span] = found
     reach = within_x + within_y + 2 * between
     return Difference(float(values.mean()), _mean_error(values, 2 * reach, delta), places.size)
 
@@ -159,17 +145,6 @@ def n_draws(feature_map: FeatureMap) -> int:
     """Return how many sets of four rows are drawn; fewer of landmarks, whose features cost more."""
     most = MOST_DRAWS // 4 if isinstance(feature_map, LandmarkMap) else MOST_DRAWS
     return max(2, min(most, MOST_FEATURES // feature_map.size))
-
-
-def _in_strips(
-    rows: Float64s, roots: Float64s, work: Callable[[Float64s, Float64s], Float64s], strip: int
-) -> Float64s:
-    """Return what some work says of every set of four rows, a strip of them at a time."""
-    values = np.empty(len(rows))
-    spans = [slice(i, j) for i, j in plan.strips([0, len(rows)], strip)]
-    for span, found in in_order(spans, lambda span: work(rows[span], roots[span]), thread_count()):
-        values[span] = found
-    return values
 
 
 def _ratios(rows: Float64s, roots: Float64s, feature_map: FeatureMap, exact: Kernel) -> list[Float64s]:
@@ -205,8 +180,9 @@ def own_residuals(Z: PooledRows, kernel: ApproximateKernel, diagonal: Float64s) 
     """Return the diagonal of R; `diagonal` is that of K~."""
     if kernel.exact.geometry in ("distance2", "l1"):
         return 1.0 - diagonal
-    each = Z.each(own_values, kernel.exact) if _lie_apart(Z) else [own_values(np.asarray(Z), kernel.exact)]
-    return np.asarray(np.concatenate(each) - diagonal)
+    if _lie_apart(Z):
+        return np.asarray(np.concatenate(Z.each(kernel_diagonal, kernel.exact)) - diagonal)
+    return kernel_diagonal(np.asarray(Z), kernel.exact) - diagonal
 
 
 def residual_norm(
@@ -273,14 +249,15 @@ def fixed_features(
 
 def pivoted_rows(pool: Float64s, kernel: Kernel, count: int, rng: np.random.Generator) -> Float64s:
     """Return up to `count` different rows of `pool` (centred where the kernel allows) as landmarks."""
-    left = own_values(pool, kernel)  # what the landmarks leave of k(z, z)
+    left = kernel_diagonal(pool, kernel)  # what the landmarks leave of k(z, z)
     floor = NOTHING_LEFT * float(left.max())
     factors = np.empty((len(pool), min(count, len(pool))))
     chosen: list[int] = []
     with one_blas_thread():
         while len(chosen) < factors.shape[1] and float(left.max()) > floor:
             drawn = rng.choice(len(pool), size=BATCH, p=left / left.sum())
-            residual = _left_between(pool, kernel, drawn, factors[:, : len(chosen)])
+            some, so_far = pool[drawn], factors[:, : len(chosen)]
+            residual = np.asarray(cross_values(some, some, kernel) - so_far[drawn] @ so_far[drawn].T)
             # Afresh: what is left after many subtractions may be rounding, and would be drawn for ever.
             left[drawn] = _above(residual.diagonal(), floor)
             taken = drawn[_accepted(residual, left[drawn], floor, rng)][: factors.shape[1] - len(chosen)]
@@ -295,12 +272,6 @@ def pivoted_rows(pool: Float64s, kernel: Kernel, count: int, rng: np.random.Gene
 def _above(values: Float64s, floor: float) -> Float64s:
     """Return the values, 0 for those that are not above the floor."""
     return np.where(values > floor, values, 0.0)
-
-
-def _left_between(pool: Float64s, kernel: Kernel, rows: Places, factors: Float64s) -> Float64s:
-    """Return what the landmarks so far leave of the kernel values between some rows."""
-    some = pool[rows]
-    return np.asarray(cross_values(some, some, kernel) - factors[rows] @ factors[rows].T)
 
 
 def _accepted(residual: Float64s, left: Float64s, floor: float, rng: np.random.Generator) -> list[int]:

@@ -116,16 +116,9 @@ def _row_sums(
 
 
 class FusedRows:
-    """The pooled rows in halves, ready for sums.
+    """The pooled rows (float64, as they enter the products) in halves, ready for sums.
 
-    Parameters
-    ----------
-    rows
-        Rows as they enter the products, in float64 on the device.
-    half_norms
-        -|z|^2 / 2 of each row where the kernel is a formula of distances, else `None`.
-    kernel
-        The kernel.
+    `half_norms` are -|z|^2 / 2 of each row where the kernel is a formula of distances, else `None`.
     """
 
     def __init__(self, rows: Any, half_norms: Any, kernel: Kernel) -> None:
