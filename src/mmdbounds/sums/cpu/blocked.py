@@ -18,16 +18,7 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu.engines import Factors, Strips, make_engine
 from mmdbounds.sums.points import kernel_diagonal, tie_error
-from mmdbounds.sums.protocol import (
-    Float64s,
-    KernelSums,
-    Options,
-    Rows,
-    n_selected,
-    places_in,
-    plain_rows,
-    same_rows,
-)
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, places_in, plain_rows, same_rows
 from mmdbounds.sums.rounding import claimed, sum_error
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -147,10 +138,10 @@ class BlockedSums(KernelSums):
 
     def _strips(self, A: Rows, B: Rows, *, mirrored: bool = False) -> Strips:
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        right = self._engine.right(B)
         column = np.full(self.n_rows, -1, dtype=np.intp)  # of each pooled row
-        column[B] = np.arange(n_selected(B))
-        own = column[places_in(A)]
-        return Strips(self._engine, A, self._engine.right(B), own, self._width, mirrored=mirrored)
+        column[B] = np.arange(len(right))
+        return Strips(self._engine, A, right, column[places_in(A)], self._width, mirrored=mirrored)
 
     def _sums(self, result: Float64s, strips: Strips, weights: Float64s, cuts: list[int]) -> Adding:
         """Return how a strip is computed, and added to `result`, where runs of weights are equal."""

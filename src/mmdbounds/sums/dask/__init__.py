@@ -200,7 +200,7 @@ def a_little_ahead(client: Any, submitted: Iterable[T]) -> Iterator[T]:
         yield waiting.popleft()
 
 
-def wait_for(future: Future) -> None:
+def wait(future: Future) -> None:
     """Wait until a task is done, well or badly."""
     import distributed
 

@@ -18,16 +18,7 @@ import numpy as np
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import is_shipped
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask import (
-    Future,
-    a_little_ahead,
-    check_workers,
-    result_of,
-    send,
-    submit,
-    tasks,
-    wait_for,
-)
+from mmdbounds.sums.dask import Future, a_little_ahead, check_workers, result_of, send, submit, tasks, wait
 from mmdbounds.sums.dask.rows import DaskRows
 from mmdbounds.sums.dask.tasks import Chosen
 from mmdbounds.sums.features import ApproximateKernel
@@ -38,10 +29,7 @@ from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, n_selec
 from mmdbounds.sums.rounding import claimed, sum_error
 
 TILE = 8  # blocks along each side of a tile
-NEAR_PAIRS, NEAR_ROWS = (
-    20_000_000,
-    4096,
-)  # values faster here than by a message; rows worth fetching for that
+NEAR_PAIRS, NEAR_ROWS = 20_000_000, 4096  # values faster here than there; rows worth fetching for that
 PATCH_SHARE, LEAST_PATCH = 32, 4 * plan.MIB  # patches take this part of `working_memory`, or so many bytes
 MIRRORED_COLUMNS = 8  # up to so many weighted sums, half of K is computed: each task then returns two halves
 
@@ -97,7 +85,7 @@ class DaskSums(KernelSums):
         result = np.zeros((n_selected(A), W.shape[1]))
         for future, n_pairs, at in a_little_ahead(self._client, self._tiles(A, B, W, mirrored)):
             if at is None:
-                wait_for(future)
+                wait(future)
                 self._meter.add(n_pairs)
             else:
                 result[at] += result_of(future)

@@ -15,15 +15,8 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import MOST_SEED, check_count, is_number
 from mmdbounds.errors import MmdBoundsError, shown_value
-from mmdbounds.kernels import (
-    Geometry,
-    Kernel,
-    Linear,
-    kernel_class,
-    kernel_names,
-    lists_kernels,
-    takes_bandwidth,
-)
+from mmdbounds.kernels import Geometry, Kernel, Linear, kernel_class, kernel_names, lists_kernels
+from mmdbounds.kernels.registry import takes_bandwidth
 from mmdbounds.results.serialize import from_fields
 
 POOL, POOL_PER_LANDMARK = 4096, 4  # rows from which landmarks are chosen, at the least and for each landmark

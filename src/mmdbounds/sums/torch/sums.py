@@ -18,21 +18,11 @@ import numpy as np
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.progress import Meter
-from mmdbounds.sums import plan, points
+from mmdbounds.sums import plan, points, protocol
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features.sums import Array, Features, FeatureSums
-from mmdbounds.sums.protocol import (
-    Float64s,
-    KernelSums,
-    Options,
-    PooledRows,
-    Rows,
-    n_selected,
-    part_of,
-    places_in,
-    plain_rows,
-)
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows, n_selected, places_in
 from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
 from mmdbounds.sums.torch import TorchRows, check_inner, prepared
 
@@ -122,7 +112,7 @@ class TorchSums(KernelSums):
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
         if self._near is not None and (plan.segments(W) or W.shape[1] <= FEW_COLUMNS):
             try:
                 return self._near.apply(A, B, W)
@@ -132,7 +122,7 @@ class TorchSums(KernelSums):
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
-        A = plain_rows(A, self.n_rows)
+        A = protocol.plain_rows(A, self.n_rows)
         if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
             return points.own_value(self._kernel, n_selected(A))
         z = self._precise.rows[self._precise.places(A)]
@@ -140,7 +130,8 @@ class TorchSums(KernelSums):
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
-        for i, j, values in self._blocks.patches(plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)):
+        A, B = (protocol.plain_rows(rows, self.n_rows) for rows in (A, B))
+        for i, j, values in self._blocks.patches(A, B):
             f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
 
 
@@ -321,7 +312,7 @@ class NearRows:
             theirs = places(B)
             found = [self._fused.sums(mine, theirs, column) for column in precise.tensor(weights.T)]
         else:  # inside a run of equal weights the values only need to be added up
-            runs = [part_of(B, *run) for run in itertools.pairwise(cuts)]
+            runs = [protocol.part_of(B, *run) for run in itertools.pairwise(cuts)]
             found = [self._fused.sums(mine, places(run)) for run in runs]
         precise.meter.add(n_selected(A) * (weights.size if cuts is None else len(weights)))
         sums = np.asarray(import_torch().stack(found, dim=1).cpu().numpy())
