@@ -48,17 +48,13 @@ PROBED_ROWS = 16  # rows whose kernel values tell one function from another
 
 @dataclass(eq=False)
 class PartialSum:
-    """One sum, K[A, B] @ W, finished or under way.
-
-    Strips are added in their order, `done` of `n_strips` so far; `is_torn` if one has been added in part.
-    `n_pairs` is the number of kernel values that the whole sum takes.
-    """
+    """One sum, K[A, B] @ W, finished or under way."""
 
     values: Float64s
-    done: int
+    done: int  # strips, which are added in their order
     n_strips: int
-    n_pairs: int
-    is_torn: bool = False
+    n_pairs: int  # kernel values that the whole sum takes
+    is_torn: bool = False  # a strip has been added in part
 
     @property
     def is_finished(self) -> bool:

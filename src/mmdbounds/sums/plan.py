@@ -73,10 +73,8 @@ def columns(cuts: list[int], start: int, width: int, first: int | None = None) -
 
 
 def patch_width(n_rows: int, n_columns: int, width: int) -> int:
-    """Return the columns of a patch: all of them where threads do not pay, else whole blocks for the threads.
-
-    A patch costs a tenth of a millisecond whatever its size.
-    """
+    """Return the columns of a patch: all of them where threads do not pay, else whole blocks for them."""
+    # A patch costs a tenth of a millisecond whatever its size.
     if n_rows * n_columns < THREADS_PAY:
         return max(n_columns, 1)
     return width * min(max(math.ceil(n_columns / (4 * width)), 4), 64)
@@ -85,8 +83,7 @@ def patch_width(n_rows: int, n_columns: int, width: int) -> int:
 def segments(W: NDArray[np.float64]) -> list[int] | None:
     """Return the places where the rows of `W` change, both ends included; `None` if there are many.
 
-    The weights of a group sum are constant over each group. Inside a run of equal weights
-    the kernel values only need to be added up, once, whatever the number of columns.
+    Inside a run of equal weights, such as a group, the kernel values only need to be added up, once.
     """
     changes = np.flatnonzero(np.any(W[1:] != W[:-1], axis=1)) + 1 if len(W) > 1 else np.empty(0, np.intp)
     if len(changes) >= MAX_SEGMENTS:
@@ -95,18 +92,14 @@ def segments(W: NDArray[np.float64]) -> list[int] | None:
 
 
 def matrix_fits(n_rows: int, working_memory: float) -> bool:
-    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too.
-
-    A formula keeps up to six matrices of its size for a moment; the budget holds eight.
-    """
+    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too."""
+    # A formula keeps up to six matrices of its size for a moment; the budget holds eight.
     return n_rows <= SMALL_ROWS and 8 * 8 * n_rows**2 <= working_memory * MIB
 
 
 def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
-    """Return whether half of K is enough for K @ W: each strip in flight then holds N x `n_columns` sums.
-
-    The number of threads must not matter here, or the result would have other bits.
-    """
+    """Return whether half of K is enough for K @ W: each strip in flight then holds N x `n_columns` sums."""
+    # The number of threads must not matter here, or the result would have other bits.
     return n_columns <= 8 and 8 * n_rows * n_columns * IN_FLIGHT <= working_memory * MIB / 2
 
 

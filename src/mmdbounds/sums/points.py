@@ -60,18 +60,14 @@ def squared_scale(kernel: Kernel) -> float:
 
 
 def takes_differences(kernel: Kernel) -> bool:
-    """Return whether distances are taken from differences of raw rows.
-
-    A kernel that may be steep anywhere could make anything of the rounding of a product.
-    """
+    """Return whether distances are taken from differences of raw rows."""
+    # A kernel that may be steep anywhere could make anything of the rounding of a product.
     return kernel.geometry == "l1" or (kernel.geometry == "distance2" and kernel.squared_scale is None)
 
 
 def by_product(kernel: Kernel) -> bool:
-    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked.
-
-    A product has other digits in another block; a kernel must say what it makes of that (`sensitivity`).
-    """
+    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked."""
+    # A product has other digits in another block; a kernel must say what it makes of that (`sensitivity`).
     if kernel.geometry == "distance2":
         return not takes_differences(kernel)
     return kernel.geometry in ("inner", "cosine") and kernel.sensitivity is not None
@@ -99,10 +95,8 @@ def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
 
 
 def kernel_rows(Z: Float64s, kernel: Kernel, at: Float64s | None = None) -> Float64s:
-    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1.
-
-    Differences are taken of the rows as they are. Centred they would lose what the centre is off.
-    """
+    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1."""
+    # Differences are taken of the rows as they are. Centred they would lose what the centre is off.
     Z = np.asarray(Z)  # rows on a cluster come here, or say why they cannot
     if takes_differences(kernel):
         return Z
@@ -187,11 +181,9 @@ def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 
 def tie_error(typical_spread: float, dtype: str) -> float:
-    """Return by how much means of kernel values must differ, relative to the largest value, not to be tied.
-
-    A mean of many values is off by far less than a value is. In float32 that matters: of half a million
-    ranked rows, hundreds lie within the error of one value.
-    """
+    """Return by how much means of kernel values must differ, relative to the largest one, not to be tied."""
+    # A mean of many values is off by far less than a value is. In float32 that matters: of half a million
+    # ranked rows, hundreds lie within the error of one value.
     if dtype == "float32":
         return OF_A_MEAN * float(np.finfo(dtype).eps) * (1.0 + typical_spread)
     return max(rounding.ARITHMETIC, 8.0 * float(np.finfo(dtype).eps) * (1.0 + typical_spread))

@@ -133,10 +133,8 @@ def require_client() -> Any:
 
 
 def check_workers(client: Any, kernel: Kernel | None = None) -> None:
-    """Refuse a cluster that lacks this package, in this version, or the module of a kernel's function.
-
-    A worker that cannot read a task drops its connection and tries again, for ever.
-    """
+    """Refuse a cluster that lacks this package, in this version, or the module of a kernel's function."""
+    # A worker that cannot read a task drops its connection and tries again, for ever.
     import cloudpickle
 
     payload = cloudpickle.dumps(kernel)
@@ -170,10 +168,8 @@ def submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Future
 
 
 def send(client: Any, array: NDArray[Any]) -> Future:
-    """Send an array, in pieces that are messages of bearable size.
-
-    It travels as part of a task, which the scheduler keeps: scattered data would be lost with a worker.
-    """
+    """Send an array, in pieces that are messages of bearable size."""
+    # It travels as part of a task, which the scheduler keeps: scattered data would be lost with a worker.
     step = max(1, MESSAGE // max(array.nbytes // max(len(array), 1), 1))
     pieces = [submit(client, np.asarray, array[i:j]) for i, j in strips([0, len(array)], step)]
     return pieces[0] if len(pieces) == 1 else submit(client, stacked, pieces)
@@ -185,11 +181,9 @@ def stacked(pieces: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def a_little_ahead(client: Any, submitted: Iterable[T]) -> Iterator[T]:
-    """Hand over what is submitted, in order, each when a few more have been submitted after it.
-
-    Workers fetch what their tasks need as soon as they know of them: all tasks at once would bring all rows
-    to every worker.
-    """
+    """Hand over what is submitted, in order, each when a few more have been submitted after it."""
+    # Workers fetch what their tasks need as soon as they know of them: all tasks at once would bring all rows
+    # to every worker.
     most = AHEAD * max(sum(client.nthreads().values()), 1)
     waiting: deque[T] = deque()
     for each in submitted:

@@ -32,10 +32,8 @@ FETCHED_AT_ONCE = 128 * plan.MIB  # bytes of selected rows that may be fetched w
 
 
 def block_rows(n_rows: int, n_columns: int, working_memory: float) -> int:
-    """Return the rows of a block.
-
-    It follows from the data and the budget alone: another number of workers must not change the last bits.
-    """
+    """Return the rows of a block."""
+    # It follows from the data and the budget alone: another number of workers must not change the last bits.
     wanted = max(min(math.ceil(n_rows / FEW_BLOCKS), USUAL_ROWS), FEWEST, math.ceil(n_rows / MANY_BLOCKS))
     room = int(working_memory * plan.MIB) // (TASK_COPIES * 8 * (n_columns + 2))
     return max(min(wanted, room), 1)

@@ -26,10 +26,7 @@ POOL, POOL_PER_LANDMARK = 4096, 4  # rows from which landmarks are chosen, at th
 class ApproximateKernel(Kernel):
     """What both approximations share; a name or "median" stands for what the pooled rows decide.
 
-    Attributes
-    ----------
-    centre
-        Is subtracted from every row first, where that does not change the kernel; follows from the rows.
+    So does `centre`, which is subtracted from every row first, where that does not change the kernel.
     """
 
     geometry: ClassVar[Geometry] = "features"

@@ -42,10 +42,8 @@ class FourierMap:
         return np.ones(len(rows))
 
     def rounding(self, norm: float) -> float:
-        """Return the error of a product of features of rows with norms up to `norm`.
-
-        Two phases are off by (d + 3) u |w| |z| each, and there are as many products as features.
-        """
+        """Return the error of a product of features of rows with norms up to `norm`."""
+        # Two phases are off by (d + 3) u |w| |z| each, and there are as many products as features.
         phases = float(np.linalg.norm(self.frequencies, axis=0).mean()) * norm
         return EPS * ((len(self.frequencies) + 3) * phases + self.size + FORMULA)
 

@@ -168,11 +168,9 @@ def _mean_error(values: Float64s, width: float, delta: float) -> float:
 
 
 def largest_of_random_features(n_rows: int, size: int, delta: float) -> float:
-    """Return what no residual of random features exceeds, but for a chance of `delta`, over their draw.
-
-    A value is a mean of `size` / 2 independent cosines, so Hoeffding's inequality holds for each pair of
-    rows, and all pairs together spend the chance. It holds for every labelling, however it was found.
-    """
+    """Return what no residual of random features exceeds, but for a chance of `delta`, over their draw."""
+    # A value is a mean of `size` / 2 independent cosines, so Hoeffding's inequality holds for each pair of
+    # rows, and all pairs together spend the chance. It holds for every labelling, however it was found.
     return min(2.0, math.sqrt(4 * math.log(n_rows**2 / delta) / size))
 
 
@@ -275,10 +273,8 @@ def _above(values: Float64s, floor: float) -> Float64s:
 
 
 def _accepted(residual: Float64s, left: Float64s, floor: float, rng: np.random.Generator) -> list[int]:
-    """Return the candidates that would also have been drawn one at a time.
-
-    The first is. Each of the others is with the share that those accepted before it leave of what it had.
-    """
+    """Return the candidates that would also have been drawn one at a time."""
+    # The first is. Each of the others is with the share that those accepted before it leave of what it had.
     accepted = []
     for i, chance in enumerate(rng.random(len(left))):
         here = residual[i, i]
