@@ -15,11 +15,12 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
-from mmdbounds.sums import backend_names, make_sums, pooled_groups
+from mmdbounds.sums import backend_names, make_sums
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.registry import pooled_groups
 from mmdbounds.tables import Group
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]

@@ -9,25 +9,10 @@ from __future__ import annotations
 from mmdbounds.sums.cpu import ProcessorBackend
 from mmdbounds.sums.dask import DaskBackend
 from mmdbounds.sums.protocol import KernelSums
-from mmdbounds.sums.registry import (
-    Backend,
-    backend_names,
-    make_sums,
-    pooled_groups,
-    register_backend,
-    unregister_backend,
-)
+from mmdbounds.sums.registry import Backend, backend_names, make_sums, register_backend, unregister_backend
 from mmdbounds.sums.torch import TorchBackend
 
-__all__ = [
-    "Backend",
-    "KernelSums",
-    "backend_names",
-    "make_sums",
-    "pooled_groups",
-    "register_backend",
-    "unregister_backend",
-]
+__all__ = ["Backend", "KernelSums", "backend_names", "make_sums", "register_backend", "unregister_backend"]
 
 for _backend in (ProcessorBackend(), TorchBackend(), DaskBackend()):
     register_backend(_backend)

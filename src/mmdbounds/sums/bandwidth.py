@@ -16,22 +16,15 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
+from mmdbounds.sums import points
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
-from mmdbounds.sums.pairs import l1_distances, squared_distances, squared_products
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
-from mmdbounds.sums.points import QUICK_DIFFERENCES, centred, differences_are_affordable
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 
-SAMPLED_PAIRS = 200_000
-"""Pairs drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %."""
-
-SHARE = 1 / 32
-"""Of the budget, for one side of the pairs whose distances are computed at a time; a few times it is held."""
-
-VANISHING = 1e-150
-"""Distances, relative to the largest value, whose squares are no normal numbers."""
-
+SAMPLED_PAIRS = 200_000  # drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %
+SHARE = 1 / 32  # of the budget, for one side of the pairs whose distances are computed at a time
+VANISHING = 1e-150  # distances, relative to the largest value, whose squares are no normal numbers
 _SAMPLE_SEED = 20_230_807
 
 
@@ -176,15 +169,15 @@ def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
     """Return the distances of all pairs; `None` where they are too many to be told from 0."""
     above = np.triu_indices(len(Z), k=1)
     if l1:
-        return np.asarray(l1_distances(Z, Z)[above])
-    if len(Z) ** 2 * Z.shape[1] > QUICK_DIFFERENCES:
-        squared = squared_products(centred(Z))[above]
+        return np.asarray(points.pair_numbers(Z, Z, "l1")[above])
+    if len(Z) ** 2 * Z.shape[1] > points.QUICK_DIFFERENCES:
+        squared = points.squared_products(points.centred(Z))[above]
         # A product cannot tell a tiny distance from none; with many duplicates that matters.
         if np.median(squared) > 1e-6 * squared.max():
             return np.asarray(np.sqrt(squared))
-        if not differences_are_affordable(*Z.shape):
+        if not points.differences_are_affordable(*Z.shape):
             return None
-    return np.asarray(np.sqrt(squared_distances(Z)[above]))
+    return np.asarray(np.sqrt(points.squared_distances(Z)[above]))
 
 
 def _sampled_distances(Z: PooledRows, power: int, l1: bool, working_memory: float) -> Float64s:

@@ -33,41 +33,28 @@ from mmdbounds.checks import check_path
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, warn
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import is_shipped
-from mmdbounds.sums.pairs import kernel_matrix
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.points import kernel_matrix
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected
 
 TYPE, SCHEMA = "mmdbounds checkpoint", 2
 
-WORTH = 200_000_000
-"""Kernel values from which on a sum is kept: fewer are computed again in a second."""
-
-INTERVAL, PAUSE = 20.0, 50.0
-"""Seconds between two writings at the least, and how many times as long as the last one took."""
-
-ROOM = 0.25
-"""Share of the memory budget for what is kept; beyond that the sums of the fewest pairs are dropped."""
-
-HASHED_ROWS = 1 << 14
-"""Rows that are hashed at a time, so that they need not be copied whole."""
-
-PROBED_ROWS = 16
-"""Rows whose kernel values tell one function from another."""
+WORTH = 200_000_000  # kernel values from which on a sum is kept: fewer are computed again in a second
+INTERVAL, PAUSE = 20.0, 50.0  # seconds between two writings, and how many times as long as the last one took
+ROOM = 0.25  # share of the memory budget for what is kept; beyond, sums of the fewest pairs are dropped
+HASHED_ROWS = 1 << 14  # rows that are hashed at a time, so that they need not be copied whole
+PROBED_ROWS = 16  # rows whose kernel values tell one function from another
 
 
 @dataclass(eq=False)
 class PartialSum:
-    """One sum, K[A, B] @ W, finished or under way.
-
-    Strips are added in their order, `done` of `n_strips` so far; `is_torn` if one has been added in part.
-    `n_pairs` is the number of kernel values that the whole sum takes.
-    """
+    """One sum, K[A, B] @ W, finished or under way."""
 
     values: Float64s
-    done: int
+    done: int  # strips, which are added in their order
     n_strips: int
-    n_pairs: int
-    is_torn: bool = False
+    n_pairs: int  # kernel values that the whole sum takes
+    is_torn: bool = False  # a strip has been added in part
 
     @property
     def is_finished(self) -> bool:

@@ -10,41 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_ROWS = 512
-BLOCK_BYTES = 1 << 20
-"""A block stays in a core's second-level cache: 512 x 256 values in float64, 512 x 512 in float32."""
-
-IN_FLIGHT = 8
-"""Strips that are computed ahead at the least; the plan counts on it, whatever the number of threads."""
-
-SMALL_ROWS = 4096
-"""Up to so many pooled rows the kernel matrix is simply kept (128 MiB), if the budget allows."""
-
-THREADS_PAY = 2_000_000
-"""Kernel values from which on threads are worth their start; below, the caller's thread does the work."""
-
-TORCH_PAYS = 1_000_000_000
-"""Kernel values from which on the import of PyTorch (seconds) is worth a look for a GPU."""
-
-MAX_SEGMENTS = 8
-"""Weights with at most so many runs of equal rows are summed without a product (see `segments`)."""
-
+BLOCK_BYTES = 1 << 20  # stays in a second-level cache: 512 x 256 values in float64, 512 x 512 in float32
+IN_FLIGHT = 8  # strips computed ahead at the least; the plan counts on it, whatever the number of threads
+SMALL_ROWS = 4096  # up to so many pooled rows the kernel matrix is kept (128 MiB), if the budget allows
+THREADS_PAY = 2_000_000  # kernel values from which on threads are worth their start
+TORCH_PAYS = 1_000_000_000  # kernel values from which on importing PyTorch (seconds) to look for a GPU pays
+MAX_SEGMENTS = 8  # weights with at most so many runs of equal rows need no product (see `segments`)
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How the columns of a strip are cut.
+    """How the columns of a strip are cut."""
 
-    Attributes
-    ----------
-    edges
-        Block k covers the columns ``edges[k]`` to ``edges[k + 1]``.
-    segment
-        For each block the run of equal weights that it lies in.
-    """
-
-    edges: NDArray[np.intp]
-    segment: NDArray[np.intp]
+    edges: NDArray[np.intp]  # block k covers the columns edges[k] to edges[k + 1]
+    segment: NDArray[np.intp]  # for each block the run of equal weights that it lies in
 
     def block(self, k: int) -> slice:
         """Return the columns of block `k`."""
@@ -93,10 +73,8 @@ def columns(cuts: list[int], start: int, width: int, first: int | None = None) -
 
 
 def patch_width(n_rows: int, n_columns: int, width: int) -> int:
-    """Return the columns of a patch: all of them where threads do not pay, else whole blocks for the threads.
-
-    A patch costs a tenth of a millisecond whatever its size.
-    """
+    """Return the columns of a patch: all of them where threads do not pay, else whole blocks for them."""
+    # A patch costs a tenth of a millisecond whatever its size.
     if n_rows * n_columns < THREADS_PAY:
         return max(n_columns, 1)
     return width * min(max(math.ceil(n_columns / (4 * width)), 4), 64)
@@ -105,8 +83,7 @@ def patch_width(n_rows: int, n_columns: int, width: int) -> int:
 def segments(W: NDArray[np.float64]) -> list[int] | None:
     """Return the places where the rows of `W` change, both ends included; `None` if there are many.
 
-    The weights of a group sum are constant over each group. Inside a run of equal weights
-    the kernel values only need to be added up, once, whatever the number of columns.
+    Inside a run of equal weights, such as a group, the kernel values only need to be added up, once.
     """
     changes = np.flatnonzero(np.any(W[1:] != W[:-1], axis=1)) + 1 if len(W) > 1 else np.empty(0, np.intp)
     if len(changes) >= MAX_SEGMENTS:
@@ -115,18 +92,14 @@ def segments(W: NDArray[np.float64]) -> list[int] | None:
 
 
 def matrix_fits(n_rows: int, working_memory: float) -> bool:
-    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too.
-
-    A formula keeps up to six matrices of its size for a moment; the budget holds eight.
-    """
+    """Return whether the whole kernel matrix is small, and small for the budget (in MiB) too."""
+    # A formula keeps up to six matrices of its size for a moment; the budget holds eight.
     return n_rows <= SMALL_ROWS and 8 * 8 * n_rows**2 <= working_memory * MIB
 
 
 def symmetric_pays(n_rows: int, n_columns: int, working_memory: float) -> bool:
-    """Return whether half of K is enough for K @ W: each strip in flight then holds N x `n_columns` sums.
-
-    The number of threads must not matter here, or the result would have other bits.
-    """
+    """Return whether half of K is enough for K @ W: each strip in flight then holds N x `n_columns` sums."""
+    # The number of threads must not matter here, or the result would have other bits.
     return n_columns <= 8 and 8 * n_rows * n_columns * IN_FLIGHT <= working_memory * MIB / 2
 
 

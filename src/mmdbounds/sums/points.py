@@ -1,9 +1,8 @@
-"""Rows made ready for a matrix product: centred, scaled, their norms folded in.
+"""Rows made ready for a matrix product, and whole blocks of kernel values where there are few or no product.
 
-With z the scaled rows and h = -|z|^2 / 2, the product of [z, h, 1] with [z, 1, h] is
--|a - b|^2 / 2: one matrix product gives what a distance kernel needs, with no second pass
-over the block. Centring comes first, because a squared distance taken from a product loses
-eps |z|^2 / bandwidth^2.
+With z the scaled rows and h = -|z|^2 / 2, the product of [z, h, 1] with [z, 1, h] is -|a - b|^2 / 2: one
+matrix product gives what a distance kernel needs, with no second pass over the block. Centring comes first,
+because a squared distance taken from a product loses eps |z|^2 / bandwidth^2.
 """
 
 from __future__ import annotations
@@ -15,55 +14,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError
-from mmdbounds.kernels import Kernel, PairKernel
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.sums import rounding
+from mmdbounds.sums.plan import strips
 from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.threads import no_fork, one_blas_thread
 
-FAR = 1e3
-"""Largest over typical squared distance from the mean beyond which the median is the better centre."""
-
+FAR = 1e3  # largest over typical squared distance from the mean beyond which the median is the better centre
+# Products off by no more than the first are as good as differences; up to the second nobody sees it.
 EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
-"""A product whose values are off by no more than the first is as good as differences; up to the second
-nobody could see the difference."""
+QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10  # pairs times columns that take no time, or 20 seconds
 
-QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10
-"""Pairs times columns up to which differences take no time (some hundredths of a second), or 20 seconds."""
-
-FLOAT32_LOSS = 1e-3
-"""float32 is refused where eps times the largest squared norm over the squared bandwidth exceeds this."""
-
-SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}
-"""Where the largest kernel value is below this, the products that make it up are no normal numbers."""
-
-OF_A_MEAN = 0.25
-"""Error of a mean of float32 values, in units of eps; on FOREST its standard deviation is 0.2."""
+FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
+SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
+OF_A_MEAN = 0.25  # error of a mean of float32 values, in units of eps; standard deviation 0.2 on FOREST
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """Pooled rows in the form that one matrix product needs.
+    """Pooled rows in the form that one matrix product needs."""
 
-    Attributes
-    ----------
-    right
-        Right-hand factors, one row for each pooled row; `left` makes the other ones.
-    unit
-        Squared distance = -2 x product x `unit`; `None` where the product is an inner product.
-    value_error
-        How far a kernel value can be off (see `rounding`).
-    is_product
-        Whether products are to be taken; else the rows are as they were handed in, for differences.
-    spread, typical_spread
-        Largest and median squared norm over the squared bandwidth; 0 where nothing is a distance.
-    """
-
-    right: NDArray[Any]
-    unit: float | None
-    value_error: float
-    spread: float = 0.0
-    typical_spread: float = 0.0
-    is_product: bool = True
+    right: NDArray[Any]  # right-hand factors, one row for each pooled row; `left` makes the other ones
+    unit: float | None  # squared distance = -2 x product x `unit`; `None` for inner products
+    value_error: float  # how far a kernel value can be off (see `rounding`)
+    spread: float = 0.0  # largest squared norm over the squared bandwidth; 0 where nothing is a distance
+    typical_spread: float = 0.0  # the median one
+    is_product: bool = True  # else the rows are as they were handed in, for differences
 
     def left(self, rows: Rows) -> NDArray[Any]:
         """Return the left-hand factors of `rows`."""
@@ -83,20 +60,14 @@ def squared_scale(kernel: Kernel) -> float:
 
 
 def takes_differences(kernel: Kernel) -> bool:
-    """Return whether distances are taken from differences of raw rows: those that a product does not give.
-
-    A kernel may be steep anywhere. Unless it says that it is not, nobody knows what it makes of the rounding
-    of a product.
-    """
+    """Return whether distances are taken from differences of raw rows."""
+    # A kernel that may be steep anywhere could make anything of the rounding of a product.
     return kernel.geometry == "l1" or (kernel.geometry == "distance2" and kernel.squared_scale is None)
 
 
 def by_product(kernel: Kernel) -> bool:
-    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked.
-
-    A product has other digits in another block. A kernel that does not say what it makes of that gets the
-    same number for a pair wherever it is computed.
-    """
+    """Return whether a matrix product serves; other kernels are computed in float64 whatever was asked."""
+    # A product has other digits in another block; a kernel must say what it makes of that (`sensitivity`).
     if kernel.geometry == "distance2":
         return not takes_differences(kernel)
     return kernel.geometry in ("inner", "cosine") and kernel.sensitivity is not None
@@ -124,10 +95,8 @@ def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
 
 
 def kernel_rows(Z: Float64s, kernel: Kernel, at: Float64s | None = None) -> Float64s:
-    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1.
-
-    Differences are taken of the rows as they are. Centred they would lose what the centre is off.
-    """
+    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1."""
+    # Differences are taken of the rows as they are. Centred they would lose what the centre is off.
     Z = np.asarray(Z)  # rows on a cluster come here, or say why they cannot
     if takes_differences(kernel):
         return Z
@@ -168,11 +137,7 @@ def prepare_distances(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 
 def is_drawn_away(spread: float, typical_spread: float, value_error: float) -> bool:
-    """Return whether a few rows far out may have drawn the mean away from all others.
-
-    The median stays with these. `spread` and `typical_spread` are the largest and the median squared distance
-    from the mean.
-    """
+    """Return whether a few rows far out may have drawn the mean away; the median stays with all others."""
     return spread > FAR * (1.0 + typical_spread) or (spread > FAR and value_error > GOOD_PRODUCT)
 
 
@@ -216,11 +181,9 @@ def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 
 def tie_error(typical_spread: float, dtype: str) -> float:
-    """Return by how much means of kernel values must differ, relative to the largest value, not to be tied.
-
-    A mean of many values is off by far less than a value is. In float32 that matters: of half a million
-    ranked rows, hundreds lie within the error of one value.
-    """
+    """Return by how much means of kernel values must differ, relative to the largest one, not to be tied."""
+    # A mean of many values is off by far less than a value is. In float32 that matters: of half a million
+    # ranked rows, hundreds lie within the error of one value.
     if dtype == "float32":
         return OF_A_MEAN * float(np.finfo(dtype).eps) * (1.0 + typical_spread)
     return max(rounding.ARITHMETIC, 8.0 * float(np.finfo(dtype).eps) * (1.0 + typical_spread))
@@ -229,29 +192,193 @@ def tie_error(typical_spread: float, dtype: str) -> float:
 def check_finite(rows: NDArray[Any], dtype: str) -> None:
     """Refuse rows, norms or values that have become infinite."""
     if not np.isfinite(rows).all():
-        cure = (
-            'Use dtype="float64", or rescale the columns.' if dtype == "float32" else "Rescale the columns."
-        )
-        msg = f"the squared norms of the rows overflow {dtype}: the values are too large. {cure}"
+        msg = f"the squared norms of the rows overflow {dtype}: the values are too large. {_cure(dtype)}"
         raise DataError(msg)
 
 
 def check_not_vanishing(largest: float, value: NDArray[Any], dtype: str) -> None:
     """Refuse rows that are not 0, but whose kernel values are, or nearly."""
     if largest > 0 and 0 <= float(np.abs(value).max(initial=0.0)) < SMALLEST_VALUE[dtype]:
-        cure = 'Use dtype="float64", or rescale' if dtype == "float32" else "Rescale"
-        msg = (
-            f"the inner products of the rows vanish in {dtype}: the values are too small. {cure} the columns."
-        )
+        msg = f"the inner products of the rows vanish in {dtype}: the values are too small. {_cure(dtype)}"
         raise DataError(msg)
+
+
+def _cure(dtype: str) -> str:
+    return "Rescale the columns." if dtype == "float64" else 'Use dtype="float64", or rescale the columns.'
 
 
 def check_float32(spread: float, dtype: str) -> None:
     """Refuse float32 where products would lose too much."""
     if dtype == "float32" and np.finfo(np.float32).eps * spread > FLOAT32_LOSS:
+        most = FLOAT32_LOSS / np.finfo(np.float32).eps
         msg = (
-            "float32 is too coarse here: the largest squared distance from the centre is "
-            f"{spread:.3g} squared bandwidths (at most {FLOAT32_LOSS / np.finfo(np.float32).eps:.3g}). "
+            f"float32 is too coarse here: the largest squared distance from the centre is {spread:.3g} "
+            f"squared bandwidths (at most {most:.3g}). "
             'Use dtype="float64", a larger `bandwidth`, or scaled columns.'
         )
         raise DataError(msg)
+
+
+def pair_numbers(A: NDArray[Any], B: NDArray[Any], geometry: str) -> Float64s:
+    """Return the numbers of all pairs, each of which is the same in every block, whatever else is there."""
+    if geometry not in ("l1", "distance2"):
+        return np.asarray(np.einsum("ik,jk->ij", A, B))
+    from scipy.spatial.distance import cdist
+
+    return np.asarray(cdist(A, B, "cityblock" if geometry == "l1" else "sqeuclidean"), dtype=np.float64)
+
+
+def squared_distances(Z: Float64s) -> Float64s:
+    """Return all squared distances between the rows of `Z`, from differences."""
+    if len(Z) ** 2 * Z.shape[1] > QUICK_DIFFERENCES:
+        from scipy.spatial.distance import pdist, squareform
+
+        return np.asarray(squareform(pdist(Z, "sqeuclidean")))
+    squared = np.zeros((len(Z), len(Z)))
+    for i in range(1, len(Z)):  # as fast for few rows, and SciPy takes longer to import than that
+        gaps = Z[:i] - Z[i]
+        squared[i, :i] = squared[:i, i] = np.einsum("ij,ij->i", gaps, gaps)
+    return squared
+
+
+def squared_products(Z: Float64s) -> Float64s:
+    """Return all squared distances between the (centred) rows of `Z`, from a product, which is faster."""
+    norms = np.einsum("ij,ij->i", Z, Z)
+    # Threads would add in another order, and wait for each other on a busy machine.
+    with no_fork(), one_blas_thread():
+        squared = Z @ Z.T
+    squared *= -2.0
+    squared += norms[:, None]
+    squared += norms[None, :]
+    np.maximum(squared, 0.0, out=squared)
+    np.fill_diagonal(squared, 0.0)
+    return squared
+
+
+def ready(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
+    """Make the pooled rows ready, for products or, where these lose too much in float64, for differences."""
+    if not by_product(kernel):
+        return raw(kernel_rows(Z, kernel), kernel)
+    points = prepare(Z, kernel, dtype)
+    if kernel.geometry == "distance2" and differences_pay(points.value_error, len(Z), Z.shape[1], dtype):
+        return raw(Z, kernel)
+    return points
+
+
+def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
+    """Return the whole kernel matrix of the rows `Z`, and how far a value can be off."""
+    if isinstance(kernel, FunctionKernel):
+        return symmetrised(function_block(kernel, Z, Z)), 0.0
+    kernel = with_formula(kernel)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if kernel.geometry == "distance2":
+            squared, error = _squared(Z, kernel)
+            return checked_values(kernel, squared), error
+        rows = kernel_rows(Z, kernel)
+        if not by_product(kernel):
+            numbers = pair_numbers(rows, rows, kernel.geometry)
+            return checked_values(kernel, numbers), raw(rows, kernel).value_error
+        values = _finite(kernel.value(rows @ rows.T))
+        check_not_vanishing(float(np.abs(rows).max(initial=0.0)), values.diagonal(), "float64")
+        return values, rounding.inner_error(rows.shape[1], kernel, "float64")
+
+
+def with_formula(kernel: Kernel) -> PairKernel:
+    """Return a kernel that has a formula of a pair's number; no other one comes here."""
+    if isinstance(kernel, PairKernel):
+        return kernel
+    msg = f"a {kernel.name} kernel has no formula"
+    raise TypeError(msg)
+
+
+def _squared(Z: Float64s, kernel: PairKernel) -> tuple[Float64s, float]:
+    """Return all squared distances, and how far a kernel value of one can be off."""
+    if takes_differences(kernel):
+        return squared_distances(Z), raw(Z, kernel).value_error
+    rows, length2 = centred(Z), (kernel.length or 1.0) ** 2
+    norms = np.einsum("ij,ij->i", rows, rows) / length2
+    check_finite(norms, "float64")
+    error = rounding.product_error(norms, rows.shape[1], kernel, "float64")
+    if differences_pay(error, len(rows), rows.shape[1], "float64"):
+        return squared_distances(Z), raw(Z, kernel).value_error
+    if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
+        rows = centred(Z, np.median(Z, axis=0))
+        norms = np.einsum("ij,ij->i", rows, rows) / length2
+        error = rounding.product_error(norms, rows.shape[1], kernel, "float64")
+    return squared_products(rows), error
+
+
+def kernel_diagonal(
+    Z: Float64s, kernel: Kernel, A: Rows = slice(None), at: Float64s | None = None
+) -> Float64s:
+    """Return k(a, a) for the rows `A` of `Z`, centred at `at` or at their mean if the kernel centres."""
+    rows = Z[A]
+    if isinstance(kernel, FunctionKernel):
+        pieces = [function_block(kernel, rows[i:j], rows[i:j]) for i, j in strips([0, len(rows)], 64)]
+        return np.concatenate([piece.diagonal() for piece in pieces]) if pieces else np.empty(0)
+    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+        z = kernel_rows(Z, kernel, at)[A]
+        return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
+    return own_value(kernel, len(rows))
+
+
+def own_value(kernel: Kernel, n_rows: int) -> Float64s:
+    """Return k(z, z) of rows for a kernel of their distance, which is 0."""
+    return np.asarray(kernel.value(np.zeros(n_rows))) if isinstance(kernel, PairKernel) else np.ones(n_rows)
+
+
+def checked_values(kernel: PairKernel, t: NDArray[Any]) -> Float64s:
+    """Return the kernel values of pair numbers; a formula of somebody's own may give anything."""
+    values = np.asarray(kernel.value(t))
+    if values.shape != t.shape or values.dtype.kind not in "fiu":
+        msg = (
+            f"`value` of the kernel {kernel.name!r} must return real numbers of shape {t.shape}, "
+            f"one for each number it is given; got {values.dtype} of shape {values.shape}."
+        )
+        raise MmdBoundsError(msg)
+    return _finite(values)
+
+
+def symmetrised(K: Float64s) -> Float64s:
+    """Return the mean of a matrix and its transpose: the two halves must not differ by rounding."""
+    return np.asarray((K + K.T) / 2)
+
+
+def function_block(kernel: FunctionKernel, A: NDArray[Any], B: NDArray[Any]) -> Float64s:
+    """Call a user's kernel for one block and check what comes back."""
+    values = np.asarray(kernel.function(A, B))
+    if values.shape != (len(A), len(B)):
+        msg = (
+            f"`kernel` must return a block of shape {(len(A), len(B))} for {len(A)} and {len(B)} rows; "
+            f"got shape {values.shape}. It is called as k(A, B) with two 2-D arrays."
+        )
+        raise MmdBoundsError(msg)
+    if not (np.issubdtype(values.dtype, np.floating) or np.issubdtype(values.dtype, np.integer)):
+        msg = f"`kernel` must return real numbers; got dtype {values.dtype}."
+        raise MmdBoundsError(msg)
+    return _finite(values.astype(np.float64))
+
+
+def check_function(kernel: FunctionKernel, Z: Float64s) -> None:
+    """Try a user's kernel on a few rows: right shape, numbers, symmetric, the same row by row."""
+    few = Z[np.unique(np.linspace(0, len(Z) - 1, num=min(len(Z), 7)).astype(np.intp))]
+    values = function_block(kernel, few, few)
+    tolerance = 1e-9 * max(float(np.abs(values).max()), 1e-300)
+    asymmetry = float(np.abs(values - values.T).max())
+    if asymmetry > tolerance:
+        msg = f"`kernel` must be symmetric, k(A, B) = k(B, A).T; two rows differ by {asymmetry:.3g}."
+        raise MmdBoundsError(msg)
+    alone = function_block(kernel, few[:1], few)
+    if float(np.abs(alone - values[:1]).max()) > tolerance:
+        msg = (
+            "`kernel` must give each pair the same value in every block; it does not. "
+            "Fix whatever it computes from the block itself (a bandwidth, a mean) beforehand."
+        )
+        raise MmdBoundsError(msg)
+
+
+def _finite(values: NDArray[Any]) -> Float64s:
+    if not np.isfinite(values).all():
+        msg = "the kernel gives values that are not finite. Rescale the columns, or choose another `kernel`."
+        raise DataError(msg)
+    return np.asarray(values, dtype=np.float64)

@@ -1,18 +1,19 @@
 """The verbs that every backend provides; nothing above this room sees a pair of rows.
 
-Rows are addressed by their place in the pooled sample, X first: a slice or an array of
-places, each at most once. No verb needs an N x N matrix; sums are in float64 (in float32 work, the sums of
-a block are in float32 and added up in float64).
+Rows are addressed by their place in the pooled sample, X first: a slice or an array of places, each at most
+once. No verb needs an N x N matrix; sums are in float64 (in float32 work, those of a block are in float32).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
+
+from mmdbounds.progress import Meter
 
 if TYPE_CHECKING:
     from mmdbounds.sums.checkpoint import Checkpoint
@@ -21,46 +22,39 @@ Rows = slice | NDArray[np.intp]
 Float64s = NDArray[np.float64]
 
 
+class Options(TypedDict, total=False):
+    """What sums are told beside rows and kernel."""
+
+    dtype: str  # of products; "float64" by default
+    working_memory: float  # budget in MiB of this process, of the device or of each task; 1024 by default
+    meter: Meter | None
+
+
 class KernelSums(ABC):
     """Sums over a kernel matrix K of the pooled rows that is never written down.
 
     A backend derives from it, sets the attributes without a default, and defines `fold` and `diagonal`.
     Everything else has a default that a backend may do faster.
-
-    Attributes
-    ----------
-    n_rows
-        N, the number of pooled rows.
-    rounding
-        Bound on the error of any kernel value, relative to the largest one; what a proof must allow for.
-    tie_width
-        Means of kernel values that differ by less, relative to the largest one, are tied. It follows
-        from the typical row, where `rounding` follows from the farthest.
-    is_positive_definite
-        Whether K is known to be positive semidefinite, which proofs by convexity need.
-    working_memory
-        Budget in MiB.
-    backend, device, dtype
-        What computes the kernel values, where, and in which precision, for the record of a result.
-    pair_price
-        What a kernel value costs, in units of one that is computed from its two rows.
-    holds_matrix
-        Whether all of K is in memory, so that asking for kernel values costs nothing.
-    is_compiled
-        Whether compiled loops (numba) may be used beside these sums.
     """
 
-    n_rows: int
-    rounding: float
-    tie_width: float
-    is_positive_definite: bool = False
-    working_memory: float = 1024
-    backend: str
+    n_rows: int  # N, the number of pooled rows
+    rounding: float  # bound on the error of any kernel value, relative to the largest one, for proofs
+    tie_width: float  # means that differ by less are tied: from the typical row, `rounding` from the farthest
+    is_positive_definite: bool = False  # whether K is known to be, which proofs by convexity need
+    working_memory: float = 1024  # budget in MiB
+    backend: str  # what computes the kernel values, where, and in which precision, for the record of a result
     device: str = "cpu"
     dtype: str = "float64"
-    pair_price: float = 1.0
-    holds_matrix: ClassVar[bool] = False
-    is_compiled: bool = False
+    pair_price: float = 1.0  # what a kernel value costs, in units of one that is computed from its two rows
+    holds_matrix: ClassVar[bool] = False  # whether all of K is in memory: asking for values costs nothing
+    is_compiled: bool = False  # whether compiled loops (numba) may be used beside these sums
+    _meter: Meter
+
+    def _set_options(self, n_rows: int, is_positive_definite: bool | None, options: Options) -> None:
+        self.n_rows, self.is_positive_definite = n_rows, is_positive_definite is True
+        self.dtype = options.get("dtype", "float64")
+        self.working_memory = options.get("working_memory", 1024)
+        self._meter = options.get("meter") or Meter()
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """Return K[A, B] @ W; `W` has one row for each row of `B`, and one or many columns."""
@@ -99,8 +93,7 @@ class KernelSums(ABC):
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """Hand K[A, B] block by block to ``f(i, j, block)``, block[0, 0] being K[A[i], B[j]].
 
-        Blocks come in a fixed order, one at a time, in the calling thread; each is only
-        lent: whatever `f` keeps of it must be a copy.
+        Blocks come in a fixed order, one at a time, in the calling thread, and are only lent: `f` copies.
         """
 
     @property
@@ -119,19 +112,11 @@ class KernelSums(ABC):
 
 
 class RemoteRows(ABC):
-    """Pooled rows that are not in this process's memory; it stands where an array of them stands elsewhere.
-
-    Attributes
-    ----------
-    shape
-        Number of rows and of columns.
-    computes_there
-        Whether `each` calls its function where the rows are, and not here on rows that were fetched.
-    """
+    """Pooled rows that are not in this process's memory, in the place of an array of them."""
 
     ndim = 2
     shape: tuple[int, int]
-    computes_there: ClassVar[bool] = False
+    computes_there: ClassVar[bool] = False  # whether `each` calls its function where the rows are, not here
 
     def __len__(self) -> int:
         return self.shape[0]

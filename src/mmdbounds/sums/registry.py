@@ -23,20 +23,12 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums.protocol import Float64s, KernelSums, PooledRows
 from mmdbounds.tables import Group, as_groups
 
-AUTO = "auto"
-"""What `backend` is where each backend decides for itself whether it is worth its while."""
-
-IN_MEMORY = "numpy"
-"""The backend that is always there, registered first: it takes what no other one wants."""
-
+AUTO = "auto"  # what `backend` is where each backend decides for itself whether it is worth its while
+IN_MEMORY = "numpy"  # the backend that is always there, registered first: it takes what no other one wants
 DTYPES = ("float64", "float32")
 N_COLUMNS = 54
-FIRST_ROWS, MOST_ROWS = 6000, 192_000
-"""Made-up rows of the first pass and of the last; their number is doubled until a pass takes long enough."""
-
-LONG_ENOUGH = 0.25
-"""Seconds of a pass that a clock measures well whatever else the machine does."""
-
+FIRST_ROWS, MOST_ROWS = 6000, 192_000  # made-up rows of the first pass and of the last
+LONG_ENOUGH = 0.25  # seconds of a pass that a clock measures well whatever else the machine does
 MakeSums = Callable[[Float64s, str, Meter], KernelSums]
 
 
@@ -44,43 +36,25 @@ MakeSums = Callable[[Float64s, str, Meter], KernelSums]
 class Rate:
     """How fast pairs are computed.
 
-    Attributes
-    ----------
-    pairs_a_second
-        Kernel values per second.
-    seconds_a_pass
-        Seconds of one pass over 100,000 rows, by the square of the number of rows. Half of a symmetric
-        matrix may be enough for it, so that rates alone do not tell which backend is faster.
+    Half of a symmetric matrix may be enough for a pass, so rates alone do not tell which backend is faster.
     """
 
-    pairs_a_second: float
-    seconds_a_pass: float
+    pairs_a_second: float  # kernel values
+    seconds_a_pass: float  # over 100,000 rows, by the square of the number of rows
 
 
 @dataclass(frozen=True)
 class Status:
-    """What there is of a backend on this machine.
-
-    Attributes
-    ----------
-    version, device, n_threads
-        Of its package, the name of the processor, and the threads on it; `None` if there is nothing to say.
-    how
-        In words how the sums are made.
-    rates
-        What was measured, by dtype.
-    notes
-        What is missing or wrong, a sentence each, with what to do.
-    """
+    """What there is of a backend on this machine; `None` if there is nothing to say."""
 
     name: str
     is_available: bool = True
-    version: str | None = None
-    device: str | None = None
-    n_threads: int | None = None
-    how: str = ""
-    rates: dict[str, Rate] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    version: str | None = None  # of its package
+    device: str | None = None  # name of the processor
+    n_threads: int | None = None  # on the processor
+    how: str = ""  # in words how the sums are made
+    rates: dict[str, Rate] = field(default_factory=dict)  # what was measured, by dtype
+    notes: tuple[str, ...] = ()  # what is missing or wrong, a sentence each, with what to do
 
 
 class Pooled(NamedTuple):
@@ -92,21 +66,23 @@ class Pooled(NamedTuple):
     backend: str
 
 
+class RemoteGroup(Group):
+    """A group whose rows stay where they are; `values` is a `RemoteRows`."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        self._check_lengths()
+
+
 class Backend:
     """Somewhere to compute sums over pairs of rows.
 
     Derive from it, give it a `name`, define `make`, and hand an object to `register_backend`.
-
-    Attributes
-    ----------
-    name
-        As the option `backend` takes it.
-    package
-        What it stands on, in print.
     """
 
-    name: ClassVar[str]
-    package: ClassVar[str] = ""
+    name: ClassVar[str]  # as the option `backend` takes it
+    package: ClassVar[str] = ""  # what it stands on, in print
 
     def groups(self, X: Any, Y: Any, backend: str, working_memory: float) -> Pooled | None:
         """Return the groups that a user gave, if their rows stay where they are; else `None`.
@@ -135,18 +111,11 @@ class Backend:
         return False, ""
 
 
-_backends: list[Backend] = []
-"""In the order in which they are asked."""
+_backends: list[Backend] = []  # in the order in which they are asked
 
 
 def register_backend(backend: Backend) -> None:
-    """Make a backend known by its name, ahead of those that are known already.
-
-    Parameters
-    ----------
-    backend
-        An object of a class that derives from `Backend`.
-    """
+    """Make a backend, an object derived from `Backend`, known by its name, ahead of those known already."""
     name = getattr(backend, "name", None)
     if not (isinstance(backend, Backend) and isinstance(name, str) and name):
         msg = f"`backend` must be an object derived from Backend, with a name; got {type(backend).__name__}."
@@ -181,11 +150,6 @@ def pooled_groups(X: Any, Y: Any, backend: str, working_memory: float) -> Pooled
     for each in _backends:
         if (pooled := each.groups(X, Y, backend, working_memory)) is not None:
             return pooled
-    return groups_in_memory(X, Y, backend)
-
-
-def groups_in_memory(X: Any, Y: Any, backend: str) -> Pooled:
-    """Return the groups, and their pooled rows as one array."""
     group_x, group_y = as_groups(X, Y)
     return Pooled(group_x, group_y, np.concatenate([group_x.values, group_y.values]), backend)
 
@@ -228,13 +192,13 @@ def automatic(found: list[Status]) -> tuple[str, str]:
 def measured(make: MakeSums, dtypes: tuple[str, ...] = DTYPES) -> tuple[dict[str, Rate], tuple[str, ...]]:
     """Return the rates by dtype, and a sentence for each that could not be measured."""
     rates: dict[str, Rate] = {}
-    troubles: list[str] = []
+    troubles: tuple[str, ...] = ()
     for dtype in dtypes:
         try:
             rates[dtype] = measured_rate(make, dtype)
         except Exception as error:  # a device out of memory, a compiler that fails: said, not raised
-            troubles.append(f"{dtype} cannot be measured: {in_one_line(error)}")
-    return rates, tuple(troubles)
+            troubles += (f"{dtype} cannot be measured: {in_one_line(error)}",)
+    return rates, troubles
 
 
 def measured_rate(
@@ -287,8 +251,7 @@ def version_of(package: str) -> str:
 
 def in_one_line(error: BaseException) -> str:
     """Return the first line of an error, as a sentence."""
-    lines = [line for line in str(error).splitlines() if line.strip()]
+    lines = str(error).strip().splitlines()
     text = " ".join(lines[0].split()) if lines else ""
-    own = isinstance(error, MmdBoundsError)
-    said = text if own else ": ".join(filter(None, [type(error).__name__, text]))
-    return said if said.endswith(".") else f"{said}."
+    kind = "" if isinstance(error, MmdBoundsError) else type(error).__name__
+    return ": ".join(filter(None, [kind, text])).removesuffix(".") + "."

@@ -29,20 +29,11 @@ from numpy.typing import NDArray
 
 from mmdbounds.kernels import Kernel
 
-ARITHMETIC = 1e-12
-"""The least that is ever claimed. A fifth of it is for the arithmetic of proofs."""
-
-PROOFS = 1.25
-"""Factor by which a proof allows for more than values and sums can lose."""
-
-FORMULA = 16
-"""Operations of a formula, counted generously."""
-
-PIECE = 128
-"""Sums of at least so many values are put together in float64, twice for a symmetric matrix."""
-
-HALVES = 2.0
-"""What rows in two halves of fp16 (22 bits) lose beside float32 (24 bits), the accumulator included."""
+ARITHMETIC = 1e-12  # the least that is ever claimed. A fifth of it is for the arithmetic of proofs.
+PROOFS = 1.25  # factor by which a proof allows for more than values and sums can lose
+FORMULA = 16  # operations of a formula, counted generously
+PIECE = 128  # sums of at least so many values are put together in float64, twice for a symmetric matrix
+HALVES = 2.0  # what rows in two halves of fp16 (22 bits) lose beside float32 (24), accumulator included
 
 
 def unit_roundoff(dtype: str) -> float:
@@ -66,18 +57,9 @@ def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:
 
 
 def product_error(norms: NDArray[Any], n_columns: int, kernel: Kernel, dtype: str) -> float:
-    """Return the error of a distance kernel's values from products of centred rows.
+    """Return the error of a distance kernel's values from products, in `dtype`, of centred rows.
 
-    Parameters
-    ----------
-    norms
-        Squared norms of the centred rows, in squared bandwidths.
-    n_columns
-        Of the rows.
-    kernel
-        Of the squared distance, with a slope that falls as the distance grows.
-    dtype
-        Precision of the products.
+    `norms` are their squared norms, in squared bandwidths. The kernel's slope falls as the distance grows.
     """
     coarse = 1.0 if dtype == "float64" else HALVES
     lost = (3 * n_columns + 14) * coarse * unit_roundoff(dtype)
@@ -94,16 +76,9 @@ def product_error(norms: NDArray[Any], n_columns: int, kernel: Kernel, dtype: st
 
 
 def sum_error(n_rows: int, in_one_go: int, dtype: str) -> float:
-    """Return the error of a sum of kernel values, relative to the sum of their sizes.
+    """Return the error of a sum of up to `n_rows` kernel values, relative to the sum of their sizes.
 
-    Parameters
-    ----------
-    n_rows
-        How many values are added up at the most.
-    in_one_go
-        How many of them are added up in `dtype`, in any order; these sums are added in float64.
-    dtype
-        See `in_one_go`.
+    So many `in_one_go` are added up in `dtype`, in any order; these sums are added in float64.
     """
     pieces = 2 * -(-n_rows // PIECE) + 64
     return min(in_one_go, n_rows) * unit_roundoff(dtype) + pieces * unit_roundoff("float64")

@@ -23,21 +23,15 @@ from mmdbounds.sums import plan
 S = TypeVar("S")
 T = TypeVar("T")
 
-MOST_THREADS = 1024
-"""More than any machine has cores."""
-
-PATIENCE = 60.0
-"""Seconds that a fork waits at the most: better a fork that may fail than none."""
-
+MOST_THREADS = 1024  # more than any machine has cores
+PATIENCE = 60.0  # seconds that a fork waits at the most: better a fork that may fail than none
 _blas_lock = threading.Lock()
 _blas_users = 0
 _blas_limit: Any = None
 
 _changed = threading.Condition(threading.Lock())
-_at_work: dict[int, int] = {}
-"""How deep each thread is in work during which nobody may fork."""
-_n_forks = 0
-"""Forks that wait or are under way."""
+_at_work: dict[int, int] = {}  # how deep each thread is in work during which nobody may fork
+_n_forks = 0  # forks that wait or are under way
 
 
 def thread_count() -> int:
@@ -51,10 +45,8 @@ def thread_count() -> int:
 
 
 def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iterator[tuple[S, T]]:
-    """Do the work in threads, a little ahead; yield each task with its result, in the order of the tasks.
-
-    So sums have the same bits for any number of threads. Threads end with the loop that takes the results.
-    """
+    """Do the work in threads, a little ahead; yield each task with its result, in the order of the tasks."""
+    # So sums have the same bits for any number of threads. Threads end with the loop that takes the results.
     with one_blas_thread():
         if n_threads == 1:
             for task in tasks:
@@ -81,12 +73,10 @@ def _sheltered(work: Callable[[S], T], task: S) -> T:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold every BLAS to one thread.
-
-    The limit is the process's, so the first user sets it and the last one lifts it: calls
-    from several threads at once (as Dask makes them) do not undo each other's. Enter it when all
-    libraries that will be used have been loaded.
-    """
+    """Hold every BLAS to one thread."""
+    # The limit is the process's, so the first user sets it and the last one lifts it: calls
+    # from several threads at once (as Dask makes them) do not undo each other's. Enter it when all
+    # libraries that will be used have been loaded.
     global _blas_users, _blas_limit  # noqa: PLW0603 -- the limit belongs to the process
     with no_fork(), _blas_lock:
         if _blas_users == 0:

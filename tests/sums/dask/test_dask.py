@@ -303,4 +303,4 @@ def test_work_that_is_cancelled_ends_the_wait(client):
     waiting = cluster.submit(client, time.sleep, 1)
     client.cancel([waiting])
     with pytest.raises(mb.MmdBoundsError, match="the Dask cluster dropped the work"):
-        cluster.wait_for(waiting)
+        cluster.wait(waiting)

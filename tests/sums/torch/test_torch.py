@@ -208,7 +208,7 @@ def torch(monkeypatch):
     """PyTorch, with tensors on the CPU that are taken for tensors on a GPU."""
     import torch
 
-    monkeypatch.setattr("mmdbounds.sums.torch.rows.on_one_device", lambda X, Y: hasattr(X, "detach"))
+    monkeypatch.setattr("mmdbounds.sums.torch.on_one_device", lambda X, Y: hasattr(X, "detach"))
     return torch
 
 
@@ -218,9 +218,7 @@ def test_tensors_stay_on_their_device(monkeypatch, torch, name):
     X, Y = rng.normal(size=(40, 3)), rng.normal(0.5, 1, size=(60, 3))
     expected = mb.mmd_bounds(X, Y, 0.2, kernel=name, rng=0, backend="numpy")
     fetched = []
-    monkeypatch.setattr(
-        "mmdbounds.sums.torch.rows.TorchRows.__array__", lambda self, *_, **__: fetched.append(1)
-    )
+    monkeypatch.setattr("mmdbounds.sums.torch.TorchRows.__array__", lambda self, *_, **__: fetched.append(1))
     found = mb.mmd_bounds(torch.from_numpy(X), torch.from_numpy(Y), 0.2, kernel=name, rng=0)
     assert not fetched
     assert found.provenance.backend == "torch"
@@ -249,7 +247,7 @@ def test_tensors_on_a_device_are_checked_there(torch):
 
 def test_the_median_of_many_rows_on_a_device_is_that_of_their_values(monkeypatch, torch):
     monkeypatch.setattr("mmdbounds.sums.bandwidth.SMALL_ROWS", 50)
-    monkeypatch.setattr("mmdbounds.sums.torch.rows.STRIP", 17)
+    monkeypatch.setattr("mmdbounds.sums.torch.STRIP", 17)
     Z = np.random.default_rng(3).normal(size=(120, 3))
     expected = mb.mmd2(Z[:50], Z[50:], backend="numpy")
     found = mb.mmd2(torch.from_numpy(Z[:50]), torch.from_numpy(Z[50:]))

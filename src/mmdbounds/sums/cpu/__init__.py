@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 from mmdbounds import compiled
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
-from mmdbounds.progress import Meter
-from mmdbounds.sums import plan
+from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.features import ApproximateKernel
-from mmdbounds.sums.pairs import check_function, kernel_matrix, symmetrised
-from mmdbounds.sums.points import by_product, prepare
-from mmdbounds.sums.protocol import Float64s, KernelSums, PooledRows, Rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows
 from mmdbounds.sums.registry import IN_MEMORY, Backend, Status, measured, processor, timed_kernel, version_of
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
 from mmdbounds.sums.threads import no_fork, one_blas_thread, thread_count
@@ -32,47 +29,40 @@ class ProcessorBackend(Backend):
         """Return true: it is asked last."""
         return True
 
-    def make(
-        self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
-    ) -> KernelSums:
+    def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
         """Return sums over a matrix if it is small or given, else over blocks."""
         from mmdbounds.sums.features.sums import feature_sums
 
         Z = np.asarray(rows)
         if isinstance(kernel, ApproximateKernel):
-            return feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+            return feature_sums(Z, kernel, **options)
         if isinstance(kernel, Precomputed):
-            return MatrixSums(checked_matrix(Z), working_memory=working_memory, meter=meter)
+            return MatrixSums(checked_matrix(Z), **options)
         if isinstance(kernel, FunctionKernel):
-            check_function(kernel, Z)
+            points.check_function(kernel, Z)
         elif not isinstance(kernel, PairKernel):
             msg = (
                 f"the kernel {type(kernel).__name__} has no formula. Derive it from PairKernel and define "
                 "`value`, or hand in a function k(A, B)."
             )
             raise MmdBoundsError(msg)
-        if not plan.matrix_fits(len(Z), working_memory):
-            return BlockedSums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-        if dtype == "float32" and by_product(kernel):
-            prepare(Z, kernel, dtype)  # the same refusals for few rows as for many
-        K, error = kernel_matrix(Z, kernel)
-        definite = kernel.is_positive_definite is True
-        return MatrixSums(
-            K, value_error=error, is_positive_definite=definite, working_memory=working_memory, meter=meter
-        )
+        if not plan.matrix_fits(len(Z), options["working_memory"]):
+            return BlockedSums(Z, kernel, **options)
+        if options["dtype"] == "float32" and points.by_product(kernel):
+            points.prepare(Z, kernel, "float32")  # the same refusals for few rows as for many
+        K, error = points.kernel_matrix(Z, kernel)
+        return MatrixSums(K, value_error=error, is_positive_definite=kernel.is_positive_definite, **options)
 
     def status(self) -> Status:
         """Return the rates of blocks, compiled or not."""
         is_compiled = compiled.numba_is_there()
-        rates, notes = measured(
-            lambda Z, dtype, meter: BlockedSums(Z, timed_kernel(), dtype=dtype, meter=meter)
-        )
+        kernel = timed_kernel()
+        rates, notes = measured(lambda Z, dtype, meter: BlockedSums(Z, kernel, dtype=dtype, meter=meter))
         if not is_compiled:
             notes += ("numba is missing: `pip install numba` makes the sums several times faster.",)
         elif not rates:
-            notes += (
-                "If numba is to blame, `pip install --upgrade numba`, or do without: pip uninstall numba.",
-            )
+            way_out = "`pip install --upgrade numba`, or do without: pip uninstall numba."
+            notes += (f"If numba is to blame, {way_out}",)
         return Status(
             self.name,
             is_available=bool(rates),
@@ -101,11 +91,11 @@ def checked_matrix(K: Float64s) -> Float64s:
     if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
         msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
         raise MmdBoundsError(msg)
-    return symmetrised(K)
+    return points.symmetrised(K)
 
 
 class MatrixSums(KernelSums):
-    """Sums over a kernel matrix `K` that is there: given by the user, or small enough to keep."""
+    """Sums over a kernel matrix `K` that is there, given or small enough to keep: in float64 always."""
 
     backend = "matrix"
     holds_matrix = True
@@ -115,17 +105,14 @@ class MatrixSums(KernelSums):
         K: Float64s,
         *,
         value_error: float = 0.0,
-        is_positive_definite: bool = False,
-        working_memory: float = 1024,
-        meter: Meter | None = None,
+        is_positive_definite: bool | None = False,
+        **options: Unpack[Options],
     ) -> None:
-        self.n_rows = len(K)
+        self._set_options(len(K), is_positive_definite, {**options, "dtype": "float64"})
         self.rounding = claimed(value_error, sum_error(self.n_rows, self.n_rows, self.dtype))
         self.tie_width = max(ARITHMETIC, value_error)
-        self.is_positive_definite = is_positive_definite
-        self.working_memory = working_memory
         self._K = K
-        (meter or Meter()).add(K.size)
+        self._meter.add(K.size)
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""

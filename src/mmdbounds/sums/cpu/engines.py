@@ -1,8 +1,7 @@
-"""How one strip of the kernel matrix is computed: compiled where numba is there, else in NumPy.
+"""How strips of the kernel matrix are cut, and how one is computed: by numba if it is there, else in NumPy.
 
-An engine turns a selection of pooled rows into factors (`left`, `right`) and a strip of them
-into sums, products or values. Which strips there are, in which thread and in which order
-their sums are added, is decided in `mmdbounds.sums.cpu.blocked`.
+An engine turns a selection of pooled rows into factors (`left`, `right`) and a strip of them into sums,
+products or values. In which thread, and in which order sums are added, is decided in `cpu.blocked`.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from numpy.typing import NDArray
 from mmdbounds import compiled
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import SHIPPED_FORMS
-from mmdbounds.sums.pairs import checked_values, function_block, pair_numbers, ready
+from mmdbounds.sums import plan
 from mmdbounds.sums.plan import Columns
-from mmdbounds.sums.points import Points
-from mmdbounds.sums.protocol import Float64s, Rows
+from mmdbounds.sums.points import Points, checked_values, function_block, pair_numbers, ready
+from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of
 
 Factors = NDArray[Any]
 
@@ -28,24 +27,15 @@ Factors = NDArray[Any]
 class Strip:
     """Some rows of the kernel matrix against many columns.
 
-    Attributes
-    ----------
-    left, right
-        Factors of the rows and of the columns.
-    same
-        For each row the column that is the same pooled row, -1 if there is none: a row's distance
-        to itself is 0 exactly, which a product would miss by rounding.
-    columns
-        How the columns are cut into blocks.
-    symmetric
-        Whether the first block is the square on the diagonal of a symmetric matrix, whose other half is
-        to be had from column sums.
+    A row's distance to itself is 0 exactly, which a product would miss by rounding: `same` says where that
+    is. With `symmetric` the first block is the square on the diagonal of a symmetric matrix, whose other half
+    is to be had from column sums.
     """
 
-    left: Factors
-    right: Factors
-    same: NDArray[np.intp]
-    columns: Columns
+    left: Factors  # of the rows
+    right: Factors  # of the columns
+    same: NDArray[np.intp]  # for each row the column that is the same pooled row, below 0 if there is none
+    columns: Columns  # how they are cut into blocks
     symmetric: bool = False
 
 
@@ -105,7 +95,7 @@ class PlainEngine:
             msg = f"a {kernel.name} kernel has no blocks to compute"
             raise TypeError(msg)
         if not self._points.is_product:
-            return checked_values(kernel, pair_numbers(left, right, kernel))
+            return checked_values(kernel, pair_numbers(left, right, kernel.geometry))
         product = left @ right.T
         if self._points.unit is None:
             return kernel.value(product)
@@ -155,6 +145,55 @@ class FusedEngine(PlainEngine):
         return (strip.left, strip.right, *where, *self._parameters, buffer)
 
 
+class Strips:
+    """Some rows against some columns, from which strips are cut.
+
+    `own` has for each row the column that is the same pooled row, -1 if there is none. With `mirrored` the
+    column sums of strips are wanted too; if rows and columns are the same, strips then begin on the diagonal.
+    """
+
+    def __init__(
+        self,
+        engine: PlainEngine,
+        rows: Rows,
+        right: Factors,
+        own: NDArray[np.intp],
+        width: int,
+        *,
+        mirrored: bool = False,
+        is_square: bool = True,
+    ) -> None:
+        self.engine, self.rows, self.mirrored = engine, rows, mirrored
+        self._right, self._own, self._width = right, own, width
+        self.n_rows, self.n_columns = n_selected(rows), len(right)
+        self._on_diagonal = mirrored and is_square
+
+    def first(self, i0: int) -> int:
+        """Return the first column of the strip that begins at row `i0`."""
+        return i0 if self._on_diagonal else 0
+
+    def n_pairs(self, i0: int, i1: int) -> int:
+        """Return how many kernel values a strip has."""
+        return (i1 - i0) * (self.n_columns - self.first(i0))
+
+    def strip(self, i0: int, i1: int, cuts: list[int]) -> Strip:
+        """Return the rows `i0` to `i1`, their columns cut at `cuts`."""
+        start = self.first(i0)
+        head = i1 - i0 if self._on_diagonal else None
+        columns = plan.columns(cuts, start, self._width, first=head).from_zero()
+        if self.mirrored and not self._on_diagonal:  # the square that has no mirror image is empty
+            columns = Columns(np.insert(columns.edges, 0, 0), np.insert(columns.segment, 0, 0))
+        return self._cut(i0, i1, start, self.n_columns, columns)
+
+    def patch(self, i0: int, i1: int, j0: int, j1: int) -> Strip:
+        """Return the rows `i0` to `i1` and the columns `j0` to `j1`."""
+        return self._cut(i0, i1, j0, j1, plan.columns([0, j1 - j0], 0, self._width))
+
+    def _cut(self, i0: int, i1: int, j0: int, j1: int, columns: Columns) -> Strip:
+        left = self.engine.left(part_of(self.rows, i0, i1))
+        return Strip(left, self._right[j0:j1], self._own[i0:i1] - j0, columns, self.mirrored)
+
+
 def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[PlainEngine, str]:
     """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
     points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
@@ -175,27 +214,10 @@ def take_one_by_one(
 ) -> tuple[NDArray[np.intp], Float64s]:
     """Take the row with the largest score, add its column to all scores, and so on: S-SD's inner loop.
 
-    Parameters
-    ----------
-    scores
-        Shape (n,), -inf for rows that may not be taken; changed in place.
-    place
-        Shape (n,): where a row's column stands in `columns`, -1 if it is not there.
-    columns
-        Shape (m, n): kernel values of some rows to all rows.
-    gain
-        Factor of a column when it is added to the scores.
-    count
-        Rows to take at the most; it ends before that at a row without a column.
-    tie_width
-        Scores so close to the largest are tied with it; the lowest row is taken.
-    compiled
-        Whether to use compiled code.
-
-    Returns
-    -------
-    rows, total
-        The rows taken, in order, and the sum of their columns.
+    `scores` (n,) are changed in place, -inf for rows that may not be taken. `columns` (m, n) has the kernel
+    values of some rows to all rows, that of a row at its `place` (n,), -1 if it is not there; they count
+    `gain` times. Scores within `tie_width` of the largest are tied: the lowest row is taken. At most `count`
+    rows are, fewer where one has no column. Returned are these rows, in order, and the sum of their columns.
     """
     if compiled:
         from mmdbounds.sums.cpu import fused

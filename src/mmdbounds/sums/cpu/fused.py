@@ -26,12 +26,8 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.kernels.base import exp2
 from mmdbounds.kernels.registry import SHIPPED_FORMS
 
-NEEDS_CLAMP = 1e-3
-"""Rounding of products from which on they are held to distances of at least 0."""
-
-FLUSH = 128
-"""Rows after which column sums go from the block's precision to float64."""
-
+NEEDS_CLAMP = 1e-3  # rounding of products from which on they are held to distances of at least 0
+FLUSH = 128  # rows after which column sums go from the block's precision to float64
 _F = np.float32
 
 # 2^f on (-1, 0], relative error 1e-8 in float32 and 2e-17 in float64; 2^0 = 1 exactly.
@@ -104,12 +100,9 @@ _DISTANCE_FORMS, _INNER_FORMS = (
     for of_distances in (True, False)
 )
 FORMS = (*_DISTANCE_FORMS, *_INNER_FORMS)
-LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1
-"""Kinds up to this one are formulas of a distance."""
-
+LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1  # kinds up to this one are formulas of a distance
 N_PLACES = 9
-PRODUCT_ITSELF = N_PLACES
-"""The kind of kernels that are the product: no formula."""
+PRODUCT_ITSELF = N_PLACES  # the kind of kernels that are the product: no formula
 
 
 def _as_it_is(row, offset, degree):

@@ -10,7 +10,7 @@ import importlib.util
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,23 +18,17 @@ from numpy.typing import NDArray
 from mmdbounds._version import __version__
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, Precomputed
-from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.plan import MIB, strips
-from mmdbounds.sums.protocol import KernelSums, PooledRows
-from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, groups_in_memory, version_of
+from mmdbounds.sums.protocol import KernelSums, Options, PooledRows
+from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, pooled_groups, version_of
 
 T = TypeVar("T")
 
-Future = Any
-"""A distributed.Future; Dask is an optional package."""
-
-MESSAGE = 8 * MIB
-"""Bytes sent at a time; Dask warns of messages over 10 MB."""
-
-AHEAD = 3
-"""Tasks under way for each thread of the cluster: enough to keep it busy, few enough to fit its memory."""
+Future = Any  # a distributed.Future; Dask is an optional package
+MESSAGE = 8 * MIB  # bytes sent at a time; Dask warns of messages over 10 MB
+AHEAD = 3  # tasks under way for each thread of the cluster: enough to keep it busy, few enough for its memory
 
 
 class DaskBackend(Backend):
@@ -54,7 +48,7 @@ class DaskBackend(Backend):
 
             return Pooled(*cluster_groups(X, Y, client, working_memory), self.name)
         # Without a client Dask computes the rows in this process, where the pairs are computed as well.
-        return groups_in_memory(X, Y, IN_MEMORY) if backend == self.name else None
+        return pooled_groups(X, Y, IN_MEMORY, working_memory) if backend == self.name else None
 
     def wants(self, rows: PooledRows, kernel: Kernel, backend: str, working_memory: float) -> bool:
         """Return whether the rows lie on the cluster, or the cluster is asked for and is worth it."""
@@ -64,9 +58,7 @@ class DaskBackend(Backend):
             return True
         return backend == self.name and not plan.matrix_fits(len(rows), working_memory)
 
-    def make(
-        self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
-    ) -> KernelSums:
+    def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
         """Return sums over blocks, or over features, on the workers."""
         from mmdbounds.sums.dask.rows import DaskRows
         from mmdbounds.sums.dask.sums import DaskFeatureSums, DaskSums
@@ -77,21 +69,18 @@ class DaskBackend(Backend):
             )
             raise MmdBoundsError(msg)
         if not isinstance(rows, DaskRows):
-            rows = DaskRows.from_array(require_client(), np.asarray(rows), working_memory)
+            rows = DaskRows.from_array(require_client(), np.asarray(rows), options["working_memory"])
         if isinstance(kernel, ApproximateKernel):
-            return DaskFeatureSums(rows, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-        return DaskSums(rows, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+            return DaskFeatureSums(rows, kernel, **options)
+        return DaskSums(rows, kernel, **options)
 
     def status(self) -> Status:
         """Return whether there is a client; nothing is started for that."""
         if not dask_is_there():
             return Status(self.name, is_available=False, notes=("pip install 'mmdbounds[dask]'",))
         client = current_client()
-        how = (
-            "there is no client in this process"
-            if client is None
-            else f"client of {client.scheduler.address}"
-        )
+        where = "" if client is None else f"client of {client.scheduler.address}"
+        how = where or "there is no client in this process"
         note = "Not measured: each worker computes at the rate of numpy on its own machine."
         return Status(self.name, version=version_of("dask"), how=how, notes=(note,))
 
@@ -144,10 +133,8 @@ def require_client() -> Any:
 
 
 def check_workers(client: Any, kernel: Kernel | None = None) -> None:
-    """Refuse a cluster that lacks this package, in this version, or the module of a kernel's function.
-
-    A worker that cannot read a task drops its connection and tries again, for ever.
-    """
+    """Refuse a cluster that lacks this package, in this version, or the module of a kernel's function."""
+    # A worker that cannot read a task drops its connection and tries again, for ever.
     import cloudpickle
 
     payload = cloudpickle.dumps(kernel)
@@ -175,30 +162,17 @@ def check_workers(client: Any, kernel: Kernel | None = None) -> None:
             raise MmdBoundsError(msg)
 
 
-def cluster_size(client: Any) -> str:
-    """Return in words how many workers there are now."""
-    count = len(client.nthreads())
-    return f"{count} worker{'' if count == 1 else 's'}"
-
-
 def submit(client: Any, function: Callable[..., Any], *arguments: Any) -> Future:
     """Have a worker call a function; no two calls are taken for the same."""
     return client.submit(function, *arguments, pure=False)
 
 
 def send(client: Any, array: NDArray[Any]) -> Future:
-    """Send an array, in pieces that are messages of bearable size.
-
-    It travels as part of a task, which the scheduler keeps: scattered data would be lost with a worker.
-    """
+    """Send an array, in pieces that are messages of bearable size."""
+    # It travels as part of a task, which the scheduler keeps: scattered data would be lost with a worker.
     step = max(1, MESSAGE // max(array.nbytes // max(len(array), 1), 1))
-    pieces = [submit(client, same, array[i:j]) for i, j in strips([0, len(array)], step)]
+    pieces = [submit(client, np.asarray, array[i:j]) for i, j in strips([0, len(array)], step)]
     return pieces[0] if len(pieces) == 1 else submit(client, stacked, pieces)
-
-
-def same(value: T) -> T:
-    """Return the value: the task of data that come from the client."""
-    return value
 
 
 def stacked(pieces: list[NDArray[Any]]) -> NDArray[Any]:
@@ -207,11 +181,9 @@ def stacked(pieces: list[NDArray[Any]]) -> NDArray[Any]:
 
 
 def a_little_ahead(client: Any, submitted: Iterable[T]) -> Iterator[T]:
-    """Hand over what is submitted, in order, each when a few more have been submitted after it.
-
-    Workers fetch what their tasks need as soon as they know of them: all tasks at once would bring all rows
-    to every worker.
-    """
+    """Hand over what is submitted, in order, each when a few more have been submitted after it."""
+    # Workers fetch what their tasks need as soon as they know of them: all tasks at once would bring all rows
+    # to every worker.
     most = AHEAD * max(sum(client.nthreads().values()), 1)
     waiting: deque[T] = deque()
     for each in submitted:
@@ -222,7 +194,7 @@ def a_little_ahead(client: Any, submitted: Iterable[T]) -> Iterator[T]:
         yield waiting.popleft()
 
 
-def wait_for(future: Future) -> None:
+def wait(future: Future) -> None:
     """Wait until a task is done, well or badly."""
     import distributed
 
@@ -237,8 +209,11 @@ def result_of(future: Future) -> Any:
     import distributed
     from distributed.scheduler import KilledWorker
 
+    if future == []:
+        return []
+    client = (future[0] if isinstance(future, list) else future).client
     try:
-        return future.client.gather(future) if not isinstance(future, list) else _gathered(future)
+        return client.gather(future)
     except KilledWorker as error:
         msg = (
             f"{error.allowed_failures + 1} workers died at the same piece of work, probably out of "
@@ -247,10 +222,6 @@ def result_of(future: Future) -> Any:
         raise MmdBoundsError(msg) from error
     except distributed.CancelledError as error:
         raise _lost(error) from error
-
-
-def _gathered(futures: list[Future]) -> list[Any]:
-    return list(futures[0].client.gather(futures)) if futures else []
 
 
 def _lost(error: BaseException) -> MmdBoundsError:

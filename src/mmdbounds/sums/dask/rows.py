@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, cast
@@ -18,28 +19,21 @@ from numpy.typing import DTypeLike, NDArray
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.sums import plan
 from mmdbounds.sums.dask import Future, check_workers, is_collection, result_of, send, stacked, submit
+from mmdbounds.sums.dask.tasks import columns_of
 from mmdbounds.sums.protocol import Float64s, RemoteRows, Rows, n_selected, places_in, plain_rows
+from mmdbounds.sums.registry import RemoteGroup
 from mmdbounds.tables import Group, Identity, as_group, column_order
 
-FEWEST, FEW_BLOCKS, MANY_BLOCKS = 1024, 16, 128
-USUAL_ROWS = 16_384
-"""A block has a sixteenth of the rows, 1,024 to 16,384 of them; more if there would be over 128 blocks."""
-
-TASK_COPIES = 8
-"""Copies of a block's rows that a task holds: two blocks as they came, chosen, ready, and some room."""
-
-FETCHED_SHARE = 8
-"""Rows that take up to an eighth of `working_memory` are fetched."""
-
-FETCHED_AT_ONCE = 128 * plan.MIB
-"""Bytes of selected rows that may be fetched whatever the budget."""
+# A block has a sixteenth of the rows, 1,024 to 16,384 of them; more if there would be over 128 blocks.
+FEWEST, USUAL_ROWS, FEW_BLOCKS, MANY_BLOCKS = 1024, 16_384, 16, 128
+TASK_COPIES = 8  # copies of a block's rows in a task: two blocks as they came, chosen, ready, and some room
+FETCHED_SHARE = 8  # rows that take up to an eighth of `working_memory` are fetched
+FETCHED_AT_ONCE = 128 * plan.MIB  # bytes of selected rows that may be fetched whatever the budget
 
 
 def block_rows(n_rows: int, n_columns: int, working_memory: float) -> int:
-    """Return the rows of a block.
-
-    It follows from the data and the budget alone: another number of workers must not change the last bits.
-    """
+    """Return the rows of a block."""
+    # It follows from the data and the budget alone: another number of workers must not change the last bits.
     wanted = max(min(math.ceil(n_rows / FEW_BLOCKS), USUAL_ROWS), FEWEST, math.ceil(n_rows / MANY_BLOCKS))
     room = int(working_memory * plan.MIB) // (TASK_COPIES * 8 * (n_columns + 2))
     return max(min(wanted, room), 1)
@@ -53,18 +47,8 @@ def can_be_fetched(n_rows: int, n_columns: int, working_memory: float) -> bool:
 class DaskRows(RemoteRows):
     """Rows in blocks on the workers; what needs all of them in one process is refused, with what to do.
 
-    Parameters
-    ----------
-    client
-        The cluster's client.
-    blocks, edges
-        A future for each block; block k has the rows ``edges[k]`` to ``edges[k + 1]``.
-    n_columns
-        Columns of the rows.
-    working_memory
-        Budget in MiB of a worker's task, and of this process.
-    at_hand
-        The rows, where this process has them too.
+    Block k, a future, has the rows ``edges[k]`` to ``edges[k + 1]``. The budget (MiB) is that of a worker's
+    task, and of this process. `at_hand` are the rows, where this process has them too.
     """
 
     computes_there = True
@@ -153,27 +137,14 @@ class DaskRows(RemoteRows):
         for start, stop in itertools.pairwise(cuts):
             here = order[start:stop]
             k = int(block[here[0]])
-            parts.append(submit(self.client, taken, self.blocks[k], places[here] - self.edges[k]))
+            some = places[here] - self.edges[k]
+            parts.append(submit(self.client, operator.getitem, self.blocks[k], some))
         return parts, np.argsort(order, kind="stable")
-
-
-def taken(rows: Float64s, places: NDArray[np.intp]) -> Float64s:
-    """Return some rows of a block."""
-    return rows[places]
 
 
 def arranged(parts: list[Float64s], back: NDArray[np.intp]) -> Float64s:
     """Return rows from several blocks in the order asked for."""
     return np.asarray(stacked(parts)[back])
-
-
-class ClusterGroup(Group):
-    """A group whose rows stay on the workers; `values` is a `DaskRows`."""
-
-    __slots__ = ()
-
-    def __post_init__(self) -> None:
-        self._check_lengths()
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,32 +174,28 @@ class Parts:
     @property
     def identity(self) -> Identity:
         """Which columns they are."""
-        return Identity(
-            self.n_columns, self.fields["columns"], self.fields.get("record", {}).get("scaling", {})
-        )
+        scaling = self.fields.get("record", {}).get("scaling", {})
+        return Identity(self.n_columns, self.fields["columns"], scaling)
 
 
 def cluster_groups(X: Any, Y: Any, client: Any, working_memory: float) -> tuple[Group, Group, Float64s]:
     """Return the groups and their pooled rows, one of `X` and `Y` at the least being a Dask collection."""
     check_workers(client)
     given = {"X": X, "Y": Y}
-    for argument, data in given.items():
-        if is_collection(data):
-            given[argument] = checked_collection(data, argument)
+    lazy = {name: checked_collection(data, name) for name, data in given.items() if is_collection(data)}
     # Together: what the two have in common, such as a table of both, is computed once.
-    lazy = [argument for argument in given if is_collection(given[argument])]
-    given |= dict(zip(lazy, client.persist([given[argument] for argument in lazy]), strict=True))
+    given |= dict(zip(lazy, client.persist(list(lazy.values())), strict=True))
     x, y = (_parts(client, data, argument) for argument, data in given.items())
     order = column_order(x.identity, y.identity)
     if order is not None:
-        moved = [submit(client, reordered, part, order) for part in y.values]
+        moved = [submit(client, columns_of, part, order) for part in y.values]
         y = replace(y, values=moved, fields={**y.fields, "columns": x.fields["columns"]})
     if can_be_fetched(x.n_rows + y.n_rows, x.n_columns, working_memory):
         group_x, group_y = (Group(stacked(result_of(each.values)), **each.fields) for each in (x, y))
         return group_x, group_y, np.concatenate([group_x.values, group_y.values])
     rows = _blocks(client, x, y, working_memory)
-    group_x = ClusterGroup(cast("Float64s", rows.part(0, x.n_rows)), **x.fields)
-    group_y = ClusterGroup(cast("Float64s", rows.part(x.n_rows, len(rows))), **y.fields)
+    group_x = RemoteGroup(cast("Float64s", rows.part(0, x.n_rows)), **x.fields)
+    group_y = RemoteGroup(cast("Float64s", rows.part(x.n_rows, len(rows))), **y.fields)
     return group_x, group_y, cast("Float64s", rows)
 
 
@@ -323,11 +290,6 @@ def values_of(group: Group | DataError | None) -> Float64s:
 def facts_of(group: Group | DataError | None) -> Facts | DataError | None:
     """Return what is known of a checked partition."""
     return Facts(*group.shape, group.columns, group.ids) if isinstance(group, Group) else group
-
-
-def reordered(rows: Float64s, order: NDArray[np.intp]) -> Float64s:
-    """Return rows with their columns in another order."""
-    return np.ascontiguousarray(rows[:, order])
 
 
 def assembled(parts: list[Float64s], cuts: list[tuple[int, int]]) -> Float64s:

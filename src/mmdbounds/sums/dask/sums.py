@@ -1,9 +1,8 @@
 """The backend on a Dask cluster: pairs of blocks as tasks, their sums brought together in a fixed order.
 
 K is cut into tiles of eight blocks by eight. Each task of a tile computes a pair of blocks, once for both
-halves of a symmetric K. Their sums are added up on the workers for each tile, and here over the tiles. Only
-a few tasks are under way at a time, so a worker holds the blocks of a tile or two, and when it dies no more
-than these tiles are computed again.
+halves of a symmetric K. Their sums are added up on the workers for each tile, and here over the tiles. Few
+tasks are under way at a time, so when a worker dies no more than a tile or two are computed again.
 """
 
 from __future__ import annotations
@@ -12,64 +11,27 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import is_shipped
-from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
-from mmdbounds.sums.dask import (
-    Future,
-    a_little_ahead,
-    check_workers,
-    cluster_size,
-    result_of,
-    send,
-    submit,
-    wait_for,
-)
+from mmdbounds.sums.dask import Future, a_little_ahead, check_workers, result_of, send, submit, tasks, wait
 from mmdbounds.sums.dask.rows import DaskRows
-from mmdbounds.sums.dask.tasks import (
-    Chosen,
-    centred_norms,
-    feature_products,
-    feature_values,
-    own_feature_products,
-    own_values,
-    pair_sums,
-    pair_values,
-    recipe_for,
-    total,
-    weighted_features,
-)
+from mmdbounds.sums.dask.tasks import Chosen
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import make_map
 from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
-from mmdbounds.sums.pairs import check_function, own_value
-from mmdbounds.sums.points import by_product, tie_error
-from mmdbounds.sums.protocol import (
-    Float64s,
-    KernelSums,
-    Rows,
-    n_selected,
-    plain_rows,
-    same_rows,
-)
+from mmdbounds.sums.points import by_product, check_function, own_value, tie_error
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, n_selected, plain_rows, same_rows
 from mmdbounds.sums.rounding import claimed, sum_error
 
-TILE = 8
-"""Blocks along each side of a tile."""
-
-NEAR_PAIRS, NEAR_ROWS = 20_000_000, 4096
-"""Kernel values that take less time than a message to a cluster and back; rows worth fetching for that."""
-
-PATCH_SHARE, LEAST_PATCH = 32, 4 * plan.MIB
-"""Kernel values asked for outright come in patches of this part of `working_memory`, or so many bytes."""
-
-MIRRORED_COLUMNS = 8
-"""Half of K is computed for up to so many weighted sums: each task then returns two halves."""
+TILE = 8  # blocks along each side of a tile
+NEAR_PAIRS, NEAR_ROWS = 20_000_000, 4096  # values faster here than there; rows worth fetching for that
+PATCH_SHARE, LEAST_PATCH = 32, 4 * plan.MIB  # patches take this part of `working_memory`, or so many bytes
+MIRRORED_COLUMNS = 8  # up to so many weighted sums, half of K is computed: each task then returns two halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,41 +53,27 @@ def tiles(n_left: int, n_right: int, *, mirrored: bool) -> Iterator[list[tuple[i
 
 
 class DaskSums(KernelSums):
-    """Sums over the kernel matrix of rows on a cluster.
-
-    Parameters
-    ----------
-    rows, kernel, dtype, meter
-        As in `make_sums`; a kernel's function must be one that Dask can send (cloudpickle).
-    working_memory
-        Budget in MiB, of this process and of each task.
-    """
+    """Sums over the kernel matrix of rows on a cluster; Dask must be able to send a kernel's function."""
 
     backend = "dask"
 
-    def __init__(
-        self,
-        rows: DaskRows,
-        kernel: Kernel,
-        *,
-        dtype: str = "float64",
-        working_memory: float = 1024,
-        meter: Meter | None = None,
-    ) -> None:
-        self.n_rows = len(rows)
-        self.is_positive_definite = kernel.is_positive_definite is True
-        self.working_memory = working_memory
-        self.dtype = dtype if by_product(kernel) else "float64"
-        self.device = cluster_size(rows.client)
-        self._rows, self._client, self._meter = rows, rows.client, meter or Meter()
+    def __init__(self, rows: DaskRows, kernel: Kernel, **options: Unpack[Options]) -> None:
+        self._set_cluster(rows, kernel, options)
+        self.dtype = self.dtype if by_product(kernel) else "float64"
         if not is_shipped(kernel):
             check_workers(rows.client, kernel)
         if isinstance(kernel, FunctionKernel):
             check_function(kernel, cast("Float64s", rows))  # which looks at a few of them
-        self._recipe, typical = recipe_for(rows, kernel, self.dtype)
+        self._recipe, typical = tasks.recipe_for(rows, kernel, self.dtype)
         in_one_go = max(plan.block_shape(self.dtype))
         self.rounding = claimed(self._recipe.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
         self.tie_width = tie_error(typical, self.dtype)
+
+    def _set_cluster(self, rows: DaskRows, kernel: Kernel, options: Options) -> None:
+        self._set_options(len(rows), kernel.is_positive_definite, options)
+        self._rows, self._client = rows, rows.client
+        count = len(rows.client.nthreads())
+        self.device = f"{count} worker{'' if count == 1 else 's'}"
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -137,7 +85,7 @@ class DaskSums(KernelSums):
         result = np.zeros((n_selected(A), W.shape[1]))
         for future, n_pairs, at in a_little_ahead(self._client, self._tiles(A, B, W, mirrored)):
             if at is None:
-                wait_for(future)
+                wait(future)
                 self._meter.add(n_pairs)
             else:
                 result[at] += result_of(future)
@@ -154,20 +102,38 @@ class DaskSums(KernelSums):
             return
         if self._is_near(A, B):
             a, b = (Chosen(slice(0, n_selected(rows)), rows) for rows in (A, B))
-            f(0, 0, pair_values(self._recipe, self._rows[A], a, self._rows[B], b))
+            f(0, 0, tasks.pair_values(self._recipe, self._rows[A], a, self._rows[B], b))
             self._meter.add(len(a) * len(b))
             return
-        for i, j, future in a_little_ahead(self._client, self._patches(A, B)):
-            values = result_of(future)
-            f(i, j, values)
-            self._meter.add(values.size)
+        right, room = self._pieces(B), max(int(self.working_memory * plan.MIB / PATCH_SHARE), LEAST_PATCH)
+        height = max(1, room // (8 * max(len(piece.chosen) for piece in right)))
+        self._fold_patches(self._pieces(A), right, height, f)
+
+    def _fold_patches(
+        self, left: list[Piece], right: list[Piece], height: int, f: Callable[[int, int, Float64s], None]
+    ) -> None:
+        def submitted() -> Iterator[tuple[int, int, Future, int]]:
+            for mine in left:
+                for start, stop in plan.strips([0, len(mine.chosen)], height):
+                    a = mine.chosen.part(start, stop)
+                    for theirs in right:
+                        patch = self._patch(mine.source, a, theirs.source, theirs.chosen)
+                        yield mine.at.start + start, theirs.at.start, *patch
+
+        for i, j, future, costs in a_little_ahead(self._client, submitted()):
+            f(i, j, result_of(future))
+            self._meter.add(costs)
+
+    def _patch(self, mine: Future, a: Chosen, theirs: Future, b: Chosen) -> tuple[Future, int]:
+        """Submit a patch of K; return it with what it costs on the meter."""
+        return submit(self._client, tasks.pair_values, self._recipe, mine, a, theirs, b), len(a) * len(b)
 
     @cached_property
     def _diagonal(self) -> Float64s:
         kernel = self._recipe.kernel
         if isinstance(kernel, PairKernel) and kernel.geometry not in ("inner", "cosine"):
             return own_value(kernel, self.n_rows)
-        return np.concatenate(self._rows.each(own_values, self._recipe))
+        return np.concatenate(self._rows.each(tasks.own_values, self._recipe))
 
     def _is_near(self, A: Rows, B: Rows) -> bool:
         """Return whether it takes longer to ask than to compute."""
@@ -179,19 +145,18 @@ class DaskSums(KernelSums):
         a, b = (Chosen(slice(0, n_selected(rows)), rows) for rows in (A, B))
         self._meter.add(len(a) * (len(a) + 1) // 2 if mirrored else len(a) * len(b))
         if mirrored:
-            return pair_sums(self._recipe, self._rows[A], a, weights, None, None, weights, True)[0]
-        no_weights = weights[:0]
-        return pair_sums(self._recipe, self._rows[A], a, no_weights, self._rows[B], b, weights, False)[0]
+            return tasks.pair_sums(self._recipe, self._rows[A], a, weights, None, None, weights, True)[0]
+        both = (self._rows[A], a, weights[:0]), (self._rows[B], b, weights)
+        return tasks.pair_sums(self._recipe, *both[0], *both[1], False)[0]
 
     def _pieces(self, rows: Rows) -> list[Piece]:
         """Return the rows asked for as blocks, if they are a slice, or packed like blocks."""
-        if not isinstance(rows, slice):
-            spans = plan.strips([0, len(rows)], self._rows.block_rows)
-            return [
-                Piece(self._rows.packed(rows[i:j]), Chosen(slice(0, j - i), rows[i:j]), slice(i, j))
-                for i, j in spans
-            ]
         pieces, edges = [], self._rows.edges
+        if not isinstance(rows, slice):
+            for i, j in plan.strips([0, len(rows)], self._rows.block_rows):
+                chosen = Chosen(slice(0, j - i), rows[i:j])
+                pieces.append(Piece(self._rows.packed(rows[i:j]), chosen, slice(i, j)))
+            return pieces
         for block, low, high in zip(self._rows.blocks, edges[:-1], edges[1:], strict=True):
             start, stop = max(int(low), rows.start), min(int(high), rows.stop)
             if start < stop:
@@ -210,11 +175,10 @@ class DaskSums(KernelSums):
             halves: dict[int, list[tuple[Future, int]]] = {}
             for i, j in tile:
                 square = mirrored and i == j
-                mine, theirs = (left[i].source, left[i].chosen), (right[j].source, right[j].chosen)
-                my_weights = sent[i] if mirrored else weights[:0]
-                others = (None, None) if square else theirs
-                arguments = (self._recipe, *mine, my_weights, *others, sent[j], mirrored)
-                future = submit(self._client, pair_sums, *arguments)
+                mine = left[i].source, left[i].chosen, sent[i] if mirrored else weights[:0]
+                theirs = (None, None) if square else (right[j].source, right[j].chosen)
+                arguments = self._recipe, *mine, *theirs, sent[j], mirrored
+                future = submit(self._client, tasks.pair_sums, *arguments)
                 n, m = len(left[i].chosen), len(right[j].chosen)
                 yield future, n * (n + 1) // 2 if square else n * m, None
                 halves.setdefault(i, []).append((future, 0))
@@ -222,93 +186,51 @@ class DaskSums(KernelSums):
                     halves.setdefault(j, []).append((future, 1))
             for k, some in halves.items():
                 futures, which = [future for future, _ in some], [half for _, half in some]
-                yield submit(self._client, total, futures, which), 0, left[k].at
-
-    def _patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Future]]:
-        """Submit patches of K[A, B] in order; return each with its first row and column."""
-        right = self._pieces(B)
-        widest = max(len(piece.chosen) for piece in right)
-        room = max(int(self.working_memory * plan.MIB / PATCH_SHARE), LEAST_PATCH)
-        height = max(1, room // (8 * widest))
-        for mine in self._pieces(A):
-            for start, stop in plan.strips([0, len(mine.chosen)], height):
-                a = mine.chosen.part(start, stop)
-                for theirs in right:
-                    sources = mine.source, a, theirs.source, theirs.chosen
-                    future = submit(self._client, pair_values, self._recipe, *sources)
-                    yield mine.at.start + start, theirs.at.start, future
+                yield submit(self._client, tasks.total, futures, which), 0, left[k].at
 
 
 class DaskFeatureSums(DaskSums):
     """Sums over K~ = Phi Phi' of rows on a cluster; see `FeatureSums`."""
 
-    def __init__(
-        self,
-        rows: DaskRows,
-        kernel: ApproximateKernel,
-        *,
-        dtype: str = "float64",
-        working_memory: float = 1024,
-        meter: Meter | None = None,
-    ) -> None:
-        self.n_rows, self.dtype, self.working_memory = len(rows), dtype, working_memory
-        self.is_positive_definite = True
-        self.device = cluster_size(rows.client)
-        self._rows, self._client, self._meter = rows, rows.client, meter or Meter()
+    def __init__(self, rows: DaskRows, kernel: ApproximateKernel, **options: Unpack[Options]) -> None:
+        self._set_cluster(rows, kernel, options)
         self._size = kernel.size
         # Made there: the inverse root of many landmarks is too large for a message.
         self._map = submit(rows.client, make_map, kernel, rows.shape[1])
-        norms = np.concatenate(rows.each(centred_norms, kernel.centre))
+        norms = np.concatenate(rows.each(tasks.centred_norms, kernel.centre))
+        far, feature_map = (float(norms.max()), float(np.median(norms))), make_map(kernel, rows.shape[1])
         self.rounding, self.tie_width = rounding_of_features(
-            make_map(kernel, rows.shape[1]),
-            (float(norms.max()), float(np.median(norms))),
-            dtype,
-            len(rows),
-            rows.block_rows,
+            feature_map, far, self.dtype, len(rows), rows.block_rows
         )
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        result = np.zeros((n_selected(A), W.shape[1]))
         total = np.zeros((self._size, W.shape[1]))
-        for _, found in self._each(B, weighted_features, lambda piece: send(self._client, W[piece.at])):
+        for found in self._each(B, tasks.weighted_features, lambda piece: send(self._client, W[piece.at])):
             total += found
         sent = send(self._client, total)
-        for piece, found in self._each(A, feature_products, lambda _: sent):
-            result[piece.at] = found
-        return result
+        return np.concatenate(list(self._each(A, tasks.feature_products, lambda _: sent)))
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
         A = plain_rows(A, self.n_rows)
-        result = np.empty(n_selected(A))
-        for piece, found in self._each(A, own_feature_products, lambda _: None):
-            result[piece.at] = found
-        return result
+        found = self._each(A, tasks.own_feature_products, lambda _: None)
+        return np.concatenate([np.empty(0), *found])
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
         if n_selected(A) and n_selected(B):
-            for i, j, future in a_little_ahead(self._client, self._patches(A, B)):
-                f(i, j, result_of(future))
+            self._fold_patches(self._pieces(A), self._pieces(B), STRIP_ROWS, f)
 
-    def _patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Future]]:
-        """Submit patches of K~[A, B] in order; return each with its first row and column."""
-        right = self._pieces(B)
-        for mine in self._pieces(A):
-            for start, stop in plan.strips([0, len(mine.chosen)], STRIP_ROWS):
-                a = mine.chosen.part(start, stop)
-                for theirs in right:
-                    sources = mine.source, a, theirs.source, theirs.chosen
-                    future = submit(self._client, feature_values, self._map, *sources, self.dtype)
-                    self._meter.add((len(a) + len(theirs.chosen)) * self._size)
-                    yield mine.at.start + start, theirs.at.start, future
+    def _patch(self, mine: Future, a: Chosen, theirs: Future, b: Chosen) -> tuple[Future, int]:
+        arguments = self._map, mine, a, theirs, b, self.dtype
+        return submit(self._client, tasks.feature_values, *arguments), (len(a) + len(b)) * self._size
 
     def _each(
         self, rows: Rows, task: Callable[..., Any], with_it: Callable[[Piece], Any]
-    ) -> Iterator[tuple[Piece, Float64s]]:
+    ) -> Iterator[Float64s]:
         """Have each piece of some rows worked on, and hand over the answers in order."""
 
         def submitted() -> Iterator[tuple[Piece, Future]]:
@@ -317,5 +239,5 @@ class DaskFeatureSums(DaskSums):
                 yield piece, submit(self._client, task, *arguments)
 
         for piece, future in a_little_ahead(self._client, submitted()):
-            yield piece, result_of(future)
+            yield result_of(future)
             self._meter.add(len(piece.chosen) * self._size)

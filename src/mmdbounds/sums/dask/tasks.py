@@ -1,8 +1,7 @@
 """What a worker does with blocks of rows: plain functions, with nothing of Dask in them.
 
-A task gets the rows of two blocks as they were handed in and prepares them itself, which costs nothing beside
-the pairs: so each row lies on the cluster once, and not again for each kernel. What all tasks must agree on,
-such as the centre of all rows, is their `Recipe`.
+A task makes the rows of two blocks ready itself, which costs nothing beside the pairs: so each row lies on
+the cluster once, not again for each kernel. What all tasks must agree on is their `Recipe`.
 """
 
 from __future__ import annotations
@@ -17,20 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.kernels import Kernel
-from mmdbounds.sums import plan
-from mmdbounds.sums.cpu.engines import Strip, make_engine
+from mmdbounds.sums import plan, points
+from mmdbounds.sums.cpu.engines import Strips, make_engine
 from mmdbounds.sums.features.maps import FeatureMap
 from mmdbounds.sums.features.sums import STRIP_ROWS
-from mmdbounds.sums.pairs import kernel_diagonal
-from mmdbounds.sums.points import (
-    Points,
-    check_finite,
-    check_float32,
-    is_drawn_away,
-    prepare_part,
-    squared_scale,
-    takes_differences,
-)
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.sums.threads import one_blas_thread
@@ -38,11 +27,8 @@ from mmdbounds.sums.threads import one_blas_thread
 if TYPE_CHECKING:
     from mmdbounds.sums.dask.rows import DaskRows
 
-Halves = tuple[Float64s, Float64s | None]
-"""The sums of a block's rows and, where its mirror image counts too, of its columns."""
-
-COLUMNS_AT_ONCE = 4_000_000
-"""Values of a few columns that are here at a time (32 MB)."""
+Halves = tuple[Float64s, Float64s | None]  # sums of a block's rows, and of its columns if it is mirrored
+COLUMNS_AT_ONCE = 4_000_000  # values of a few columns that are here at a time (32 MB)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,59 +40,47 @@ class Recipe:
     centre: Float64s | None
     value_error: float
 
-    def points(self, rows: Float64s) -> Points:
+    def ready(self, rows: Float64s) -> points.Points:
         """Make some rows ready for products."""
-        points = prepare_part(rows, self.kernel, self.dtype, self.centre)
-        return dataclasses.replace(points, value_error=self.value_error)
+        ready = points.prepare_part(rows, self.kernel, self.dtype, self.centre)
+        return dataclasses.replace(ready, value_error=self.value_error)
 
 
 def recipe_for(rows: DaskRows, kernel: Kernel, dtype: str) -> tuple[Recipe, float]:
     """Find the centre and the rounding of all rows, as `points.prepare` does; also the typical spread."""
-    if takes_differences(kernel) or not kernel.shift_invariant:
-        return with_error(Recipe(kernel, dtype, None, 0.0), rows), 0.0
-    with np.errstate(over="ignore"):
-        mean = np.sum(rows.each(column_sums), axis=0) / len(rows)
-    check_finite(mean, "float64")
-    recipe = Recipe(kernel, dtype, mean, 0.0)
-    if kernel.geometry != "distance2":
-        return with_error(recipe, rows), 0.0
-    norms = spreads(rows, recipe)
-    error = product_error(norms, rows.shape[1], kernel, dtype)
-    if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
-        recipe = Recipe(kernel, dtype, column_medians(rows), 0.0)
-        norms = spreads(rows, recipe)
-        error = product_error(norms, rows.shape[1], kernel, dtype)
-    check_float32(float(norms.max()), dtype)
+    centre = None
+    if kernel.shift_invariant and not points.takes_differences(kernel):
+        with np.errstate(over="ignore"):
+            centre = np.sum(rows.each(column_sums), axis=0) / len(rows)
+        points.check_finite(centre, "float64")
+    recipe = Recipe(kernel, dtype, centre, 0.0)
+    if centre is None or kernel.geometry != "distance2":
+        return dataclasses.replace(recipe, value_error=max(rows.each(value_error, recipe))), 0.0
+    norms, error = spreads(rows, recipe)
+    if points.is_drawn_away(float(norms.max()), float(np.median(norms)), error):
+        some = plan.strips([0, rows.shape[1]], max(1, COLUMNS_AT_ONCE // len(rows)))
+        columns = (np.concatenate(rows.each(columns_of, slice(i, j))) for i, j in some)
+        medians = np.concatenate([np.median(few, axis=0) for few in columns])
+        recipe = Recipe(kernel, dtype, medians, 0.0)
+        norms, error = spreads(rows, recipe)
+    points.check_float32(float(norms.max()), dtype)
     return dataclasses.replace(recipe, value_error=error), float(np.median(norms))
-
-
-def with_error(recipe: Recipe, rows: DaskRows) -> Recipe:
-    """Return the recipe of a kernel that is no formula of a product of distances, with its rounding."""
-    return dataclasses.replace(recipe, value_error=max(rows.each(value_error, recipe)))
 
 
 def value_error(rows: Float64s, recipe: Recipe) -> float:
     """Return how far a value of a block's rows can be off."""
-    return prepare_part(rows, recipe.kernel, recipe.dtype, recipe.centre).value_error
+    return points.prepare_part(rows, recipe.kernel, recipe.dtype, recipe.centre).value_error
 
 
-def spreads(rows: DaskRows, recipe: Recipe) -> Float64s:
-    """Return the squared norms over the squared bandwidth."""
-    return np.concatenate(rows.each(squared_norms, recipe)) / squared_scale(recipe.kernel)
-
-
-def column_medians(rows: DaskRows) -> Float64s:
-    """Return the median of each column; a few columns at a time are here."""
-    n, d = rows.shape
-    some = plan.strips([0, d], max(1, COLUMNS_AT_ONCE // n))
-    return np.concatenate(
-        [np.median(np.concatenate(rows.each(columns_of, slice(i, j))), axis=0) for i, j in some]
-    )
+def spreads(rows: DaskRows, recipe: Recipe) -> tuple[Float64s, float]:
+    """Return the squared norms of all rows over the squared bandwidth, and how far a value can be off."""
+    norms = np.concatenate(rows.each(squared_norms, recipe)) / points.squared_scale(recipe.kernel)
+    return norms, product_error(norms, rows.shape[1], recipe.kernel, recipe.dtype)
 
 
 def squared_norms(rows: Float64s, recipe: Recipe) -> Float64s:
     """Return the squared norms of a block's rows as they enter the products of a distance kernel."""
-    return np.asarray(-2.0 * recipe.points(rows).right[:, -1], dtype=np.float64)
+    return np.asarray(-2.0 * recipe.ready(rows).right[:, -1], dtype=np.float64)
 
 
 def column_sums(rows: Float64s) -> Float64s:
@@ -115,8 +89,8 @@ def column_sums(rows: Float64s) -> Float64s:
         return np.asarray(rows.sum(axis=0))
 
 
-def columns_of(rows: Float64s, columns: slice) -> Float64s:
-    """Return some columns."""
+def columns_of(rows: Float64s, columns: slice | NDArray[np.intp]) -> Float64s:
+    """Return some columns, in this order."""
     return np.ascontiguousarray(rows[:, columns])
 
 
@@ -135,33 +109,23 @@ class Chosen:
         return Chosen(part_of(self.rows, start, stop), part_of(self.places, start, stop))
 
 
-class Pair:
-    """Two blocks of rows, or one with itself, cut into strips as in `cpu.blocked`."""
-
-    def __init__(
-        self, recipe: Recipe, mine: Float64s, a: Chosen, theirs: Float64s | None, b: Chosen | None
-    ) -> None:
-        points = recipe.points(mine[a.rows])
-        self.engine, _ = make_engine(points, recipe.kernel, recipe.dtype)
-        self.is_square = theirs is None or b is None
-        self._right = points.right if theirs is None or b is None else recipe.points(theirs[b.rows]).right
-        self._own = own_columns(a.places, a.places if b is None else b.places)
-        self._width = plan.block_shape(self.engine.dtype)[1]
-        self.n_rows, self.n_columns = len(points.right), len(self._right)
-
-    def first(self, i0: int, *, mirrored: bool) -> int:
-        """Return the first column of the strip that begins at row `i0`."""
-        return i0 if mirrored and self.is_square else 0
-
-    def strip(self, i0: int, i1: int, cuts: list[int], *, mirrored: bool = False) -> Strip:
-        """Return the rows `i0` to `i1`, their columns cut at `cuts`."""
-        start = self.first(i0, mirrored=mirrored)
-        on_diagonal = mirrored and self.is_square
-        columns = plan.columns(cuts, start, self._width, first=i1 - i0 if on_diagonal else None).from_zero()
-        if mirrored and not self.is_square:  # the square on the diagonal, which has no mirror image, is empty
-            columns = plan.Columns(np.insert(columns.edges, 0, 0), np.insert(columns.segment, 0, 0))
-        left = self.engine.left(slice(i0, i1))
-        return Strip(left, self._right[start:], self._own[i0:i1] - start, columns, mirrored)
+def strips_of(
+    recipe: Recipe,
+    mine: Float64s,
+    a: Chosen,
+    theirs: Float64s | None,
+    b: Chosen | None,
+    *,
+    mirrored: bool = False,
+) -> Strips:
+    """Return two blocks of rows, or one with itself, to be cut into strips."""
+    ready = recipe.ready(mine[a.rows])
+    engine, _ = make_engine(ready, recipe.kernel, recipe.dtype)
+    is_square = theirs is None or b is None
+    right = ready.right if theirs is None or b is None else recipe.ready(theirs[b.rows]).right
+    own = own_columns(a.places, a.places if b is None else b.places)
+    rows, width = slice(0, len(ready.right)), plan.block_shape(engine.dtype)[1]
+    return Strips(engine, rows, right, own, width, mirrored=mirrored, is_square=is_square)
 
 
 def own_columns(places: Rows, among: Rows) -> NDArray[np.intp]:
@@ -186,49 +150,35 @@ def pair_sums(
 
     Without `theirs` the block is a square on the diagonal of K; mirrored means that half of it is computed.
     """
-    pair = Pair(recipe, mine, a, theirs, b)
+    pair = strips_of(recipe, mine, a, theirs, b, mirrored=mirrored)
     cuts = plan.segments(their_weights)
     my_cuts = plan.segments(my_weights) if mirrored else [0, pair.n_rows]
+    rows, columns = (np.zeros((n, their_weights.shape[1])) for n in (pair.n_rows, pair.n_columns))
     with one_blas_thread():
         if cuts is None or my_cuts is None:
-            rows, columns = _products(pair, my_weights, their_weights, mirrored)
+            left, right = (np.ascontiguousarray(W, pair.engine.dtype) for W in (my_weights, their_weights))
+            for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
+                start, strip = pair.first(i0), pair.strip(i0, i1, [0, pair.n_columns])
+                found = pair.engine.products(strip, left[i0 : i1 if mirrored else i0], right[start:])
+                rows[i0:i1] += found[0]
+                if mirrored:
+                    columns[start:] += found[1]
         else:  # inside a run of equal weights the values only need to be added up
-            rows, columns = _run_sums(pair, my_weights, their_weights, mirrored, my_cuts, cuts)
-    if pair.is_square:
+            for i0, i1 in plan.strips(my_cuts, plan.BLOCK_ROWS):
+                found = pair.engine.sums(pair.strip(i0, i1, cuts), len(cuts) - 1)
+                rows[i0:i1] += found[0] @ their_weights[cuts[:-1]]
+                if mirrored:
+                    columns[pair.first(i0) :] += found[1][:, None] * my_weights[i0]
+    if theirs is None or b is None:
         return rows + columns, None
     return rows, columns if mirrored else None
-
-
-def _run_sums(
-    pair: Pair, mine: Float64s, theirs: Float64s, mirrored: bool, my_cuts: list[int], cuts: list[int]
-) -> tuple[Float64s, Float64s]:
-    rows, columns = (np.zeros((n, theirs.shape[1])) for n in (pair.n_rows, pair.n_columns))
-    for i0, i1 in plan.strips(my_cuts, plan.BLOCK_ROWS):
-        found = pair.engine.sums(pair.strip(i0, i1, cuts, mirrored=mirrored), len(cuts) - 1)
-        rows[i0:i1] += found[0] @ theirs[cuts[:-1]]
-        if mirrored:
-            columns[pair.first(i0, mirrored=True) :] += found[1][:, None] * mine[i0]
-    return rows, columns
-
-
-def _products(pair: Pair, mine: Float64s, theirs: Float64s, mirrored: bool) -> tuple[Float64s, Float64s]:
-    rows, columns = (np.zeros((n, theirs.shape[1])) for n in (pair.n_rows, pair.n_columns))
-    mine, theirs = (np.ascontiguousarray(weights, dtype=pair.engine.dtype) for weights in (mine, theirs))
-    for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
-        start = pair.first(i0, mirrored=mirrored)
-        strip = pair.strip(i0, i1, [0, pair.n_columns], mirrored=mirrored)
-        found = pair.engine.products(strip, mine[i0 : i1 if mirrored else i0], theirs[start:])
-        rows[i0:i1] += found[0]
-        if mirrored:
-            columns[start:] += found[1]
-    return rows, columns
 
 
 def pair_values(
     recipe: Recipe, mine: Float64s, a: Chosen, theirs: Float64s | None, b: Chosen | None
 ) -> Float64s:
     """Return K[a, b] outright; without `theirs` K[a, a]."""
-    pair = Pair(recipe, mine, a, theirs, b)
+    pair = strips_of(recipe, mine, a, theirs, b)
     values = np.empty((pair.n_rows, pair.n_columns))
     with one_blas_thread():
         for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
@@ -244,7 +194,7 @@ def total(halves: list[Halves], which: list[int]) -> Float64s:
 
 def own_values(rows: Float64s, recipe: Recipe) -> Float64s:
     """Return k(a, a) for the rows of a block."""
-    return kernel_diagonal(rows, recipe.kernel, slice(None), recipe.centre)
+    return points.kernel_diagonal(rows, recipe.kernel, slice(None), recipe.centre)
 
 
 def centred_norms(rows: Float64s, centre: Float64s) -> Float64s:
@@ -266,12 +216,8 @@ def feature_products(
     feature_map: FeatureMap, rows: Float64s, chosen: Chosen, total: Float64s, dtype: str
 ) -> Float64s:
     """Return Phi times a total of weighted features, for some rows of a block."""
-    return np.concatenate(
-        [
-            features @ total.astype(dtype)
-            for _, _, features in _feature_strips(feature_map, rows, chosen, dtype)
-        ]
-    ).astype(np.float64)
+    strips = _feature_strips(feature_map, rows, chosen, dtype)
+    return np.concatenate([each @ total.astype(dtype) for _, _, each in strips]).astype(np.float64)
 
 
 def own_feature_products(

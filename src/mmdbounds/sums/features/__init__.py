@@ -15,29 +15,18 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import MOST_SEED, check_count, is_number
 from mmdbounds.errors import MmdBoundsError, shown_value
-from mmdbounds.kernels import (
-    Geometry,
-    Kernel,
-    Linear,
-    kernel_class,
-    kernel_names,
-    lists_kernels,
-    takes_bandwidth,
-)
+from mmdbounds.kernels import Geometry, Kernel, Linear, kernel_class, kernel_names, lists_kernels
+from mmdbounds.kernels.registry import takes_bandwidth
 from mmdbounds.results.serialize import from_fields
 
-POOL, POOL_PER_LANDMARK = 4096, 4
-"""Rows from which landmarks are chosen, at the least and for each landmark."""
+POOL, POOL_PER_LANDMARK = 4096, 4  # rows from which landmarks are chosen, at the least and for each landmark
 
 
 @dataclass(frozen=True)
 class ApproximateKernel(Kernel):
     """What both approximations share; a name or "median" stands for what the pooled rows decide.
 
-    Attributes
-    ----------
-    centre
-        Is subtracted from every row first, where that does not change the kernel; follows from the rows.
+    So does `centre`, which is subtracted from every row first, where that does not change the kernel.
     """
 
     geometry: ClassVar[Geometry] = "features"

@@ -1,7 +1,6 @@
-"""Maps from rows to features, as pure functions of rows: they can be sent to other processes.
+"""Maps from rows to features, as pure functions of rows that can be sent to other processes.
 
-Features are computed in float64 whatever the precision of the sums: a phase w . z, or the inverse of a nearly
-singular matrix, would lose too much in float32.
+In float64 always: a phase w . z, or the inverse of a nearly singular matrix, loses too much in float32.
 """
 
 from __future__ import annotations
@@ -12,33 +11,22 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.kernels import Kernel, PairKernel
+from mmdbounds.kernels import Kernel
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.pairs import own_value, pair_numbers
-from mmdbounds.sums.points import by_product, check_finite, kernel_rows
+from mmdbounds.sums.points import by_product, check_finite, kernel_rows, pair_numbers, with_formula
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, inner_error, pair_error, product_error
 
-JITTER = 1e-10
-"""Added to the diagonal of the landmarks' matrix, for each landmark and relative to the largest entry."""
-
+JITTER = 1e-10  # added to the diagonal of K_LL for each landmark, relative to its largest entry
 EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
 class FourierMap:
-    """Random Fourier features: cosines and sines of w . z, divided by the root of their number.
+    """Random Fourier features: cosines and sines of w . z, divided by the root of their number."""
 
-    Attributes
-    ----------
-    centre
-        Is subtracted from the rows, which changes no product of features but its rounding.
-    frequencies
-        One column w each.
-    """
-
-    centre: Float64s
-    frequencies: Float64s
+    centre: Float64s  # is subtracted from the rows, which changes no product of features but its rounding
+    frequencies: Float64s  # one column w each
 
     @property
     def size(self) -> int:
@@ -54,10 +42,8 @@ class FourierMap:
         return np.ones(len(rows))
 
     def rounding(self, norm: float) -> float:
-        """Return the error of a product of features of rows with norms up to `norm`.
-
-        Two phases are off by (d + 3) u |w| |z| each, and there are as many products as features.
-        """
+        """Return the error of a product of features of rows with norms up to `norm`."""
+        # Two phases are off by (d + 3) u |w| |z| each, and there are as many products as features.
         phases = float(np.linalg.norm(self.frequencies, axis=0).mean()) * norm
         return EPS * ((len(self.frequencies) + 3) * phases + self.size + FORMULA)
 
@@ -66,26 +52,14 @@ class FourierMap:
 class LandmarkMap:
     """Nystrom features: kernel values to the landmarks, times the inverse root of their own matrix.
 
-    Attributes
-    ----------
-    kernel
-        The kernel itself.
-    centre
-        Is subtracted from the rows.
-    landmarks
-        Less the centre too.
-    root
-        M with M M' = (K_LL + jitter)^-1. The jitter is more than the rounding of K_LL, so that K - K~ is
-        positive semidefinite in spite of it.
-    jitter
-        For each landmark, relative to the largest entry of K_LL.
+    The jitter is more than the rounding of K_LL, so that K - K~ is positive semidefinite in spite of it.
     """
 
-    kernel: Kernel
-    centre: Float64s
-    landmarks: Float64s
-    root: Float64s
-    jitter: float
+    kernel: Kernel  # the kernel itself
+    centre: Float64s  # is subtracted from the rows
+    landmarks: Float64s  # less the centre too
+    root: Float64s  # M with M M' = (K_LL + jitter)^-1
+    jitter: float  # for each landmark, relative to the largest entry of K_LL
 
     @property
     def size(self) -> int:
@@ -114,10 +88,20 @@ FeatureMap = FourierMap | LandmarkMap
 def make_map(kernel: ApproximateKernel, n_columns: int) -> FeatureMap:
     """Return the map of a kernel whose bandwidth, centre and landmarks are known."""
     centre = np.zeros(n_columns) if kernel.centre is None else kernel.centre
-    if isinstance(kernel, Nystrom):
-        return _landmark_map(kernel, centre)
-    rng = np.random.default_rng(kernel.seed)
-    return FourierMap(centre, frequencies(kernel.exact, n_columns, kernel.size // 2, rng))
+    if not isinstance(kernel, Nystrom):
+        rng = np.random.default_rng(kernel.seed)
+        return FourierMap(centre, frequencies(kernel.exact, n_columns, kernel.size // 2, rng))
+    exact = kernel.exact
+    if kernel.landmarks is None:
+        msg = "the landmarks follow from the rows, and are not chosen yet"
+        raise TypeError(msg)
+    landmarks = kernel.landmarks - centre
+    K = cross_values(landmarks, landmarks, exact)
+    K = (K + K.T) / 2
+    norms = np.einsum("ij,ij->i", landmarks, landmarks)
+    jitter = max(JITTER, 4 * value_error(norms, landmarks.shape[1], exact))
+    K.flat[:: len(K) + 1] += len(K) * float(K.diagonal().max()) * jitter
+    return LandmarkMap(exact, centre, landmarks, np.linalg.inv(np.linalg.cholesky(K)).T, jitter)
 
 
 def frequencies(kernel: Kernel, n_columns: int, count: int, rng: np.random.Generator) -> Float64s:
@@ -133,11 +117,9 @@ def waves(rows: Any, frequencies: Any, xp: Any) -> Any:
 
 def cross_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
     """Return the kernel values between the rows of `A` and of `B`, both centred where that is allowed."""
-    if not isinstance(kernel, PairKernel):
-        msg = f"a {kernel.name} kernel has no formula"
-        raise TypeError(msg)
+    kernel = with_formula(kernel)
     if not by_product(kernel):
-        return np.asarray(kernel.value(pair_numbers(A, B, kernel)))
+        return np.asarray(kernel.value(pair_numbers(A, B, kernel.geometry)))
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.geometry == "distance2":
             values = kernel.value(_squared(A, B))
@@ -158,9 +140,7 @@ def value_error(norms: Float64s, n_columns: int, kernel: Kernel) -> float:
 
 def paired_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
     """Return the kernel values of each row of `A` with the same row of `B`."""
-    if not isinstance(kernel, PairKernel):
-        msg = f"a {kernel.name} kernel has no formula"
-        raise TypeError(msg)
+    kernel = with_formula(kernel)
     with np.errstate(over="ignore", invalid="ignore"):
         if kernel.geometry == "l1":
             between = np.abs(A - B).sum(axis=1)
@@ -173,31 +153,9 @@ def paired_values(A: Float64s, B: Float64s, kernel: Kernel) -> Float64s:
     return np.asarray(values)
 
 
-def own_values(rows: Float64s, kernel: Kernel) -> Float64s:
-    """Return k(z, z) of every row."""
-    if kernel.geometry in ("distance2", "l1") or not isinstance(kernel, PairKernel):
-        return own_value(kernel, len(rows))
-    z = kernel_rows(rows, kernel)
-    return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
-
-
 def _squared(A: Float64s, B: Float64s) -> Float64s:
     squared = A @ B.T
     squared *= -2.0
     squared += np.einsum("ij,ij->i", A, A)[:, None]
     squared += np.einsum("ij,ij->i", B, B)
     return np.maximum(squared, 0.0, out=squared)
-
-
-def _landmark_map(kernel: Nystrom, centre: Float64s) -> LandmarkMap:
-    exact = kernel.exact
-    if kernel.landmarks is None:
-        msg = "the landmarks follow from the rows, and are not chosen yet"
-        raise TypeError(msg)
-    landmarks = kernel.landmarks - centre
-    K = cross_values(landmarks, landmarks, exact)
-    K = (K + K.T) / 2
-    norms = np.einsum("ij,ij->i", landmarks, landmarks)
-    jitter = max(JITTER, 4 * value_error(norms, landmarks.shape[1], exact))
-    K.flat[:: len(K) + 1] += len(K) * float(K.diagonal().max()) * jitter
-    return LandmarkMap(exact, centre, landmarks, np.linalg.inv(np.linalg.cholesky(K)).T, jitter)

@@ -20,8 +20,8 @@ for any partition of the rows into blocks b: with blocks of one row the trace, w
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeGuard, TypeVar
 
@@ -33,49 +33,28 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.features.maps import (
-    FeatureMap,
-    LandmarkMap,
-    cross_values,
-    make_map,
-    own_values,
-    paired_values,
-)
-from mmdbounds.sums.points import takes_differences
+from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, cross_values, make_map, paired_values
+from mmdbounds.sums.points import kernel_diagonal, takes_differences
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, one_blas_thread, thread_count
 
-FEW_ROWS, ROWS_PER_FEATURE = 4096, 20
-"""Up to so many pooled rows, or rows for each feature, all pairs cost less than the search did."""
-
+FEW_ROWS, ROWS_PER_FEATURE = 4096, 20  # up to so many rows, all pairs cost less than the search did
+# Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time.
 MOST_DRAWS, MOST_FEATURES, STRIP_DRAWS = 100_000, 50_000_000, 128
-"""Sets of four rows that are drawn for a labelling, features of one row of each, and sets at a time."""
-
-LEVEL = 0.99
-"""Of what is said from drawn rows."""
-
-BLOCK_ROWS = 512
-"""Rows of a block whose largest eigenvalue is computed."""
-
-BATCH = 64
-"""Candidates for landmarks drawn at a time."""
-
-NOTHING_LEFT = 1e-12
-"""A share of k(z, z) that is rounding: no row with less becomes a landmark."""
-
+LEVEL = 0.99  # of what is said from drawn rows
+BLOCK_ROWS = 512  # rows of a block whose largest eigenvalue is computed
+BATCH = 64  # candidates for landmarks drawn at a time
+NOTHING_LEFT = 1e-12  # a share of k(z, z) that is rounding: no row with less becomes a landmark
 Approximate = TypeVar("Approximate", bound=ApproximateKernel)
 Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The squared MMD of R for one labelling, from drawn rows.
-
-    The estimate `value` is off by at most `margin`, but for a chance of 1 - `LEVEL`, rounding left out.
-    """
+    """The squared MMD of R for one labelling, from drawn rows."""
 
     value: float
-    margin: float
+    margin: float  # the value is off by no more, but for a chance of 1 - `LEVEL`, rounding left out
     n_rows: int
 
 
@@ -83,18 +62,11 @@ class Difference:
 class Sides:
     """The two groups of a labelling, and how rows are drawn from them.
 
-    Attributes
-    ----------
-    rows
-        Places of the rows of each group in the pooled sample.
-    roots
-        For each row s with abs(R_ij) <= s_i s_j. A row is drawn with a chance in proportion to it.
-    factors
-        How often the mean of R within each group counts: n / (n - 1) for the unbiased estimator, else 1.
+    The mean of R within each group counts `factors` times: n / (n - 1) for the unbiased estimator, else 1.
     """
 
-    rows: tuple[Places, Places]
-    roots: Float64s
+    rows: tuple[Places, Places]  # of each group, in the pooled sample
+    roots: Float64s  # s with abs(R_ij) <= s_i s_j; a row is drawn with a chance in proportion to it
     factors: tuple[float, float]
 
     def drawn(self, count: int, rng: np.random.Generator) -> Places:
@@ -117,7 +89,7 @@ def residual_block(rows: Float64s, feature_map: FeatureMap, exact: Kernel) -> Fl
     shifted = rows - feature_map.centre
     features = feature_map(rows)
     R = np.asarray(cross_values(shifted, shifted, exact) - features @ features.T)
-    np.fill_diagonal(R, own_values(shifted, exact) - np.einsum("ij,ij->i", features, features))
+    np.fill_diagonal(R, kernel_diagonal(shifted, exact) - np.einsum("ij,ij->i", features, features))
     return R
 
 
@@ -154,14 +126,17 @@ def sampled_difference(
     room = working_memory * plan.MIB
     strip = int(np.clip(room // (512 * 8 * feature_map.size), 4, STRIP_DRAWS))
 
-    def work(rows: Float64s, roots: Float64s) -> Float64s:
-        rho = _ratios(rows, roots, feature_map, kernel.exact)
+    def work(rows: Float64s, roots: Float64s, span: slice) -> Float64s:
+        rho = _ratios(rows[span], roots[span], feature_map, kernel.exact)
         return np.asarray(within_x * rho[0] + within_y * rho[1] - between * (rho[2] + rho[3]))
 
     chunk = int(np.clip(room / 32 // (32 * Z.shape[1]), strip, 32 * STRIP_DRAWS))
     for start, stop in plan.strips([0, count], chunk):  # a cluster is asked for many rows at a time
         rows = Z[places[start:stop].ravel()].reshape(stop - start, 4, -1)
-        values[start:stop] = _in_strips(rows, sides.roots[places[start:stop]], work, strip)
+        roots = sides.roots[places[start:stop]]
+        spans = [slice(i, j) for i, j in plan.strips([0, stop - start], strip)]
+        for span, found in in_order(spans, functools.partial(work, rows, roots), thread_count()):
+            values[start:stop][span] = found
     reach = within_x + within_y + 2 * between
     return Difference(float(values.mean()), _mean_error(values, 2 * reach, delta), places.size)
 
@@ -170,17 +145,6 @@ def n_draws(feature_map: FeatureMap) -> int:
     """Return how many sets of four rows are drawn; fewer of landmarks, whose features cost more."""
     most = MOST_DRAWS // 4 if isinstance(feature_map, LandmarkMap) else MOST_DRAWS
     return max(2, min(most, MOST_FEATURES // feature_map.size))
-
-
-def _in_strips(
-    rows: Float64s, roots: Float64s, work: Callable[[Float64s, Float64s], Float64s], strip: int
-) -> Float64s:
-    """Return what some work says of every set of four rows, a strip of them at a time."""
-    values = np.empty(len(rows))
-    spans = [slice(i, j) for i, j in plan.strips([0, len(rows)], strip)]
-    for span, found in in_order(spans, lambda span: work(rows[span], roots[span]), thread_count()):
-        values[span] = found
-    return values
 
 
 def _ratios(rows: Float64s, roots: Float64s, feature_map: FeatureMap, exact: Kernel) -> list[Float64s]:
@@ -204,11 +168,9 @@ def _mean_error(values: Float64s, width: float, delta: float) -> float:
 
 
 def largest_of_random_features(n_rows: int, size: int, delta: float) -> float:
-    """Return what no residual of random features exceeds, but for a chance of `delta`, over their draw.
-
-    A value is a mean of `size` / 2 independent cosines, so Hoeffding's inequality holds for each pair of
-    rows, and all pairs together spend the chance. It holds for every labelling, however it was found.
-    """
+    """Return what no residual of random features exceeds, but for a chance of `delta`, over their draw."""
+    # A value is a mean of `size` / 2 independent cosines, so Hoeffding's inequality holds for each pair of
+    # rows, and all pairs together spend the chance. It holds for every labelling, however it was found.
     return min(2.0, math.sqrt(4 * math.log(n_rows**2 / delta) / size))
 
 
@@ -216,8 +178,9 @@ def own_residuals(Z: PooledRows, kernel: ApproximateKernel, diagonal: Float64s) 
     """Return the diagonal of R; `diagonal` is that of K~."""
     if kernel.exact.geometry in ("distance2", "l1"):
         return 1.0 - diagonal
-    each = Z.each(own_values, kernel.exact) if _lie_apart(Z) else [own_values(np.asarray(Z), kernel.exact)]
-    return np.asarray(np.concatenate(each) - diagonal)
+    if _lie_apart(Z):
+        return np.asarray(np.concatenate(Z.each(kernel_diagonal, kernel.exact)) - diagonal)
+    return kernel_diagonal(np.asarray(Z), kernel.exact) - diagonal
 
 
 def residual_norm(
@@ -284,14 +247,15 @@ def fixed_features(
 
 def pivoted_rows(pool: Float64s, kernel: Kernel, count: int, rng: np.random.Generator) -> Float64s:
     """Return up to `count` different rows of `pool` (centred where the kernel allows) as landmarks."""
-    left = own_values(pool, kernel)  # what the landmarks leave of k(z, z)
+    left = kernel_diagonal(pool, kernel)  # what the landmarks leave of k(z, z)
     floor = NOTHING_LEFT * float(left.max())
     factors = np.empty((len(pool), min(count, len(pool))))
     chosen: list[int] = []
     with one_blas_thread():
         while len(chosen) < factors.shape[1] and float(left.max()) > floor:
             drawn = rng.choice(len(pool), size=BATCH, p=left / left.sum())
-            residual = _left_between(pool, kernel, drawn, factors[:, : len(chosen)])
+            some, so_far = pool[drawn], factors[:, : len(chosen)]
+            residual = np.asarray(cross_values(some, some, kernel) - so_far[drawn] @ so_far[drawn].T)
             # Afresh: what is left after many subtractions may be rounding, and would be drawn for ever.
             left[drawn] = _above(residual.diagonal(), floor)
             taken = drawn[_accepted(residual, left[drawn], floor, rng)][: factors.shape[1] - len(chosen)]
@@ -308,17 +272,9 @@ def _above(values: Float64s, floor: float) -> Float64s:
     return np.where(values > floor, values, 0.0)
 
 
-def _left_between(pool: Float64s, kernel: Kernel, rows: Places, factors: Float64s) -> Float64s:
-    """Return what the landmarks so far leave of the kernel values between some rows."""
-    some = pool[rows]
-    return np.asarray(cross_values(some, some, kernel) - factors[rows] @ factors[rows].T)
-
-
 def _accepted(residual: Float64s, left: Float64s, floor: float, rng: np.random.Generator) -> list[int]:
-    """Return the candidates that would also have been drawn one at a time.
-
-    The first is. Each of the others is with the share that those accepted before it leave of what it had.
-    """
+    """Return the candidates that would also have been drawn one at a time."""
+    # The first is. Each of the others is with the share that those accepted before it leave of what it had.
     accepted = []
     for i, chance in enumerate(rng.random(len(left))):
         here = residual[i, i]

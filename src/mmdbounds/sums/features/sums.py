@@ -1,7 +1,7 @@
-"""Sums over a kernel matrix that is a product of features: linear in the number of rows.
+"""Sums over a kernel matrix that is a product of features: K~[A, B] @ W is Phi(A) (Phi(B)' W).
 
-K~[A, B] @ W is Phi(A) (Phi(B)' W). Features are made strip by strip and forgotten, unless those of all rows
-fit the budget; strips, and the order in which their sums are added, follow from the sizes alone.
+Features are made strip by strip and forgotten, unless those of all rows fit the budget; strips, and the order
+in which their sums are added, follow from the sizes alone.
 """
 
 from __future__ import annotations
@@ -10,29 +10,23 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.progress import Meter
 from mmdbounds.sums import plan
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, make_map
-from mmdbounds.sums.protocol import Float64s, KernelSums, Rows, n_selected, part_of, plain_rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, n_selected, part_of, plain_rows
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
 from mmdbounds.sums.threads import in_order, thread_count
 
-Array = Any
-"""An array of the library that makes the features: NumPy's or PyTorch's."""
-
+Array = Any  # an array of the library that makes the features: NumPy's or PyTorch's
 Span = tuple[int, int]
 
-STRIP_ROWS = 512
-"""Rows whose features are made at a time, fewer where that takes more than its share of the budget."""
-
-TEMPORARIES = 4
-"""Arrays of a strip's size that are there for a moment."""
+STRIP_ROWS = 512  # rows whose features are made at a time, fewer where that takes more than its share
+TEMPORARIES = 4  # arrays of a strip's size that are there for a moment
 
 
 class Features:
@@ -47,10 +41,7 @@ class Features:
         self._Z = Z
 
     def strip_rows(self, room: float) -> int:
-        """Return for how many rows features are made at a time; `room` is in bytes.
-
-        It follows from the sizes alone, or the number of threads would show.
-        """
+        """Return for how many rows features are made at a time, from the sizes alone; `room` is in bytes."""
         return int(np.clip(room // (TEMPORARIES * plan.IN_FLIGHT * 8 * self.map.size), 16, STRIP_ROWS))
 
     def of(self, rows: Rows) -> Array:
@@ -79,28 +70,14 @@ class Features:
 
 
 class FeatureSums(KernelSums):
-    """Sums over K~ = Phi Phi' of the pooled rows.
+    """Sums over K~ = Phi Phi' of the pooled rows, strips added up in float64; the meter counts features."""
 
-    `features` says who makes them, and in which precision; strips are added up in float64. The meter counts
-    features, where other sums count kernel values.
-    """
-
-    is_positive_definite = True
-
-    def __init__(
-        self,
-        features: Features,
-        n_rows: int,
-        *,
-        working_memory: float = 1024,
-        meter: Meter | None = None,
-    ) -> None:
-        self.n_rows, self.working_memory = n_rows, working_memory
+    def __init__(self, features: Features, n_rows: int, **options: Unpack[Options]) -> None:
+        self._set_options(n_rows, True, options)
         self.backend, self.device, self.dtype = features.backend, features.device, features.dtype
-        self._features, self._meter = features, meter or Meter()
-        self._size = features.map.size
+        self._features, self._size = features, features.map.size
         self.pair_price = max(1.0, self._size / 16)  # a product of features for each kernel value
-        room = working_memory * plan.MIB
+        room = self.working_memory * plan.MIB
         self._height = features.strip_rows(room / 4)
         self._is_kept = n_rows * self._size * np.dtype(self.dtype).itemsize <= room / 2
         self._kept: Array | None = None
@@ -138,8 +115,7 @@ class FeatureSums(KernelSums):
         for i, stop in plan.strips([0, n_selected(A)], self._height):
             left = self._of(part_of(A, i, stop))
             self._meter.add(len(left) * self._size)
-            values = functools.partial(self._values, left)
-            for (j, _), found in self._over(B, values):
+            for (j, _), found in self._over(B, functools.partial(self._values, left)):
                 f(i, j, found)
 
     def _values(self, left: Array, right: Array, span: Span) -> Float64s:
@@ -199,18 +175,11 @@ def row_norms(Z: Float64s, feature_map: FeatureMap) -> tuple[float, float]:
 
 
 def feature_sums(
-    Z: Float64s, kernel: ApproximateKernel, *, dtype: str, working_memory: float, meter: Meter | None
+    Z: Float64s, kernel: ApproximateKernel, **options: Unpack[Options]
 ) -> FeatureSums | MatrixSums:
     """Return the sums on the CPU; a small matrix is kept, as for other kernels."""
     feature_map = make_map(kernel, Z.shape[1])
-    if not plan.matrix_fits(len(Z), working_memory):
-        features = Features(Z, feature_map, dtype)
-        return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
-    phi = feature_map(Z)
-    return MatrixSums(
-        np.asarray(phi @ phi.T),
-        value_error=feature_map.rounding(row_norms(Z, feature_map)[0]),
-        is_positive_definite=True,
-        working_memory=working_memory,
-        meter=meter,
-    )
+    if not plan.matrix_fits(len(Z), options["working_memory"]):
+        return FeatureSums(Features(Z, feature_map, options["dtype"]), len(Z), **options)
+    phi, error = feature_map(Z), feature_map.rounding(row_norms(Z, feature_map)[0])
+    return MatrixSums(np.asarray(phi @ phi.T), value_error=error, is_positive_definite=True, **options)

@@ -1,31 +1,28 @@
-"""Sums on a device of PyTorch's: a GPU if there is one, else the CPU."""
+"""Sums on a device of PyTorch's, a GPU if there is one; rows that are tensors there already stay there."""
 
 from __future__ import annotations
 
 import math
 import sys
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Unpack, cast
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.kernels import FunctionKernel, Kernel, Precomputed
-from mmdbounds.progress import Meter
-from mmdbounds.sums import plan
+from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
+from mmdbounds.sums import plan, points, registry
 from mmdbounds.sums.features import ApproximateKernel, RandomFeatures
-from mmdbounds.sums.protocol import KernelSums, PooledRows
-from mmdbounds.sums.registry import (
-    AUTO,
-    DTYPES,
-    Backend,
-    Pooled,
-    Status,
-    in_one_line,
-    measured,
-    processor,
-    timed_kernel,
-    version_of,
-)
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, RemoteRows, Rows
+from mmdbounds.sums.registry import AUTO, Backend, Pooled, RemoteGroup, Status, version_of
+from mmdbounds.sums.rounding import product_error
+from mmdbounds.tables import Group, Identity, as_group, column_order
+from mmdbounds.tables.frames import EXACT_UP_TO
+
+Tensor = Any
+
+STRIP = 1 << 16  # rows that are fetched at a time where NumPy has to look at all of them
 
 
 class TorchBackend(Backend):
@@ -35,17 +32,12 @@ class TorchBackend(Backend):
 
     def groups(self, X: Any, Y: Any, backend: str, working_memory: float) -> Pooled | None:
         """Leave tensors on their GPU."""
-        from mmdbounds.sums.torch.rows import device_groups, on_one_device
-
         if backend in (AUTO, self.name) and on_one_device(X, Y):
             return Pooled(*device_groups(X, Y), self.name)
         return None
 
     def wants(self, rows: PooledRows, kernel: Kernel, backend: str, working_memory: float) -> bool:
-        """Return whether PyTorch has the formula, and is asked for or has a GPU that pays.
-
-        A formula without a form for PyTorch is computed in NumPy; a matrix and a function are refused.
-        """
+        """Return whether PyTorch has the formula (else NumPy takes it), and is asked for or has a GPU."""
         if backend == self.name and isinstance(kernel, Precomputed | FunctionKernel):
             what = "a precomputed matrix" if isinstance(kernel, Precomputed) else "a function of your own"
             msg = (
@@ -55,16 +47,13 @@ class TorchBackend(Backend):
         is_taken = backend == self.name or (backend == AUTO and torch_pays(len(rows), kernel))
         return is_taken and has_tensors(kernel)
 
-    def make(
-        self, rows: PooledRows, kernel: Kernel, *, dtype: str, working_memory: float, meter: Meter | None
-    ) -> KernelSums:
+    def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
         """Return sums over blocks, or over features, on the device."""
         from mmdbounds.sums.torch.sums import TorchSums, torch_feature_sums
 
         if isinstance(kernel, ApproximateKernel):
-            Z = np.asarray(rows)
-            return torch_feature_sums(Z, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
-        return TorchSums(rows, kernel, dtype=dtype, working_memory=working_memory, meter=meter)
+            return torch_feature_sums(np.asarray(rows), kernel, **options)
+        return TorchSums(rows, kernel, **options)
 
     def status(self) -> Status:
         """Return the device and its rates; PyTorch may be missing or broken."""
@@ -75,17 +64,16 @@ class TorchBackend(Backend):
         try:
             torch = sums.import_torch()
             device = torch.device(sums.best_device())
-            name = processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
+            name = registry.processor() if device.type == "cpu" else torch.cuda.get_device_name(device)
         except Exception as error:  # an installation can be broken in many ways; none may hide the others
-            reason = in_one_line(error.__cause__ or error)
+            reason = registry.in_one_line(error.__cause__ or error)
             note = f"{reason} Install it again: pip install --force-reinstall 'mmdbounds[gpu]'."
-            version = version_of("torch")
-            return Status(self.name, is_available=False, version=version, notes=(note,))
-        fused, where = sums.triton_works(device), str(device)
+            return Status(self.name, is_available=False, version=version_of("torch"), notes=(note,))
+        fused, where, kernel = sums.triton_works(device), str(device), registry.timed_kernel()
         is_interpreted = fused and device.type == "cpu"
-        rates, troubles = measured(
-            lambda Z, dtype, meter: sums.TorchSums(Z, timed_kernel(), dtype=dtype, meter=meter, device=where),
-            ("float64",) if is_interpreted else DTYPES,
+        rates, troubles = registry.measured(
+            lambda Z, dtype, meter: sums.TorchSums(Z, kernel, dtype=dtype, meter=meter, device=where),
+            ("float64",) if is_interpreted else registry.DTYPES,
         )
         by_triton = f"float32 by Triton {version_of('triton')}, float64 in blocks"
         return Status(
@@ -144,3 +132,102 @@ def missing_parts(torch: Any, device: Any, fused: bool) -> tuple[str, ...]:
         build = "" if built else " It was built without; pytorch.org says how to get another build."
         return (f"PyTorch sees no GPU.{build}",)
     return () if fused else ("Triton is missing: `pip install triton` makes float32 several times faster.",)
+
+
+class TorchRows(RemoteRows):
+    """Pooled rows on a device, in float64; it stands where an array of them stands elsewhere."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self.shape = (int(tensor.shape[0]), int(tensor.shape[1]))
+
+    def __getitem__(self, rows: Rows) -> Float64s:
+        """Fetch some rows."""
+        if not isinstance(rows, slice):
+            rows = self.tensor.new_tensor(np.asarray(rows), dtype=sys.modules["torch"].long)
+        return np.asarray(self.tensor[rows].cpu().numpy())
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.asarray(self[:], dtype=dtype)
+
+    def each(self, function: Callable[..., Any], *arguments: Any) -> list[Any]:
+        """Return what a function says of each strip of rows."""
+        return [function(self[i:j], *arguments) for i, j in plan.strips([0, len(self)], STRIP)]
+
+
+def on_one_device(X: Any, Y: Any) -> bool:
+    """Return whether both groups are tensors on the same GPU."""
+    torch = sys.modules.get("torch")
+    if torch is None or not (isinstance(X, torch.Tensor) and isinstance(Y, torch.Tensor)):
+        return False
+    return bool(X.device.type == "cuda" and X.device == Y.device)
+
+
+def device_groups(X: Tensor, Y: Tensor) -> tuple[Group, Group, Float64s]:
+    """Return groups of tensors on one device and their pooled rows, which stay there."""
+    x, y = (_checked(data, argument) for data, argument in ((X, "X"), (Y, "Y")))
+    column_order(Identity(x.shape[1]), Identity(y.shape[1]))
+    pooled = TorchRows(sys.modules["torch"].cat([x, y]))
+    parts = (pooled.tensor[: len(x)], "X"), (pooled.tensor[len(x) :], "Y")
+    group_x, group_y = (RemoteGroup(cast("Float64s", TorchRows(part)), name=name) for part, name in parts)
+    return group_x, group_y, cast("Float64s", pooled)
+
+
+def _checked(data: Tensor, argument: str) -> Tensor:
+    """Return a tensor in float64, or refuse what `as_group` refuses, in its words."""
+    kinds = data.is_complex() or data.is_quantized or data.is_sparse
+    if data.ndim != 2 or 0 in data.shape or kinds:
+        as_group(data, argument)
+    rows = data.detach().double()
+    if not data.is_floating_point() and bool((rows.abs() >= EXACT_UP_TO).any()):
+        as_group(data, argument)  # refuses whole numbers that float64 has not
+    if not bool(rows.isfinite().all()):
+        wrong = (~rows.isfinite()).any(1).nonzero()[:1, 0]
+        as_group(rows[wrong], argument)  # says what it is
+    return rows
+
+
+def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
+    """Return right-hand factors, as `points.prepare` does, and squared norms in bandwidths, for distances."""
+    if kernel.geometry == "distance2" and not points.takes_differences(kernel):
+        rows, norms = _with_norms(Z - Z.mean(0), kernel)
+        points.check_finite(norms, "float64")
+        error = product_error(norms, Z.shape[1], kernel, "float64")
+        if points.is_drawn_away(float(norms.max()), float(np.median(norms)), error):
+            rows, norms = _with_norms(Z - Z.median(0).values, kernel)
+        return rows, norms
+    rows = _rows_of_formula(Z, kernel)
+    check_inner(rows, kernel, "float64")
+    return rows, np.empty(0)
+
+
+def check_inner(rows: Tensor, kernel: Kernel, dtype: str) -> None:
+    """Refuse inner products that `dtype` cannot hold."""
+    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+        with np.errstate(over="ignore"):
+            value = kernel.value(np.array([float((rows * rows).sum(1).max())])).astype(dtype)
+        points.check_finite(value, dtype)
+        points.check_not_vanishing(float(rows.abs().max()), value, dtype)
+
+
+def _with_norms(z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
+    scale = points.squared_scale(kernel)
+    z = z * (math.sqrt(scale) / (kernel.length or 1.0))
+    norms = (z * z).sum(1)
+    rows = z.new_ones((len(z), z.shape[1] + 2))
+    rows[:, :-2], rows[:, -1] = z, -0.5 * norms
+    return rows, np.asarray(norms.cpu().numpy()) / scale
+
+
+def _rows_of_formula(Z: Tensor, kernel: Kernel) -> Tensor:
+    """Return the rows that enter the kernel's formula; see `points.kernel_rows`."""
+    if points.takes_differences(kernel):
+        return Z
+    if kernel.geometry == "cosine":
+        largest = Z.abs().amax(1, keepdim=True)
+        safe = Z / largest.where(largest > 0, 1.0)
+        norms = safe.norm(dim=1, keepdim=True)
+        return safe / norms.where(norms > 0, 1.0)
+    if kernel.shift_invariant:
+        return Z - Z.mean(0)
+    return Z * kernel.row_factor(Z.shape[1])

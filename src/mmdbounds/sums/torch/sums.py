@@ -1,7 +1,6 @@
-"""The backend on PyTorch tensors: a GPU if there is one, else the CPU.
+"""Sums on PyTorch tensors: blocks of the kernel matrix are on the device, and only sums come back.
 
-Blocks of the kernel matrix are tensors on the device, of which only sums come back. Where only a few sums of
-each row are wanted in float32, and Triton is there, not even blocks are written (`triton`).
+Where only a few sums of each row are wanted in float32, and Triton is there, no block is written (`triton`).
 """
 
 from __future__ import annotations
@@ -12,121 +11,70 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.progress import Meter
-from mmdbounds.sums import plan
+from mmdbounds.sums import plan, points, protocol
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features.sums import Array, Features, FeatureSums
-from mmdbounds.sums.pairs import own_value
-from mmdbounds.sums.points import (
-    FLOAT32_LOSS,
-    by_product,
-    check_float32,
-    differences_pay,
-    kernel_rows,
-    prepare,
-    squared_scale,
-    tie_error,
-)
-from mmdbounds.sums.protocol import (
-    Float64s,
-    KernelSums,
-    PooledRows,
-    Rows,
-    n_selected,
-    part_of,
-    places_in,
-    plain_rows,
-)
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows, n_selected, places_in
 from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
-from mmdbounds.sums.torch.rows import TorchRows, check_inner, prepared
+from mmdbounds.sums.torch import TorchRows, check_inner, prepared
 
-Tensor = Any
-"""A torch.Tensor; torch is an optional package."""
-
-WIDTH = {8: 8192, 4: 512}
-"""Columns of a block, by the bytes of a value; the sums over one are in its own precision."""
-
-NEAR, MANY = 8.0, 0.05
-"""Rows beyond this squared distance from the centre (in squared bandwidths) are far, unless many are."""
-
-TEMPORARIES = 4
-"""Tensors of a block's size that are there for a moment."""
-
-MOST_FEATURE_ROWS = 16_384
-"""Rows whose features are made at a time: a GPU is idle with few."""
-
-FEW_COLUMNS = 4
-"""Up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks."""
+Tensor = Any  # a torch.Tensor; torch is an optional package
+WIDTH = {8: 8192, 4: 512}  # columns of a block, by the bytes of a value; sums over one are in its precision
+NEAR, MANY = 8.0, 0.05  # rows beyond this squared distance (in squared bandwidths) are far, unless many are
+TEMPORARIES = 4  # tensors of a block's size that are there for a moment
+MOST_FEATURE_ROWS = 16_384  # rows whose features are made at a time: a GPU is idle with few
+FEW_COLUMNS = 4  # up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks
 
 
 class TorchSums(KernelSums):
-    """Sums over the kernel matrix of the pooled rows `Z`, on a device of PyTorch's.
+    """Sums over the kernel matrix of the pooled rows `Z`, on a device as PyTorch names it.
 
-    Parameters
-    ----------
-    Z, kernel, dtype, meter
-        As in `make_sums`; rows that are on a device stay there.
-    working_memory
-        Budget in MiB, of the device's memory.
-    device
-        As PyTorch names it; by default the first GPU, or the CPU.
+    By default on that of the rows, else the first GPU, or the CPU.
     """
 
     backend = "torch"
 
     def __init__(
-        self,
-        Z: PooledRows,
-        kernel: Kernel,
-        *,
-        dtype: str = "float64",
-        working_memory: float = 1024,
-        meter: Meter | None = None,
-        device: str | None = None,
+        self, Z: PooledRows, kernel: Kernel, *, device: str | None = None, **options: Unpack[Options]
     ) -> None:
+        self._set_options(len(Z), kernel.is_positive_definite, options)
         torch = import_torch()
         given = Z.tensor if isinstance(Z, TorchRows) else torch.from_numpy(np.ascontiguousarray(Z))
         where = torch.device(device or (given.device if isinstance(Z, TorchRows) else best_device()))
-        self.device = str(where)
-        self.n_rows = len(Z)
-        self.is_positive_definite = kernel.is_positive_definite is True
-        self.working_memory = working_memory
-        self._kernel, self._meter = kernel, meter or Meter()
+        self.device, self._kernel, self._n_columns = str(where), kernel, int(given.shape[1])
         rows, self._norms = prepared(given.to(where), kernel)
-        self._n_columns = int(given.shape[1])
-        if self._norms.size and differences_pay(
-            self._value_error(dtype), self.n_rows, self._n_columns, dtype
-        ):
+        error = self._value_error(self.dtype)
+        if self._norms.size and points.differences_pay(error, self.n_rows, self._n_columns, self.dtype):
             rows, self._norms = given.to(where), np.empty(0)
-        self._precise = Blocks(rows, kernel, working_memory, self._meter, by_product=self._by_product)
-        self._compute_in(dtype if self._by_product else "float64")
+        self._precise = Blocks(rows, kernel, self.working_memory, self._meter, by_product=self._by_product)
+        self._compute_in(self.dtype if self._by_product else "float64")
 
     def _compute_in(self, dtype: str) -> None:
         """Get ready for products in `dtype`."""
-        check_float32(self._spread, dtype)
-        check_inner(self._precise.rows, self._kernel, dtype)
+        rows, kernel = self._precise.rows, self._kernel
+        points.check_float32(self._spread, dtype)
+        check_inner(rows, kernel, dtype)
         self.dtype, self._blocks, self._near = dtype, self._precise, None
         if dtype == "float32":
-            rows = self._precise.rows
-            self._blocks = Blocks(
-                rows.float(), self._kernel, self.working_memory, self._meter, by_product=True
-            )
-            if self._kernel.forms is not None and triton_works(rows.device):
-                self._near = NearRows(self._precise, self._kernel)
+            self._blocks = Blocks(rows.float(), kernel, self.working_memory, self._meter, by_product=True)
+            if kernel.forms is not None and triton_works(rows.device):
+                self._near = NearRows(self._precise, kernel)
         self.rounding = claimed(self._value_error(dtype), sum_error(self.n_rows, self._blocks.width, dtype))
-        self.tie_width = tie_error(float(np.median(self._norms)) if self._norms.size else 0.0, dtype)
+        self.tie_width = points.tie_error(float(np.median(self._norms)) if self._norms.size else 0.0, dtype)
 
     @property
     def _by_product(self) -> bool:
         """Whether products are taken; else differences."""
-        return by_product(self._kernel) and (self._kernel.geometry != "distance2" or self._norms.size > 0)
+        is_distance = self._kernel.geometry == "distance2"
+        return points.by_product(self._kernel) and (not is_distance or self._norms.size > 0)
 
     @property
     def _spread(self) -> float:
@@ -142,10 +90,8 @@ class TorchSums(KernelSums):
     @cached_property
     def rough(self) -> KernelSums:
         """The same in float32, where a GPU does that far faster and it is not too coarse."""
-        is_coarse = np.finfo(np.float32).eps * self._spread > FLOAT32_LOSS
-        if self.dtype == "float32" or not self._by_product or is_coarse:
-            return self
-        if self.device == "cpu":
+        is_coarse = np.finfo(np.float32).eps * self._spread > points.FLOAT32_LOSS
+        if self.device == "cpu" or self.dtype == "float32" or not self._by_product or is_coarse:
             return self
         try:
             return self._in("float32")
@@ -166,7 +112,7 @@ class TorchSums(KernelSums):
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
         if self._near is not None and (plan.segments(W) or W.shape[1] <= FEW_COLUMNS):
             try:
                 return self._near.apply(A, B, W)
@@ -176,15 +122,16 @@ class TorchSums(KernelSums):
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
-        A = plain_rows(A, self.n_rows)
+        A = protocol.plain_rows(A, self.n_rows)
         if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
-            return own_value(self._kernel, n_selected(A))
+            return points.own_value(self._kernel, n_selected(A))
         z = self._precise.rows[self._precise.places(A)]
         return np.asarray(self._kernel.value((z * z).sum(1).cpu().numpy()))
 
     def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
         """See `KernelSums`."""
-        for i, j, values in self._blocks.patches(plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)):
+        A, B = (protocol.plain_rows(rows, self.n_rows) for rows in (A, B))
+        for i, j, values in self._blocks.patches(A, B):
             f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
 
 
@@ -200,10 +147,8 @@ class TorchFeatures(Features):
         self._number = getattr(import_torch(), dtype)
         if isinstance(feature_map, LandmarkMap):
             self._rows = _with_landmarks(Z, feature_map)
-            kernel = feature_map.kernel
-            self._blocks = Blocks(
-                self._tensor(self._rows), kernel, 1024, Meter(), by_product=by_product(kernel)
-            )
+            kernel, rows = feature_map.kernel, self._tensor(self._rows)
+            self._blocks = Blocks(rows, kernel, 1024, Meter(), by_product=points.by_product(kernel))
             self._factor = self._tensor(feature_map.root)
         else:
             self._rows = self._tensor(Z - feature_map.centre)
@@ -249,42 +194,30 @@ def _with_landmarks(Z: Float64s, feature_map: LandmarkMap) -> Float64s:
     """Return rows and landmarks, in this order, in the form that `Blocks` takes."""
     kernel = feature_map.kernel
     both = np.concatenate([Z - feature_map.centre, feature_map.landmarks])
-    if by_product(kernel):
-        return np.asarray(prepare(both, kernel, "float64").right)
-    return kernel_rows(both, kernel)
+    if points.by_product(kernel):
+        return np.asarray(points.prepare(both, kernel, "float64").right)
+    return points.kernel_rows(both, kernel)
 
 
 def torch_feature_sums(
-    Z: Float64s,
-    kernel: ApproximateKernel,
-    *,
-    dtype: str = "float64",
-    working_memory: float = 1024,
-    meter: Meter | None = None,
-    device: str | None = None,
+    Z: Float64s, kernel: ApproximateKernel, *, device: str | None = None, **options: Unpack[Options]
 ) -> FeatureSums:
     """Return the sums on a device of PyTorch's."""
-    features = TorchFeatures(Z, make_map(kernel, Z.shape[1]), dtype, device)
-    return FeatureSums(features, len(Z), working_memory=working_memory, meter=meter)
+    dtype, feature_map = options.get("dtype", "float64"), make_map(kernel, Z.shape[1])
+    return FeatureSums(TorchFeatures(Z, feature_map, dtype, device), len(Z), **options)
 
 
 class Blocks:
     """Blocks of the kernel matrix, one after the other, as tensors.
 
-    Parameters
-    ----------
-    rows
-        The rows as they enter the products (right-hand factors, see `points`), on the device.
-    kernel, working_memory, meter
-        As in `TorchSums`.
-    by_product
-        Whether products are taken; else differences, of rows as they were handed in.
+    With `by_product` the rows on the device are right-hand factors (see `points`); else differences are taken
+    of rows as they were handed in.
     """
 
     def __init__(
         self, rows: Tensor, kernel: Kernel, working_memory: float, meter: Meter, *, by_product: bool
     ) -> None:
-        self.rows, self._kernel, self._meter, self._by_product = rows, kernel, meter, by_product
+        self.rows, self._kernel, self.meter, self._by_product = rows, kernel, meter, by_product
         self.is_distance = by_product and kernel.geometry == "distance2"
         self.width = WIDTH[rows.element_size()]
         self._room = int(working_memory * plan.MIB / 2) // (TEMPORARIES * rows.element_size())
@@ -296,10 +229,6 @@ class Blocks:
     def places(self, rows: Rows) -> Any:
         """Return a selection in the form that tensors take."""
         return rows if isinstance(rows, slice) else self.tensor(rows)
-
-    def count(self, n_pairs: int) -> None:
-        """Count kernel values."""
-        self._meter.add(n_pairs)
 
     def apply(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
         """Return K[A, B] @ weights."""
@@ -321,7 +250,7 @@ class Blocks:
         for i, stop in plan.strips([0, n_selected(A)], max(1, self._room // width)):
             for j, end in plan.strips([0, n_columns], width):
                 values = self._values(left[i:stop], right[j:end], own[i:stop] - j)
-                self.count(values.numel())
+                self.meter.add(values.numel())
                 yield i, j, values
 
     def _left(self, rows: Tensor) -> Tensor:
@@ -359,7 +288,7 @@ class NearRows:
         self._fused, self._precise = FusedRows(z, half_norms, kernel), precise
         self._is_far = np.zeros(len(rows), dtype=np.bool_)
         if half_norms is not None:
-            self._is_far[:] = (half_norms < -0.5 * NEAR * squared_scale(kernel)).cpu().numpy()
+            self._is_far[:] = (half_norms < -0.5 * NEAR * points.squared_scale(kernel)).cpu().numpy()
         if self._is_far.mean() > MANY:
             self._is_far[:] = False
 
@@ -378,15 +307,14 @@ class NearRows:
 
     def _sums(self, A: Rows, B: Rows, weights: Float64s) -> Float64s:
         precise, cuts = self._precise, plan.segments(weights)
-        mine, found = precise.places(A), []
+        mine, places = precise.places(A), precise.places
         if cuts is None:
-            theirs = precise.places(B)
+            theirs = places(B)
             found = [self._fused.sums(mine, theirs, column) for column in precise.tensor(weights.T)]
-            precise.count(n_selected(A) * weights.size)
         else:  # inside a run of equal weights the values only need to be added up
-            for start, stop in itertools.pairwise(cuts):
-                found.append(self._fused.sums(mine, precise.places(part_of(B, start, stop))))
-            precise.count(n_selected(A) * len(weights))
+            runs = [protocol.part_of(B, *run) for run in itertools.pairwise(cuts)]
+            found = [self._fused.sums(mine, places(run)) for run in runs]
+        precise.meter.add(n_selected(A) * (weights.size if cuts is None else len(weights)))
         sums = np.asarray(import_torch().stack(found, dim=1).cpu().numpy())
         return sums if cuts is None else sums @ weights[cuts[:-1]]
 

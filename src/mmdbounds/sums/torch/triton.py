@@ -22,20 +22,11 @@ from mmdbounds.kernels import Kernel
 
 __all__ = ["FusedRows", "OutOfResources"]
 
-ROWS, COLUMNS, WARPS, STAGES = 128, 128, 4, 2
-"""A tile, and how it is worked on: the fastest of ten on an H200 at 54 features."""
-
-DEPTH = 64
-"""Features that are multiplied at a time."""
-
-LEAST_DEPTH = 16
-"""The matrix units take no fewer."""
-
-FULL_GRID = 8192
-"""Programs from which on a GPU is busy; rows beyond the tiles' share the columns out."""
-
-LEAST_COLUMNS = 4096
-"""Columns a program takes at the least."""
+ROWS, COLUMNS, WARPS, STAGES = 128, 128, 4, 2  # a tile: the fastest of ten on an H200 at 54 features
+DEPTH = 64  # features that are multiplied at a time
+LEAST_DEPTH = 16  # the matrix units take no fewer
+FULL_GRID = 8192  # programs from which on a GPU is busy; rows beyond the tiles' share the columns out
+LEAST_COLUMNS = 4096  # columns a program takes at the least
 
 
 @functools.cache
@@ -125,16 +116,9 @@ def _row_sums(
 
 
 class FusedRows:
-    """The pooled rows in halves, ready for sums.
+    """The pooled rows (float64, as they enter the products) in halves, ready for sums.
 
-    Parameters
-    ----------
-    rows
-        Rows as they enter the products, in float64 on the device.
-    half_norms
-        -|z|^2 / 2 of each row where the kernel is a formula of distances, else `None`.
-    kernel
-        The kernel.
+    `half_norms` are -|z|^2 / 2 of each row where the kernel is a formula of distances, else `None`.
     """
 
     def __init__(self, rows: Any, half_norms: Any, kernel: Kernel) -> None:
