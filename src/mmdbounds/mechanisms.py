@@ -22,7 +22,7 @@ from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, Comparison, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results.serialize import from_fields, read_only
-from mmdbounds.search.top_rows import largest
+from mmdbounds.search.protocol import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_groups
 

@@ -14,13 +14,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Floats, Geometry, Kernel, PairKernel
-    from mmdbounds.kernels.given import FunctionKernel, Precomputed
+    from mmdbounds.kernels.base import (
+        BandwidthKernel,
+        CompiledForms,
+        Floats,
+        FunctionKernel,
+        Geometry,
+        Kernel,
+        PairKernel,
+        Precomputed,
+    )
     from mmdbounds.kernels.imq import InverseMultiquadric
     from mmdbounds.kernels.laplacian import Laplacian
-    from mmdbounds.kernels.linear import Cosine, Linear
     from mmdbounds.kernels.matern import Matern32, Matern52
-    from mmdbounds.kernels.polynomial import Polynomial
+    from mmdbounds.kernels.polynomial import Cosine, Linear, Polynomial
     from mmdbounds.kernels.rbf import RBF
     from mmdbounds.kernels.registry import (
         is_precomputed,
@@ -31,32 +38,13 @@ if TYPE_CHECKING:
         takes_bandwidth,
     )
 
-__all__ = [
-    "RBF",
-    "SHIPPED",
-    "BandwidthKernel",
-    "CompiledForms",
-    "Cosine",
-    "Floats",
-    "FunctionKernel",
-    "Geometry",
-    "InverseMultiquadric",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "Matern32",
-    "Matern52",
-    "PairKernel",
-    "Polynomial",
-    "Precomputed",
-    "is_precomputed",
-    "kernel_class",
-    "kernel_names",
-    "lists_kernels",
-    "register",
-    "takes_bandwidth",
-]
+__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Cosine", "Floats", "FunctionKernel"]
+__all__ += ["Geometry", "InverseMultiquadric", "Kernel", "Laplacian", "Linear", "Matern32", "Matern52"]
+__all__ += ["PairKernel", "Polynomial", "Precomputed", "is_precomputed", "kernel_class", "kernel_names"]
+__all__ += ["lists_kernels", "register", "takes_bandwidth"]
 
+# The kernels of the package in the order of every list: name, then file and class. Help and completion need
+# the names alone, and must not wait for NumPy: nothing else is imported here.
 SHIPPED = {
     "rbf": ("rbf", "RBF"),
     "laplacian": ("laplacian", "Laplacian"),
@@ -64,29 +52,13 @@ SHIPPED = {
     "matern32": ("matern", "Matern32"),
     "matern52": ("matern", "Matern52"),
     "polynomial": ("polynomial", "Polynomial"),
-    "linear": ("linear", "Linear"),
-    "cosine": ("linear", "Cosine"),
-    "precomputed": ("given", "Precomputed"),
+    "linear": ("polynomial", "Linear"),
+    "cosine": ("polynomial", "Cosine"),
+    "precomputed": ("base", "Precomputed"),
 }
-"""The kernels of the package in the order of every list: name, then file and class.
 
-Help and completion need the names alone, and must not wait for NumPy: nothing else is imported here.
-"""
-
-_HOME = {
-    **dict.fromkeys(
-        ("BandwidthKernel", "CompiledForms", "Floats", "Geometry", "Kernel", "PairKernel"), "base"
-    ),
-    **dict.fromkeys(
-        (
-            *("is_precomputed", "kernel_class", "kernel_names"),
-            *("lists_kernels", "register", "takes_bandwidth"),
-        ),
-        "registry",
-    ),
-    "FunctionKernel": "given",
-    **{made: home for home, made in SHIPPED.values()},
-}
+_HOME = {name: "registry" if name.islower() else "base" for name in __all__}
+_HOME |= {made: home for home, made in SHIPPED.values()}
 
 
 def __getattr__(name: str) -> Any:

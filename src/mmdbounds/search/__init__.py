@@ -1,8 +1,7 @@
 """Searches for the extreme labellings, and the one list of their names.
 
-A method of the package is one file with its class (see `protocol.Method`) and a line in `_BUILT_IN`. Other
-methods are added with `register_method`. Messages, help and completion take the names from here; a method is
-imported when it is used, so that listing them costs nothing.
+A method of the package is a class (see `protocol.Method`) and a line in `_BUILT_IN`; others are added with
+`register_method`. A method is imported when it is used, so that listing the names costs nothing.
 """
 
 from __future__ import annotations
@@ -14,42 +13,27 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 
 if TYPE_CHECKING:
-    from mmdbounds.search.bootstrap import Bootstrap
+    from mmdbounds.search.baselines import Bootstrap, Submodular
     from mmdbounds.search.exhaustive import Exhaustive
     from mmdbounds.search.protocol import EachSide, Found, Method, Task
     from mmdbounds.search.quasi_newton import QuasiNewton
     from mmdbounds.search.sharp import Sharp
     from mmdbounds.search.stepwise import StepwiseDominance
-    from mmdbounds.search.submodular import Submodular
 
-__all__ = [
-    "METHODS",
-    "Bootstrap",
-    "EachSide",
-    "Exhaustive",
-    "Found",
-    "Method",
-    "QuasiNewton",
-    "Sharp",
-    "StepwiseDominance",
-    "Submodular",
-    "Task",
-    "as_method",
-    "method_names",
-    "register_method",
-]
+__all__ = ["METHODS", "Bootstrap", "EachSide", "Exhaustive", "Found", "Method", "QuasiNewton", "Sharp"]
+__all__ += ["StepwiseDominance", "Submodular", "Task", "as_method", "method_names", "register_method"]
 
+# By name: the file, the class, and the options that make it this method.
 _BUILT_IN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sharp": ("sharp", "Sharp", {}),
     "s-sd": ("stepwise", "StepwiseDominance", {}),
     "sd": ("stepwise", "StepwiseDominance", {"n_steps": 1}),
     "s-qno": ("quasi_newton", "QuasiNewton", {"n_steps": None}),
     "qno": ("quasi_newton", "QuasiNewton", {}),
-    "sm": ("submodular", "Submodular", {}),
-    "bootstrap": ("bootstrap", "Bootstrap", {}),
+    "sm": ("baselines", "Submodular", {}),
+    "bootstrap": ("baselines", "Bootstrap", {}),
     "exhaustive": ("exhaustive", "Exhaustive", {}),
 }
-"""By name: the file, the class, and the options that make it this method."""
 
 _HOME = {class_name: module for module, class_name, _ in _BUILT_IN.values()}
 _HOME |= dict.fromkeys(("EachSide", "Found", "Method", "Task"), "protocol")

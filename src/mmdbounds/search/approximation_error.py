@@ -30,8 +30,7 @@ from mmdbounds.objective import GroupSums, Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Approximation, Compared
-from mmdbounds.search.protocol import Found
-from mmdbounds.search.top_rows import largest_sums
+from mmdbounds.search.protocol import Found, largest_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.features.maps import FeatureMap, make_map

@@ -12,8 +12,7 @@ import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import outwards
-from mmdbounds.search.top_rows import largest, leading
+from mmdbounds.search.protocol import largest, leading, outwards
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 

@@ -29,9 +29,8 @@ from mmdbounds.objective import Indices, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme, outwards
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, largest, most_extreme, outwards
 from mmdbounds.search.stepwise import DEFAULT_STEPS
-from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
 from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s

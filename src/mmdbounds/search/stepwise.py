@@ -18,8 +18,7 @@ from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, outwards
-from mmdbounds.search.top_rows import at_least, largest
+from mmdbounds.search.protocol import EachSide, Found, at_least, largest, outwards
 from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
@@ -208,11 +207,7 @@ def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, 
 
 
 def _quantile_rows(
-    witness: Float64s,
-    level: Fraction,
-    eligible: Mask,
-    side: Side,
-    tie_width: float,
+    witness: Float64s, level: Fraction, eligible: Mask, side: Side, tie_width: float
 ) -> Indices:
     """Return the rows beyond the quantile inf{f : level < CDF(f)}, ties included.
 

@@ -23,8 +23,8 @@ from dataclasses import replace
 import numpy as np
 
 from mmdbounds.objective import Indices
+from mmdbounds.search.protocol import largest_places, largest_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
-from mmdbounds.search.top_rows import largest_places, largest_sums
 from mmdbounds.sums.protocol import Float64s
 
 ROOT_STEPS, NODE_STEPS = 100, 8

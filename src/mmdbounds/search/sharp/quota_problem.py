@@ -30,8 +30,7 @@ import numpy as np
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, outwards
-from mmdbounds.search.top_rows import Part, top_places, top_sum
+from mmdbounds.search.protocol import NO_ROWS, Part, outwards, top_places, top_sum
 from mmdbounds.sums.protocol import Float64s
 
 State = tuple[Float64s, ...]

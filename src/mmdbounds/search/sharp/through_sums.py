@@ -14,9 +14,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.search.protocol import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
