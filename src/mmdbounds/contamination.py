@@ -1,8 +1,7 @@
 """How much is misfiled: shares into counts, counts into true sizes, one-way and two-way.
 
-Notation (docs/notation.md): p and q rows are filed under X and Y; m rows of Y truly belong to
-X (`n_moved`), m_D rows of X truly belong to Y (`n_moved_of_x`); the true sizes are
-n_X = p + m - m_D and n_Y = q - m + m_D. One-way misfiling has m_D = 0.
+Notation (docs/notation.md): p and q rows are filed under X and Y; m rows of Y truly belong to X, m_D rows of
+X to Y; the true sizes are n_X = p + m - m_D and n_Y = q - m + m_D. One-way misfiling has m_D = 0.
 """
 
 from __future__ import annotations
@@ -149,8 +148,7 @@ class Contamination:
 
     def n_moved_for(self, p: int) -> int:
         """Return how many rows a one-way share is when `p` rows are filed under X."""
-        high = self._highest_share
-        return math.floor(high * p / (1 - high) + SLACK)
+        return math.floor(self._highest_share * p / (1 - self._highest_share) + SLACK)
 
     def counts(self, p: int, q: int) -> Counts:
         """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
@@ -162,8 +160,7 @@ class Contamination:
     def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
-        With `at_most` all counts whose shares are no larger; for an interval of shares all
-        counts whose share lies in it. Otherwise just one.
+        With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
         """
         largest, first = self.counts(p, q), 0
         if not (at_most or self.is_range):

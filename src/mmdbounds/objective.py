@@ -1,19 +1,9 @@
-r"""The squared MMD as a function of the labelling: one quadratic (docs/method.md, "One quadratic").
+"""The squared MMD as a function of the labelling: one quadratic (docs/method.md, "One quadratic").
 
-Let u mark with 1 the pooled rows that belong to X after the move and with 0 the others, u0
-the labelling as filed, d the diagonal of K, and o = 1 for the unbiased estimator, 0 for the
-biased one. With the true sizes n_X and n_Y fixed (N = n_X + n_Y),
-
-.. math::
-    f(u) = c\,u'Ku - 2b\,(K1)'u - e\,d'u + \mathrm{const}
-
-    c = \frac{(N-o)(N-2o)}{n_X (n_X-o) n_Y (n_Y-o)}, \quad
-    b = \frac{N-o}{n_X n_Y (n_Y-o)}, \quad
-    e = o\left(\frac{1}{n_X(n_X-1)} - \frac{1}{n_Y(n_Y-1)}\right)
-
-is the squared MMD of the labelling, for every u with n_X ones. One pass over the pairs
-(`GroupSums`) gives f and its gradient at u0; after that only the columns of the rows that
-move are needed.
+f(u) = c u'Ku - 2b (K1)'u - e d'u + const, where u marks with 1 the pooled rows that belong to X after the
+move, u0 those filed under X, d is the diagonal of K, and o = 1 for the unbiased estimator, 0 for the biased.
+One pass over the pairs (`GroupSums`) gives f and its gradient at u0; after that only the columns of the rows
+that move are needed.
 """
 
 from __future__ import annotations

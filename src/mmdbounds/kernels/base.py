@@ -198,8 +198,8 @@ class BandwidthKernel(PairKernel):
             msg = f"`bandwidth` must be a positive finite number; got {self.bandwidth!r}."
             raise MmdBoundsError(msg)
         if not SMALLEST_BANDWIDTH <= self.bandwidth <= 1 / SMALLEST_BANDWIDTH:
-            given = f"{self.bandwidth:g}"
-            msg = f"`bandwidth` must be between 1e-100 and 1e+100; got {given}. Rescale the columns."
+            came = f"{self.bandwidth:g}"
+            msg = f"`bandwidth` must be between 1e-100 and 1e+100; got {came}. Rescale the columns."
             raise MmdBoundsError(msg)
         object.__setattr__(self, "bandwidth", float(self.bandwidth))
 

@@ -249,11 +249,12 @@ class _Complements:
     """
 
     def __init__(self, totals: GroupSums, count: int, jitter: float) -> None:
-        memory, needed = totals.sums.working_memory, 8 * count * totals.q / (SHARE_OF_MEMORY * MIB)
+        q, memory = totals.q, totals.sums.working_memory
+        needed = 8 * count * q / (SHARE_OF_MEMORY * MIB)
         if needed > memory:
             msg = (
-                f"`method='sm'` stores {count:,} x {totals.q:,} numbers per side, too many for "
-                f"`working_memory` = {memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
+                f"`method='sm'` stores {count:,} x {q:,} numbers per side, too many for `working_memory` = "
+                f"{memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
             )
             raise MmdBoundsError(msg)
         self._totals, self._jitter = totals, jitter

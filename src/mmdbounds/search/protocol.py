@@ -7,9 +7,8 @@ rest. `EachSide` is for methods that search one side of one count at a time.
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
@@ -123,7 +122,8 @@ class EachSide(Method):
 def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
     """Call `find` for the lower and the upper side, in two threads where pairs are computed as needed.
 
-    The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
+    When one fails, the other stops. The limit on BLAS is set once for both: two threads that set and lift it
+    in turn do not always see it.
     """
     with one_blas_thread():
         if task.totals.sums.holds_matrix:
@@ -132,8 +132,6 @@ def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
 
 
 def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
-    """Search both sides at once; when one fails, the other stops."""
-
     def guarded(side: Side) -> T:
         try:
             return find(side)
@@ -164,27 +162,24 @@ def most_extreme(every: list[Found], side: Side) -> Found:
     if not every:
         msg = "there is no count of misfiled rows to search."
         raise MmdBoundsError(msg)
-    sign = -outwards(side)
-    best = min(every, key=lambda found: sign * found.value)  # the first of equals
+    outermost = max if side == "upper" else min
+
+    def proved(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return outermost(known) if len(known) == len(every) else None
+
     return dataclasses.replace(
-        best,
-        certified=_outermost([found.certified for found in every], sign),
-        fractional=_outermost([found.fractional for found in every], sign),
+        outermost(every, key=lambda found: found.value),  # the first of equals
+        certified=proved(found.certified for found in every),
+        fractional=proved(found.fractional for found in every),
     )
-
-
-def _outermost(values: list[float | None], sign: float) -> float | None:
-    """Return the smallest (`sign` 1) or largest (-1) value, `None` unless all are known."""
-    known = [sign * value for value in values if value is not None]
-    return sign * min(known, default=math.inf) if len(known) == len(values) else None
 
 
 def largest(scores: Float64s, count: int, eligible: Mask, tie_width: float) -> Indices:
     """Return the `count` eligible rows with the largest scores, in the order of the rows.
 
-    Scores within `tie_width` of the last one to be taken are tied with it, and the lowest
-    rows of these are taken: duplicates get scores that differ by rounding only, and the choice
-    must not depend on the order in which a sum was added up.
+    Scores within `tie_width` of the last one to be taken are tied with it, and the lowest rows of these are
+    taken: duplicates differ by rounding only, and the order in which a sum was added up must not decide.
     """
     if count == 0:
         return NO_ROWS

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -45,8 +45,8 @@ REMEMBERED = 30  # numbers stored of each coordinate: ten steps and gradients, a
 BLOCKS = 32  # blocks of kernel values that fit the budget: two sides, and what a formula keeps of each
 ENOUGH = 1e-9  # error of a kernel value that a search over free points tolerates: it proves nothing
 
+# From the points placed so far and the number of new ones to the rows of Y where these start.
 NextRows = Callable[[Float64s, int], Indices]
-"""From the points placed so far and the number of new ones to the rows of Y where these start."""
 
 
 @lists_kernels
@@ -178,17 +178,14 @@ class FreePoints:
     """Sums of k at points in the box of the pooled rows, with their gradient; points have shape (m, d).
 
     `rows` are the pooled rows, the p of X first, in the coordinates of the kernel's formula: centred, or
-    scaled. `low` and `high` are the range of each column. `unit` is a distance that matters: the bandwidth,
-    or the spread of the rows if that is less.
+    scaled. `low` and `high` are the range of each column, `unit` is a distance that matters.
     """
 
     def __init__(self, problem: Problem, meter: Meter) -> None:
         if not isinstance(problem.kernel, PairKernel) or not problem.kernel.has_slope:
             names = ", ".join(map(repr, kernel_names("slope")))
-            msg = (
-                f"free points need the slope of the kernel, which the {problem.kernel.name} kernel does not "
-                f"have. Use one of {names}, or method='s-sd'."
-            )
+            needed = f"free points need the slope of the kernel, which the {problem.kernel.name} kernel"
+            msg = f"{needed} does not have. Use one of {names}, or method='s-sd'."
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
@@ -289,13 +286,10 @@ class FreePoints:
         return np.maximum(t, 0.0, out=t)
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """Points that were placed, shape (m, d), the iterations it took, and the steps that did not converge."""
-
-    points: Float64s
+class _Placed(NamedTuple):
+    points: Float64s  # shape (m, d)
     iterations: int
-    unfinished: int
+    unfinished: int  # steps that did not converge
 
 
 class _Search:
@@ -324,22 +318,18 @@ class _Search:
         """Place all points, step by step."""
         m, steps = self._f.counts.n_moved, self._steps
         next_rows = self._random_rows() if start == "random" else self._leading_rows()
-        weights = self._exact
-        if self._method.objective == "printed":
-            weights = printed_weights(self._f.counts, steps)
-        points = np.empty((0, self._space.rows.shape[1]))
-        iterations = unfinished = 0
+        printed = self._method.objective == "printed"
+        weights = printed_weights(self._f.counts, steps) if printed else self._exact
+        points, iterations, unfinished = np.empty((0, self._space.rows.shape[1])), 0, 0
         for s in range(1, steps + 1):
             rows = next_rows(points, m * s // steps - m * (s - 1) // steps)
             step = self._climb(self._space.rows[self._space.p + rows], points, weights)
             points = np.concatenate([points, step.points])
-            iterations += step.iterations
-            unfinished += step.unfinished
+            iterations, unfinished = iterations + step.iterations, unfinished + step.unfinished
         return _Placed(points, iterations, unfinished)
 
     def _random_rows(self) -> NextRows:
-        t, m = self._f.totals, self._f.counts.n_moved
-        drawn = self._rng.choice(t.q, m, replace=False)
+        drawn = self._rng.choice(self._f.totals.q, self._f.counts.n_moved, replace=False)
         return lambda placed, quota: drawn[len(placed) : len(placed) + quota]
 
     def _leading_rows(self) -> NextRows:
@@ -375,18 +365,13 @@ class _Search:
             return height * value, (height * unit * gradient).ravel()
 
         box = Bounds(np.tile(space.low / unit, len(begin)), np.tile(space.high / unit, len(begin)))
-        options = {
-            "maxiter": method.max_iterations,
-            "maxfun": EVALUATIONS * method.max_iterations,
-            "gtol": method.tolerance,
-            "ftol": method.tolerance**2,
-        }
+        most, least = method.max_iterations, method.tolerance
+        options = {"maxiter": most, "maxfun": EVALUATIONS * most, "gtol": least, "ftol": least**2}
         x = (begin / unit).ravel()
         end = minimize(descent, x, jac=True, method="L-BFGS-B", bounds=box, options=options)
         points = np.clip(end.x.reshape(begin.shape) * unit, space.low, space.high)
-        if not end.fun <= descent(x)[0]:  # rounding has led it astray
-            points = begin
-        return _Placed(points, int(end.nit), int(not end.success))
+        astray = not end.fun <= descent(x)[0]  # by rounding
+        return _Placed(begin if astray else points, int(end.nit), int(not end.success))
 
     def _unit_of_gain(self, weights: Weights) -> float:
         """Return the range of the objective over the rows of Y, for one point."""

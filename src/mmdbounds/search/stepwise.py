@@ -91,13 +91,11 @@ class StepwiseDominance(EachSide):
         rows = _printed_rows(totals, counts, steps, side, means=self.weights == "means")
         resized = Counts(len(rows), 0, totals.p + len(rows), totals.q - len(rows))
         check_sizes(resized, totals.p, totals.q, unbiased=estimator == "unbiased")
-        exact = len(rows) == counts.n_moved
-        return Found.at(
-            Labelling(Quadratic(totals, resized, estimator), rows),
-            kind="labelling" if exact else "resized labelling",
-            status=f"{steps} quantile steps moved {len(rows)} rows"
-            + ("" if exact else f" instead of {counts.n_moved}"),
-        )
+        kind, instead = "labelling", ""
+        if len(rows) != counts.n_moved:
+            kind, instead = "resized labelling", f" instead of {counts.n_moved}"
+        status = f"{steps} quantile steps moved {len(rows)} rows{instead}"
+        return Found.at(Labelling(Quadratic(totals, resized, estimator), rows), kind=kind, status=status)
 
 
 class ColumnCache:
@@ -111,10 +109,8 @@ class ColumnCache:
     """
 
     def __init__(self, labelling: Labelling, capacity: int) -> None:
-        n = len(labelling.sign)
-        self._labelling = labelling
+        n, self._labelling, self._head = len(labelling.sign), labelling, 0
         self._owner = np.full(capacity, -1, dtype=np.intp)
-        self._head = 0
         self.columns: Float64s = np.empty((capacity, n))
         self.place: Indices = np.full(n, -1, dtype=np.intp)
 
@@ -167,13 +163,11 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
 
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
     """Move the m rows one after the other (one-way), many of them in one call."""
-    f = labelling.quadratic
+    f, left = labelling.quadratic, labelling.quadratic.counts.n_moved
     compiled = f.totals.sums.is_compiled
-    left = f.counts.n_moved
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
-        first = np.flatnonzero(scores >= scores.max() - f.tie_width)[:1]
-        cache.fetch(first, scores)
+        cache.fetch(np.flatnonzero(scores >= scores.max() - f.tie_width)[:1], scores)
         rows, shift = take_one_by_one(
             scores, cache.place, cache.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
         )
@@ -183,8 +177,7 @@ def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -
 
 def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, means: bool) -> Indices:
     """Return the rows that the printed algorithm moves: weighted sums, quantiles, ties included."""
-    p, q = totals.p, totals.q
-    epsilon = counts.stated_epsilon
+    p, q, epsilon = totals.p, totals.q, counts.stated_epsilon
     level = epsilon / (epsilon + steps)  # alpha_s, a fraction: 1/6 of 60 rows are 10, not 11
     weight_x, weight_y = float(1 - epsilon / steps), float(1 + epsilon / steps)
     to_x, to_y = totals.to_x[p:].copy(), totals.to_y[p:].copy()

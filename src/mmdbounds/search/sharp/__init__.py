@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from typing import ClassVar, Literal
 
@@ -94,12 +95,10 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
         return SideSearch(task, side, n_starts, certify=patience is not None)
 
     lower, upper = for_both_sides(begin, task)
-    width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
-    slack = gap * max(width, 0.0)
+    slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
 
     def finish(side: Side) -> Found:
-        one = lower if side == "lower" else upper
-        return most_extreme(one.finish(slack, patience or 0.0), side)
+        return most_extreme((lower if side == "lower" else upper).finish(slack, patience or 0.0), side)
 
     return for_both_sides(finish, task)
 
@@ -137,8 +136,7 @@ class SideSearch:
     def _refined(self, i: int, n_starts: int) -> Iterator[Labelling]:
         """Yield local optima of one count, each from another start."""
         rng = np.random.default_rng([self._task.seed, self._side == "upper", i])
-        f = self._quadratics[i]
-        filed = Labelling(f)
+        filed = Labelling(self._quadratics[i])
         if not filed.parts():
             n_starts = 1
         elif self._side == "lower" and len(filed.sign) > DENSE_ROWS:
@@ -146,7 +144,7 @@ class SideSearch:
             if self._task.totals.sums.is_positive_definite:
                 yield self._rounded(i)
                 n_starts = n_starts if len(filed.sign) <= SEVERAL_STARTS else 0
-        for labelling in islice(starts(f, self._side, rng), n_starts):
+        for labelling in islice(starts(filed.quadratic, self._side, rng), n_starts):
             self._refine(labelling)
             yield labelling
 
@@ -173,20 +171,16 @@ class SideSearch:
         """Refine what a proof suggests and, if there may be `more` to find, the starts still waiting."""
         suggested = Labelling(self._quadratics[i], rows)
         self._refine(suggested)
-        others = self._waiting[i] if more else ()
-        self._best[i] = max([self._best[i], suggested, *others], key=self._gain)
+        self._best[i] = max([self._best[i], suggested, *(self._waiting[i] if more else ())], key=self._gain)
         self.best_gain = max(self.best_gain, self._gain(self._best[i]))
         return self._gain(self._best[i]), np.flatnonzero(self._best[i].moved)
 
     def _proved(self, i: int, slack: float, patience: float) -> Found:
         """Return the best labelling of one count with its proof."""
-        labelling = self._best[i]
-        sums, n = self._task.totals.sums, len(labelling.sign)
-        room = sums.working_memory * MIB
-        if not labelling.parts():
+        n, room = len(self._best[i].sign), self._task.totals.sums.working_memory * MIB
+        if not self._best[i].parts():
             self._take_float64(i)
-            labelling = self._best[i]
-            bound: float | None = self._gain(labelling)
+            bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= room:
             effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
@@ -194,24 +188,16 @@ class SideSearch:
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
             fractional = bound
-        best, f = self._best[i], self._quadratics[i]
-        return Found.at(
-            best,
-            status=status,
-            certified=None if bound is None else self._out * (bound + self._margin(f)),
-            fractional=self._over_distributions(fractional, f),
-        )
-
-    def _margin(self, f: Quadratic) -> float:
-        """Return what rounding can do to a proof of this side; the lower side's is by the gradient."""
-        return f.margin if self._side == "upper" else f.margin_by_gradient
-
-    def _over_distributions(self, bound: float | None, f: Quadratic) -> float | None:
-        """Return the proved bound over Claim 1's distributions: only for the biased, one-way case."""
+        f = self._quadratics[i]
+        margin = f.margin if self._side == "upper" else f.margin_by_gradient  # what rounding can do
+        # Over Claim 1's distributions something is proved for the biased, one-way case alone.
         known = self._task.estimator == "biased" and not f.counts.n_moved_of_x
-        if bound is None or not known or not self._task.totals.sums.is_positive_definite:
-            return None
-        return self._out * (bound + self._margin(f))
+        known = known and self._task.totals.sums.is_positive_definite
+        certified, fractional = (
+            None if proved is None else self._out * (proved + margin)
+            for proved in (bound, fractional if known else None)
+        )
+        return Found.at(self._best[i], status=status, certified=certified, fractional=fractional)
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
@@ -223,22 +209,22 @@ class SideSearch:
             if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
                 exact = replace(relax, tolerance=self._task.totals.margin, most_steps=EXACT_STEPS)
                 fractional = exact.plain(problem, effort).bound
-        proof = BranchAndBound(
-            relax, self.best_gain, slack, effort, lambda rows: self._improved(i, rows), room
-        ).run(problem)
+        improve = partial(self._improved, i)
+        proof = BranchAndBound(relax, self.best_gain, slack, effort, improve, room).run(problem)
         if proof.rows is not None:
             self._improved(i, proof.rows)
         bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)
+        n = proof.n_nodes
         # A convex function is largest where no row is split.
-        return bound, bound if self._side == "upper" else fractional, _branches(proof.n_nodes)
+        fractional = bound if self._side == "upper" else fractional
+        return bound, fractional, f"{n:,} branch{'' if n == 1 else 'es'}" if n else ""
 
     def _floor(self, i: int, problem: QuotaProblem, slack: float) -> Floor:
         f, labelling = self._quadratics[i], self._best[i]
         diagonal = f.c * f.totals.diagonal[labelling.active]
         if not f.totals.sums.is_positive_definite:
             diagonal = raised(problem, diagonal)
-        tolerance = max(ROUGHLY * slack, f.totals.margin)
-        return Floor(diagonal, np.flatnonzero(labelling.moved), tolerance)
+        return Floor(diagonal, np.flatnonzero(labelling.moved), max(ROUGHLY * slack, f.totals.margin))
 
     def _through_sums(self, i: int, slack: float, effort: Effort) -> tuple[float | None, str]:
         """Prove without a matrix; return the bound, if there is one, and the status."""
@@ -267,16 +253,9 @@ class SideSearch:
             self.best_gain = max(map(self._gain, self._best))
 
 
-def _branches(n_nodes: int) -> str:
-    return "" if n_nodes == 0 else f"{n_nodes:,} branch{'' if n_nodes == 1 else 'es'}"
-
-
 def starts(quadratic: Quadratic, side: Side, rng: np.random.Generator) -> Iterator[Labelling]:
     """Yield labellings to start from, S-SD first, without end."""
-    steps: tuple[int | None, ...] = (None,)
-    if side == "lower":
-        steps = (None, max(quadratic.counts.n_moved, 1), 1)
-    for n_steps in steps:
+    for n_steps in (None, max(quadratic.counts.n_moved, 1), 1) if side == "lower" else (None,):
         yield StepwiseDominance(n_steps).from_quadratic(quadratic, side)
     most = max(quadratic.counts.n_moved, quadratic.counts.n_moved_of_x)
     while True:
@@ -295,8 +274,7 @@ def _gathered(quadratic: Quadratic, rng: np.random.Generator, n_seeds: int) -> L
     for part, quota in filed.parts():
         here = (seeds >= part.start) & (seeds < part.stop)
         share[here] = quota / max(int(np.count_nonzero(here)), 1)
-    sums = quadratic.totals.sums
-    pull = sums.apply(filed.active, filed.pooled(seeds), filed.sign[seeds] * share)
+    pull = quadratic.totals.sums.apply(filed.active, filed.pooled(seeds), filed.sign[seeds] * share)
     gradient = filed.gradient() + 2 * quadratic.c * pull
     return Labelling(quadratic, leading(filed, filed.sign * gradient))
 

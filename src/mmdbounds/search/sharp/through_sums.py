@@ -39,9 +39,8 @@ class SharedRows:
     """
 
     def __init__(self, labelling: Labelling) -> None:
-        self._labelling = labelling
+        self._labelling, self._parts = labelling, labelling.parts()
         self._rough = labelling.quadratic.totals.sums.rough
-        self._parts = labelling.parts()
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()
 
@@ -51,13 +50,12 @@ class SharedRows:
         return self._gap(self._gradient())
 
     def floor(self, quadratic: Quadratic) -> float:
-        """Return a value that no labelling undercuts: what the shares prove, with fresh sums in float64.
+        """Return a value that no labelling undercuts: what the shares prove, with fresh sums of `quadratic`.
 
-        `quadratic` is the labelling's own, or the same in float64.
+        It is the labelling's own, or the same in float64.
         """
-        f, labelling = quadratic, self._labelling
+        f, labelling, signed = quadratic, self._labelling, self._labelling.sign * self.share
         shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
-        signed = labelling.sign * self.share
         linear = f.gradient_as_filed[labelling.active]
         # Sums in pairs, whose rounding hardly grows with the number of rows.
         value = f.value_as_filed + (signed * (linear + f.c * shift)).sum()
@@ -121,13 +119,11 @@ class SharedRows:
         """Let some rows share among themselves; return whether anything changed."""
         from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
-        labelling, f = self._labelling, self._labelling.quadratic
-        rows = np.concatenate(groups)
+        labelling, f, rows = self._labelling, self._labelling.quadratic, np.concatenate(groups)
         here, sign = labelling.pooled(rows), labelling.sign[rows]
         pairs = -f.c * sign[:, None] * self._rough.block(here, here) * sign
         np.fill_diagonal(pairs, 0.0)
-        own = f.c * f.totals.diagonal[here]
-        share = self.share.copy()
+        own, share = f.c * f.totals.diagonal[here], self.share.copy()
         edges = np.cumsum([0, *(len(group) for group in groups)])
         among, gradient = share[rows], self._gradient()[rows]
         steps = pairwise_steps(pairs, own, gradient, among, edges, tolerance, MOST_STEPS)
@@ -142,10 +138,8 @@ class SharedRows:
 class Mixture:
     """Points with the weights at which the quadratic slope . t + c t'Kt of the signed shares t is smallest.
 
-    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. While
-    the best shares are far away, the labelling that the gradient asks for joins the mixture and all weights
-    are chosen anew. A few dozen labellings are enough where rows are many, because nearly all of their best
-    shares are 0 or 1.
+    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. A few
+    dozen labellings are enough where rows are many, because nearly all of their best shares are 0 or 1.
     """
 
     def __init__(self, c: float, slope: Float64s, sign: Float64s, share: Float64s, shift: Float64s) -> None:
@@ -187,17 +181,15 @@ class Mixture:
         pairwise_steps(pairs, own, gradient, weights, np.array([0, len(weights)]), tolerance, MOST_STEPS)
         kept = np.flatnonzero(weights)
         self._weights, self._products = weights[kept], self._products[np.ix_(kept, kept)]
-        self._points = [self._points[k] for k in kept]
-        self._shifts = [self._shifts[k] for k in kept]
+        self._points, self._shifts = ([each[k] for k in kept] for each in (self._points, self._shifts))
 
 
 class RowMultipliers:
     """One multiplier for each active row, shape (n,) (`ceiling` of the upper side)."""
 
     def __init__(self, labelling: Labelling) -> None:
-        f, self._labelling = labelling.quadratic, labelling
-        self._parts = labelling.parts()
-        n = len(labelling.sign)
+        f, n = labelling.quadratic, len(labelling.sign)
+        self._labelling, self._parts = labelling, labelling.parts()
         own = f.c * f.totals.diagonal[labelling.active]
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
         self._multipliers = np.zeros(n)  # in units of c
@@ -208,14 +200,13 @@ class RowMultipliers:
 
         `value` is reached by a labelling; a bound of `enough` ends the work.
         """
-        n, c = len(self._linear), self._labelling.quadratic.c
+        n, f = len(self._linear), self._labelling.quadratic
         if effort.left < PAIR * n * n:
             return None
-        bound, factor, stalled = np.inf, FIRST_STEP, 0
-        direction = np.zeros(n)
+        bound, factor, stalled, direction = np.inf, FIRST_STEP, 0, np.zeros(n)
         for _ in range(PASSES):
             scores = self._scores(effort)
-            found = self._labelling.quadratic.value_as_filed + top_sum(scores, self._parts) + self._rounding()
+            found = f.value_as_filed + top_sum(scores, self._parts) + self._rounding()
             stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
             bound = min(bound, found)
             if bound <= enough or effort.left < PAIR * n * n:
@@ -226,7 +217,7 @@ class RowMultipliers:
             length = float(direction @ direction)
             if length == 0:
                 break
-            self._multipliers -= factor * (found - value) / (c * length) * direction
+            self._multipliers -= factor * (found - value) / (f.c * length) * direction
         return float(bound)
 
     def _rounding(self) -> float:
