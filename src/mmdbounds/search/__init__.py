@@ -7,7 +7,7 @@ A method of the package is a class (see `protocol.Method`) and a line in `_BUILT
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
@@ -39,31 +39,18 @@ _HOME = {class_name: module for module, class_name, _ in _BUILT_IN.values()}
 _HOME |= dict.fromkeys(("EachSide", "Found", "Method", "Task"), "protocol")
 
 
-class _Methods(Mapping[str, "Method"]):
+class _Methods(UserDict[str, Any]):
     """The methods by name; those of the package are made when somebody asks for them."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Method | None] = dict.fromkeys(_BUILT_IN)
-
     def __getitem__(self, name: str) -> Method:
-        made = self._made[name]
-        if made is None:
-            module, class_name, options = _BUILT_IN[name]
-            made = getattr(importlib.import_module(f"{__name__}.{module}"), class_name)(**options)
-            self._made[name] = made
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def add(self, method: Method) -> None:
-        self._made[method.name] = method
+        if isinstance(self.data[name], tuple):
+            module, class_name, options = self.data[name]
+            self.data[name] = getattr(importlib.import_module(f"{__name__}.{module}"), class_name)(**options)
+        method: Method = self.data[name]
+        return method
 
 
-METHODS = _Methods()
+METHODS = _Methods(_BUILT_IN)
 
 
 def method_names() -> tuple[str, ...]:
@@ -105,7 +92,7 @@ def register_method(method: Method) -> None:
     if not isinstance(method.name, str) or not method.name or method.name in METHODS:
         msg = f"the `name` of a method must be a text that no other method has; got {method.name!r}."
         raise MmdBoundsError(msg)
-    METHODS.add(method)
+    METHODS[method.name] = method
 
 
 def as_method(method: str | Method) -> Method:

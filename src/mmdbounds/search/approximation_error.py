@@ -26,16 +26,8 @@ from mmdbounds.results import Approximation, Compared
 from mmdbounds.search.protocol import Found, largest_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
+from mmdbounds.sums.features import residual as residuals
 from mmdbounds.sums.features.maps import FeatureMap, make_map
-from mmdbounds.sums.features.residual import (
-    LEVEL,
-    Sides,
-    all_pairs_pay,
-    largest_of_random_features,
-    own_residuals,
-    residual_norm,
-    sampled_difference,
-)
 from mmdbounds.sums.protocol import Float64s
 
 Range = tuple[float, float]
@@ -97,19 +89,19 @@ def compared_with_exact(
     if not isinstance(kernel, ApproximateKernel):
         return None
     feature_map = make_map(kernel, problem.pooled.shape[1])
-    own = own_residuals(problem.pooled, kernel, totals.diagonal)
+    own = residuals.own_residuals(problem.pooled, kernel, totals.diagonal)
     residual = None
     if isinstance(kernel, Nystrom):  # of random features nothing is proved
-        norm = residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
+        norm = residuals.residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
         residual = Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.value_margin)
     labellings = _labellings(found, problem, totals)
-    if all_pairs_pay(len(own), kernel.size):
+    if residuals.all_pairs_pay(len(own), kernel.size):
         exact = _by_all_pairs(labellings, problem, kernel, meter)
         n_sampled, level = len(own), None
     else:
         drawing = Drawing(kernel, feature_map, problem, own, totals.value_margin)
         exact = {side: drawing.of(one, STREAMS[side]) for side, one in labellings.items()}
-        n_sampled, level = drawing.n_rows, LEVEL
+        n_sampled, level = drawing.n_rows, residuals.LEVEL
     compared = {}
     for side, one in labellings.items():
         value, margin = exact[side]
@@ -148,10 +140,8 @@ def _by_all_pairs(
     labellings: dict[str, Marked], problem: Problem, kernel: ApproximateKernel, meter: Meter
 ) -> dict[str, Estimate]:
     """Return the values of labellings with the exact kernel, and their rounding: one pass over the pairs."""
-    budget = problem.working_memory
-    sums = make_sums(
-        problem.pooled, kernel.exact, backend=problem.backend, working_memory=budget, meter=meter
-    )
+    memory, backend = problem.working_memory, problem.backend
+    sums = make_sums(problem.pooled, kernel.exact, backend=backend, working_memory=memory, meter=meter)
     everyone = slice(0, len(problem.pooled))
     marks = np.column_stack([np.ones(everyone.stop), *(one.in_x for one in labellings.values())])
     totals, diagonal = sums.apply(everyone, everyone, marks), sums.diagonal(everyone)
@@ -175,20 +165,15 @@ class Drawing:
     """
 
     def __init__(
-        self,
-        kernel: ApproximateKernel,
-        feature_map: FeatureMap,
-        problem: Problem,
-        own: Float64s,
-        error: float,
+        self, kernel: ApproximateKernel, features: FeatureMap, problem: Problem, own: Float64s, error: float
     ) -> None:
-        self._kernel, self._map, self._problem, self._own = kernel, feature_map, problem, own
-        self._delta, self.n_rows = 1 - LEVEL, 0
+        self._kernel, self._map, self._problem, self._own = kernel, features, problem, own
+        self._delta, self.n_rows = 1 - residuals.LEVEL, 0
         if isinstance(kernel, Nystrom):  # R is positive semidefinite
             self._roots = np.sqrt(np.maximum(own, 0.0) + error)
         else:
             self._delta /= 2
-            largest = largest_of_random_features(len(own), kernel.size, self._delta)
+            largest = residuals.largest_of_random_features(len(own), kernel.size, self._delta)
             self._own, self._roots = np.zeros(len(own)), np.full(len(own), math.sqrt(largest))
 
     def of(self, labelling: Marked, stream: int) -> Estimate:
@@ -196,10 +181,10 @@ class Drawing:
         o = 1 if self._problem.estimator == "unbiased" else 0
         groups = np.flatnonzero(labelling.in_x), np.flatnonzero(~labelling.in_x)
         factors = [len(rows) / (len(rows) - o) for rows in groups]
-        sides = Sides(groups, self._roots, (factors[0], factors[1]))
+        sides = residuals.Sides(groups, self._roots, (factors[0], factors[1]))
         rng, memory = np.random.default_rng([self._kernel.seed, 1, stream]), self._problem.working_memory
         rows, kernel = self._problem.pooled, self._kernel
-        drawn = sampled_difference(rows, kernel, self._map, sides, self._delta, rng, memory)
+        drawn = residuals.sampled_difference(rows, kernel, self._map, sides, self._delta, rng, memory)
         self.n_rows = drawn.n_rows
         taken = [float(self._own[rows].mean()) / (len(rows) - o) for rows in groups] if o else [0.0]
         # The rounding of the value, and of what was drawn.

@@ -13,13 +13,9 @@ the kernel matrix with many columns:
 .. math::
     f'(y) = \frac{1}{p} \sum_i k(x_i, y) - \frac{1}{q} \sum_i k(y_i, y),
 
-with the pair of y and itself, as in the paper. Then rows of Y are taken one by one, each time the row that
-adds most to the witness plus w times the log-determinant of the rows taken, C:
-
-.. math::
-    \pm f'(y) + w \log\left(k_{yy} - k_{yC} K_{CC}^{-1} k_{Cy}\right).
-
-The log-determinant drives the rows apart. Neither part considers what the rows taken do to the MMD.
+with the pair of y and itself, as in the paper. Then rows of Y are taken one by one, each time the row with
+the largest :math:`\pm f'(y) + w \log(k_{yy} - k_{yC} K_{CC}^{-1} k_{Cy})`, where C are the rows taken: the
+log-determinant drives the rows apart. Neither part considers what the rows taken do to the MMD.
 """
 
 from __future__ import annotations
@@ -262,12 +258,10 @@ class _Complements:
         self.left: Float64s = np.maximum(totals.diagonal[totals.p :] + jitter, jitter)
 
     def take(self, row: int) -> None:
-        """Take a row of Y, and reduce the complements of the others by what they share with it.
-
-        A row at the jitter shares nothing more: it is a combination of those taken, up to rounding, or K is
-        not definite.
-        """
-        if self.left[row] <= self._jitter:
+        """Take a row of Y, and reduce the complements of the others by what they share with it."""
+        if (
+            self.left[row] <= self._jitter
+        ):  # a combination of those taken, or K is not definite
             return
         p, q = self._totals.p, self._totals.q
         earlier, here = self._factor[: self._rank], self._factor[self._rank : self._rank + 1]

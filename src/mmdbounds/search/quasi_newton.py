@@ -165,12 +165,9 @@ def exact_weights(quadratic: Quadratic, *, unbiased: bool) -> Weights:
 
 
 def printed_weights(counts: Counts, steps: int) -> Weights:
-    """Return the weights that the paper prints (equation 6), with epsilon / S in each of S steps.
-
-    Its n is the true size of X. A point placed earlier has entered X and left Y, which makes
-    (1 - epsilon / S) + (1 + epsilon / S) = 2.
-    """
-    n, part = counts.n_x, float(counts.stated_epsilon) / steps
+    """Return the weights that the paper prints (equation 6), with epsilon / S in each of S steps."""
+    n, part = counts.n_x, float(counts.stated_epsilon) / steps  # its n is the true size of X
+    # A point placed earlier has entered X and left Y: (1 - part) + (1 + part) = 2.
     return Weights((1 - part) / n, -(1 + part) / n, 2 / n, -part / n, part / n)
 
 
@@ -232,33 +229,25 @@ class FreePoints:
 
     def value(self, points: Float64s, weights: Weights) -> float:
         """Return the objective at all points, without its constant."""
-        return float(
-            self.to_rows(points, weights).sum()
-            + self.to_points(points, weights.pair, points).sum()
-            + self.to_itself(points, weights.own).sum()
-        )
+        value = self.to_rows(points, weights).sum() + self.to_points(points, weights.pair, points).sum()
+        return float(value + self.to_itself(points, weights.own).sum())
 
     def value_and_gradient(
         self, points: Float64s, weights: Weights, placed: Float64s
     ) -> tuple[float, Float64s]:
         """Return the part of the objective that `points` change, with those `placed` earlier held fixed."""
         gradient = np.zeros_like(points)
-        among = self.to_points(points, weights.pair, points, gradient)
+        value = self.to_points(points, weights.pair, points, gradient).sum()
         gradient *= 2  # both points of a pair move
-        value = (
-            among.sum()
-            + self.to_rows(points, weights, gradient).sum()
-            + self.to_points(placed, weights.to_placed, points, gradient).sum()
-            + self.to_itself(points, weights.own, gradient).sum()
-        )
-        return float(value), gradient
+        value += self.to_rows(points, weights, gradient).sum()
+        value += self.to_points(placed, weights.to_placed, points, gradient).sum()
+        return float(value + self.to_itself(points, weights.own, gradient).sum()), gradient
 
     def _pulled(
         self, others: Float64s, norms: Float64s, w: Float64s, points: Float64s, gradient: Float64s | None
     ) -> Float64s:
         """Return sum_i w_i k(a_i, c_j) for each point c_j, in strips; add the derivative to `gradient`."""
-        total = np.zeros(len(points))
-        height = max(1, int(self._block // (8 * max(len(points), 1))))
+        total, height = np.zeros(len(points)), max(1, int(self._block // (8 * max(len(points), 1))))
         for i, j in strips([0, len(others)], height):
             self._meter.add((j - i) * len(points))
             t = self._pair_numbers(others[i:j], norms[i:j], points)

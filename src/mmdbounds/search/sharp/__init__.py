@@ -23,16 +23,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
-from mmdbounds.search.protocol import (
-    NO_ROWS,
-    Found,
-    Method,
-    Task,
-    for_both_sides,
-    leading,
-    most_extreme,
-    outwards,
-)
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
@@ -281,8 +272,7 @@ def _gathered(quadratic: Quadratic, rng: np.random.Generator, n_seeds: int) -> L
 
 def _random_rows(filed: Labelling, rng: np.random.Generator, most: int) -> Indices:
     """Return random rows of each group, no more than are to move."""
-    drawn = [
-        part.start + rng.choice(part.stop - part.start, min(quota, most), replace=False)
-        for part, quota in filed.parts()
-    ]
-    return np.sort(np.concatenate(drawn)) if drawn else NO_ROWS
+    drawn = [np.empty(0, dtype=np.intp)]
+    for part, quota in filed.parts():
+        drawn.append(part.start + rng.choice(part.stop - part.start, min(quota, most), replace=False))
+    return np.sort(np.concatenate(drawn))

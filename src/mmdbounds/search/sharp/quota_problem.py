@@ -19,7 +19,6 @@ import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
-from typing import Protocol
 
 import numpy as np
 
@@ -155,21 +154,9 @@ class Effort:
         return self.left <= 0
 
 
-class Relaxation(Protocol):
-    """Bounds the gain of a problem in which something is left to choose in every group."""
-
-    def __call__(
-        self,
-        problem: QuotaProblem,
-        gain: float,
-        enough: float,
-        effort: Effort,
-        state: State,
-        *,
-        is_root: bool,
-    ) -> ScoreBound:
-        """Return a proof, given the gain reached, the bound that is enough and the state to continue from."""
-        ...
+# Bounds the gain of a problem in which something is left to choose in every group, given the gain reached,
+# the bound that is enough and the state to continue from: (problem, gain, enough, effort, state, is_root=).
+Relaxation = Callable[..., ScoreBound]
 
 
 @dataclass(frozen=True, eq=False)
