@@ -169,10 +169,8 @@ class Contamination:
             low = self.x_in_y[0]
             first = math.ceil(low * p / (1 - low) - SLACK)
             if first > largest.n_moved:
-                msg = (
-                    f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g} "
-                    f"of the true X when {p} rows are filed under it. Give a wider interval."
-                )
+                no = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
+                msg = f"{no} of the true X when {p} rows are filed under it. Give a wider interval."
                 raise MmdBoundsError(msg)
         if not self.is_two_way:
             return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
@@ -190,10 +188,8 @@ class Contamination:
         n_x = ((1 - self.y_in_x) * p - self.y_in_x * q) / rest
         n_y = ((1 - high) * q - high * p) / rest
         if n_x <= 0 or n_y <= 0:
-            msg = (
-                f"shares of {high:g} and {self.y_in_x:g} do not fit groups of {p} and {q} rows: "
-                f"the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
-            )
+            shares = f"shares of {high:g} and {self.y_in_x:g} do not fit groups of {p} and {q} rows"
+            msg = f"{shares}: the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
             raise MmdBoundsError(msg)
         return math.floor(high * n_x + SLACK), math.floor(self.y_in_x * n_y + SLACK)
 

@@ -84,10 +84,8 @@ class Simulated:
         return Contamination(n_moved=self.n_moved)
 
     def __repr__(self) -> str:
-        return (
-            f"Simulated({self.n_moved} of {self.n_x} rows of X filed under Y with its {self.n_y} rows, "
-            f"mechanism {self.mechanism!r})"
-        )
+        filed = f"{self.n_moved} of {self.n_x} rows of X filed under Y with its {self.n_y} rows"
+        return f"Simulated({filed}, mechanism {self.mechanism!r})"
 
 
 def simulate(
@@ -144,15 +142,9 @@ def simulate(
     generator, seed = check_rng(rng)
     check_mechanism(mechanism)
     check_progress(progress)
-    problem = pose(
-        *as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")),
-        Comparison(
-            kernel=kernel,
-            bandwidth=bandwidth,
-            estimator="biased",  # the witness is a difference of plain means
-            working_memory=working_memory,
-        ),
-    )
+    # Biased, because the witness is a difference of plain means.
+    asked = Comparison(kernel=kernel, bandwidth=bandwidth, estimator="biased", working_memory=working_memory)
+    problem = pose(*as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")), asked)
     check_from_rows(problem.kernel)
     n = problem.p
     moving = _choose(mechanism, problem, misfiled_count(epsilon, n_moved, n), generator, progress)

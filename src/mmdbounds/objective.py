@@ -69,8 +69,7 @@ class GroupSums:
 def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     """Make the one pass over the pairs."""
     everyone = slice(0, p + q)
-    labels = np.repeat(np.eye(2), [p, q], axis=0)
-    totals = sums.apply(everyone, everyone, labels)
+    totals = sums.apply(everyone, everyone, np.repeat(np.eye(2), [p, q], axis=0))
     diagonal = sums.diagonal(everyone)
     largest = max(float(np.abs(diagonal).max()), float(np.abs(totals).max()))
     if not np.isfinite(largest):
@@ -86,13 +85,9 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
 
 
 def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:
-    r"""Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
+    """Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
 
-    The unit is the error :math:`\delta` of a mean of kernel values. With A = p / (n_X - o) + q / (n_Y - o)
-    and M the same of the rows that move, f(u0) is off by up to :math:`A^2 \delta`, the gradient's entries of
-    these rows together by :math:`2 A M \delta` and their pairs by :math:`M^2 \delta`. A proof `by_gradient`,
-    at a point between labellings, adds the gradient there for as many rows that enter as leave it,
-    :math:`4 M (A + M) \delta`.
+    The unit is the error of a mean of kernel values. A proof `by_gradient` is at a point between labellings.
     """
     moves = counts.n_moved + counts.n_moved_of_x
     filed = p / (counts.n_x - o) + q / (counts.n_y - o)
@@ -184,10 +179,9 @@ class Labelling:
         return self.quadratic.totals.sums.block(self.pooled(rows), self.active, out)
 
     def swap_gain(self, leaving: Rows, entering: Rows) -> Float64s:
-        """Return by how much f changes when a row with u = 1 and one with u = 0 change places.
+        """Return by how much f changes when a row with u = 1 and one with u = 0 of a group change places.
 
-        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j
-        (places among the active rows, both filed in the same group).
+        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j.
         """
         f, g = self.quadratic, self.gradient()
         out, into = (np.arange(len(g))[rows] for rows in (leaving, entering))

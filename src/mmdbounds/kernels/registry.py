@@ -95,10 +95,8 @@ def kernel_class(name: str) -> type[Kernel]:
     found = _NAMES.get(folded(name))
     if found is None:
         known = [*_CLASSES, *(spelling for cls in _CLASSES.values() for spelling in cls.spellings)]
-        msg = (
-            f"`kernel` must be one of {', '.join(map(repr, _CLASSES))}, a kernel object or a function "
-            f"k(A, B); got {name!r}.{did_you_mean(name, known)}"
-        )
+        hint, names = did_you_mean(name, known), ", ".join(map(repr, _CLASSES))
+        msg = f"`kernel` must be one of {names}, a kernel object or a function k(A, B); got {name!r}.{hint}"
         raise MmdBoundsError(msg)
     return _CLASSES[found]
 
@@ -142,11 +140,7 @@ def is_shipped(kernel: Kernel) -> bool:
 
 
 def lists_kernels(of: T) -> T:
-    """Fill the lists of kernels into a docstring; a decorator of functions and classes.
-
-    A line ``<kernels having slope>`` (or whatever `kernel_names` takes) becomes their names, and what follows
-    on the line stays behind them.
-    """
+    """Fill names of kernels into a docstring, for a line ``<kernels having slope>`` (see `kernel_names`)."""
 
     def filled(found: re.Match[str]) -> str:
         names = ", ".join(f'``"{name}"``' for name in kernel_names(found[2]))

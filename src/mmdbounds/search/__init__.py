@@ -70,14 +70,11 @@ def register_method(method: Method) -> None:
 
     Examples
     --------
-    >>> from dataclasses import dataclass
-    >>> from typing import ClassVar
     >>> import numpy as np
     >>> from mmdbounds.objective import Labelling, Quadratic
     >>> from mmdbounds.search import EachSide, Found
-    >>> @dataclass(frozen=True)
-    ... class FirstRows(EachSide):
-    ...     name: ClassVar[str] = "first-rows"
+    >>> class FirstRows(EachSide):
+    ...     name = "first-rows"
     ...
     ...     def search(self, totals, counts, estimator, side):
     ...         return Found.at(Labelling(Quadratic(totals, counts, estimator), np.arange(counts.n_moved)))

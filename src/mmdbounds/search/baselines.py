@@ -259,9 +259,7 @@ class _Complements:
 
     def take(self, row: int) -> None:
         """Take a row of Y, and reduce the complements of the others by what they share with it."""
-        if (
-            self.left[row] <= self._jitter
-        ):  # a combination of those taken, or K is not definite
+        if self.left[row] <= self._jitter:  # a combination of those taken, or K is not definite
             return
         p, q = self._totals.p, self._totals.q
         earlier, here = self._factor[: self._rank], self._factor[self._rank : self._rank + 1]

@@ -36,10 +36,8 @@ class Exhaustive(EachSide):
             msg = f"{most}; here there are {here}. Use method='sharp'."
             raise MmdBoundsError(msg)
         if counts.n_moved + counts.n_moved_of_x and max(p, q) > MOST_ROWS:
-            msg = (
-                f"`method='exhaustive'` takes groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}. "
-                "Use method='sharp'."
-            )
+            groups = f"groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}"
+            msg = f"`method='exhaustive'` takes {groups}. Use method='sharp'."
             raise MmdBoundsError(msg)
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:

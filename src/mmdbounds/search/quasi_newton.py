@@ -323,9 +323,8 @@ class _Search:
 
     def _leading_rows(self) -> NextRows:
         """Return a function that takes the rows that S-SD would move next, each row once."""
-        f, space = self._f, self._space
+        f, space, free = self._f, self._space, np.ones(self._f.totals.q, dtype=np.bool_)
         of_y = slice(f.totals.p, f.totals.p + f.totals.q)
-        free = np.ones(f.totals.q, dtype=np.bool_)
 
         def next_rows(placed: Float64s, quota: int) -> Indices:
             gradient = f.gradient_as_filed[of_y] + space.to_points(placed, 2 * f.c, space.rows[of_y])

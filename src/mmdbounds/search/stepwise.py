@@ -103,16 +103,13 @@ class ColumnCache:
 
     One column at a time is a matrix-vector product, limited by memory; the columns of many leading candidates
     at once run at the speed of the pass over the pairs. The oldest columns make room for new ones.
-
-    `columns`, shape (capacity, n), has the kernel values of the stored rows to the n active rows. `place`
-    says for each active row where its column is, -1 if it is not stored.
     """
 
     def __init__(self, labelling: Labelling, capacity: int) -> None:
         n, self._labelling, self._head = len(labelling.sign), labelling, 0
         self._owner = np.full(capacity, -1, dtype=np.intp)
-        self.columns: Float64s = np.empty((capacity, n))
-        self.place: Indices = np.full(n, -1, dtype=np.intp)
+        self.columns: Float64s = np.empty((capacity, n))  # kernel values of stored rows to the active ones
+        self.place: Indices = np.full(n, -1, dtype=np.intp)  # where an active row's column is, -1: not stored
 
     def columns_of(self, rows: Indices, scores: Float64s) -> Float64s:
         """Return the columns of `rows`, one row each; at most half the capacity."""
@@ -123,8 +120,7 @@ class ColumnCache:
     def fetch(self, rows: Indices, scores: Float64s) -> None:
         """Compute the columns of `rows`, and of the rows with the largest scores that are not stored."""
         free = ~self._labelling.moved
-        count = min(len(self._owner) // 3, int(np.count_nonzero(free)))
-        leading = largest(scores, count, free, 0.0)
+        leading = largest(scores, min(len(self._owner) // 3, int(np.count_nonzero(free))), free, 0.0)
         # `rows` are computed anew, so that they cannot be among the columns that make room.
         wanted = np.union1d(rows, leading[self.place[leading] < 0])
         if self._head + len(wanted) > len(self._owner):
@@ -148,9 +144,8 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
         return
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
     for s in range(1, steps + 1):
-        quota_y, quota_x = (
-            m * s // steps - m * (s - 1) // steps for m in (counts.n_moved, counts.n_moved_of_x)
-        )
+        both = counts.n_moved, counts.n_moved_of_x
+        quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
         scores = towards * labelling.sign * labelling.gradient()
         rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
         if quota_x:
@@ -164,13 +159,12 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
     """Move the m rows one after the other (one-way), many of them in one call."""
     f, left = labelling.quadratic, labelling.quadratic.counts.n_moved
-    compiled = f.totals.sums.is_compiled
+    factor, compiled = 2 * f.c * towards, f.totals.sums.is_compiled
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
         cache.fetch(np.flatnonzero(scores >= scores.max() - f.tie_width)[:1], scores)
-        rows, shift = take_one_by_one(
-            scores, cache.place, cache.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
-        )
+        places = cache.place, cache.columns
+        rows, shift = take_one_by_one(scores, *places, factor, left, f.tie_width, compiled=compiled)
         labelling.move(rows, shift)
         left -= len(rows)
 

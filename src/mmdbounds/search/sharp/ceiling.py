@@ -29,22 +29,15 @@ MEAN = 0.1  # weight of the newest choice in the running mean of choices
 
 
 def ceiling(
-    problem: QuotaProblem,
-    gain: float,
-    enough: float,
-    effort: Effort,
-    state: State = (),
-    *,
-    is_root: bool = True,
+    problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), is_root: bool = True
 ) -> ScoreBound:
     """Bound the gain from above (see `Relaxation`); the state is the multipliers, shape (n, n), at first 0.
 
     At the root many steps pay: all other problems continue from its multipliers.
     """
-    walk = _Walk(problem, gain, state)
+    walk, factor, stalled = _Walk(problem, gain, state), FIRST_STEP, 0
     best = walk.look(effort)
     walk.keep(None)
-    factor, stalled = FIRST_STEP, 0
     for _ in range(ROOT_STEPS if is_root else NODE_STEPS):
         if best.bound <= enough or effort.is_spent or factor < LAST_STEP or not walk.step(factor):
             break
@@ -59,11 +52,8 @@ def ceiling(
 
 
 def raised_by_rounding(proof: ScoreBound, n_chosen: int) -> ScoreBound:
-    """Return a proof that allows for the rounding of its multipliers, which may be larger than the pairs.
-
-    They are antisymmetric, so their largest entry is their size; a chosen row adds up one for each partner
-    (docs/rounding.md, "One proof").
-    """
+    """Return a proof that allows for the rounding of its multipliers (docs/rounding.md, "One proof")."""
+    # They are antisymmetric, so their largest entry is their size.
     extra = ULPS * n_chosen**2 * float(proof.state[0].max(initial=0.0))
     return replace(proof, base=proof.base + extra, bound=proof.bound + extra)
 

@@ -140,8 +140,7 @@ class Effort:
     """
 
     def __init__(self, limit: float, meter: Meter | None = None) -> None:
-        self.left = self._limit = limit
-        self._meter = meter or Meter()
+        self.left, self._limit, self._meter = limit, limit, meter or Meter()
 
     def spend(self, units: float) -> None:
         """Count `units` of work."""

@@ -1,10 +1,9 @@
 r"""Floor and ceiling where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
 
 For the floor, the convex relaxation continues among the few hundred rows that gain most, then updates the
-gradient of all rows by their columns. On a GPU, where pairs are cheap and rounds are not, whole labellings
-are mixed first. For the ceiling, each row has one multiplier instead of one for each pair,
-:math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is made to agree with how often they
-may. A step is one pass over the active rows.
+gradient of all rows by their columns; on a GPU, where pairs are cheap and rounds are not, labellings are
+mixed first. For the ceiling, each row has one multiplier: how often the others count on it is made to agree
+with how often they may. A step is one pass over the active rows.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from mmdbounds.sums.protocol import Float64s, KernelSums
 WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
 MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
 CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
-MOST_ROUNDS = 1000
-MOST_STEPS = 100_000
+MOST_ROUNDS, MOST_STEPS = 1000, 100_000
 PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
 PASSES = 60
 MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
@@ -33,10 +31,7 @@ STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
-    """Shares of the n active rows, improved towards the smallest value (`floor` of the lower side).
-
-    They start at a labelling; `share` has shape (n,), with entries between 0 and 1.
-    """
+    """Shares of the active rows, 0 to 1, improved from a labelling towards the smallest value (`floor`)."""
 
     def __init__(self, labelling: Labelling) -> None:
         self._labelling, self._parts = labelling, labelling.parts()
@@ -50,10 +45,7 @@ class SharedRows:
         return self._gap(self._gradient())
 
     def floor(self, quadratic: Quadratic) -> float:
-        """Return a value that no labelling undercuts: what the shares prove, with fresh sums of `quadratic`.
-
-        It is the labelling's own, or the same in float64.
-        """
+        """Return a value that no labelling undercuts: what the shares prove, with sums of `quadratic`."""
         f, labelling, signed = quadratic, self._labelling, self._labelling.sign * self.share
         shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
         linear = f.gradient_as_filed[labelling.active]
@@ -158,10 +150,7 @@ class Mixture:
         return point - self._points[k]
 
     def add(self, k: int, point: Float64s, shift: Float64s) -> tuple[Float64s, Float64s]:
-        """Add a point, whose product differs by `shift` from that of point `k`, and choose all weights anew.
-
-        Returns the shares of the mixture and its product.
-        """
+        """Add a point, a product `shift` from that of point `k`; return the mixture's shares and product."""
         self._points.append(point)
         self._shifts.append(self._shifts[k] + shift)
         row = np.array([(self._sign * x) @ self._shifts[-1] for x in self._points])
