@@ -132,14 +132,11 @@ class Quadratic:
 
 
 class Labelling:
-    """A labelling in progress: which rows have moved, and the value of the quadratic there.
-
-    `active` are the pooled rows that may move: the rows of Y, and with two-way counts all rows. `rows`
-    (places among the active ones) move at once.
-    """
+    """A labelling in progress: which rows have moved; `rows` (places among the active ones) move at once."""
 
     def __init__(self, quadratic: Quadratic, rows: Indices | None = None) -> None:
         t, self.quadratic = quadratic.totals, quadratic
+        # The pooled rows that may move: the rows of Y, and with two-way counts all rows.
         self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
         self.sign = quadratic.sign[self.active]  # +1 for the active rows of Y, -1 for those of X
         self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)

@@ -1,9 +1,7 @@
 """Kernels: small frozen descriptions of k(a, b), one file each.
 
-A kernel is a formula on one number per pair of rows (`Kernel.geometry`): a squared Euclidean distance, an L1
-distance or an inner product. Its file declares everything that is known of it: names, formula, slope, what
-rounding does to it, and its compiled forms. Blocks, threads and precision belong to `mmdbounds.sums`.
-
+A kernel is a formula on one number per pair of rows (`Kernel.geometry`): a distance or an inner product. Its
+file declares all that is known of it: names, formula, slope, what rounding does to it, its compiled forms.
 To add one to the package, write a file and list it in `SHIPPED`. From outside, derive a class from
 `PairKernel` or `BandwidthKernel` and hand in an object, or `register` the class and use its name.
 """

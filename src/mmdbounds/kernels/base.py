@@ -159,10 +159,7 @@ class Kernel:
         return type(self).tensor is not Kernel.tensor
 
     def tensor(self, t: Any) -> Any:
-        """Return k for a tensor of pair numbers, which may be overwritten.
-
-        For a kernel with a `squared_scale` these are x = -|a - b|^2 / 2 of scaled rows.
-        """
+        """Return k for a tensor of pair numbers (of x, with a `squared_scale`), which may be overwritten."""
         raise NotImplementedError
 
     @property
@@ -171,10 +168,7 @@ class Kernel:
         return type(self).frequencies is not Kernel.frequencies
 
     def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw frequencies at bandwidth 1, one column each, shape (n_columns, count).
-
-        They have the kernel as their characteristic function, so that k(z, z) = 1.
-        """
+        """Draw frequencies at bandwidth 1, (n_columns, count); k is their characteristic function."""
         raise NotImplementedError
 
 

@@ -75,8 +75,7 @@ class Bootstrap(Method):
         count = check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
         object.__setattr__(self, "n_resamples", count)
         if self.alpha is not None:
-            where = "a number in [0, 0.5] or None"
-            alpha = check_number(self.alpha, "alpha", where, lambda share: 0 <= share <= 0.5)
+            alpha = check_number(self.alpha, "alpha", "a number in [0, 0.5] or None", lambda a: 0 <= a <= 0.5)
             object.__setattr__(self, "alpha", alpha)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
@@ -123,9 +122,7 @@ def resampled_values(
     return np.concatenate(values)
 
 
-def _drawn(
-    totals: GroupSums, n_resamples: int, rng: np.random.Generator
-) -> Iterator[tuple[Float64s, Float64s]]:
+def _drawn(totals: GroupSums, n_resamples: int, rng: np.random.Generator) -> Iterator[tuple[Float64s, ...]]:
     """Yield how often each row is drawn, (p, b) for X and (q, b) for Y, for b resamples at a time.
 
     The draws do not depend on b: p rows of X, then q rows of Y, resample by resample.
@@ -206,12 +203,10 @@ class Submodular(EachSide):
             worth, everyone = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
             chosen = [largest(worth, m, everyone, totals.tie_width) for m in numbers]
             how = "taken by the witness"
+        quadratics = [Quadratic(totals, counts, task.estimator) for counts in task.admissible]
         return [
-            Found.at(
-                Labelling(Quadratic(totals, counts, task.estimator), rows),
-                status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}",
-            )
-            for counts, rows in zip(task.admissible, chosen, strict=True)
+            Found.at(Labelling(f, rows), status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
+            for f, rows in zip(quadratics, chosen, strict=True)
         ]
 
     def order(self, totals: GroupSums, count: int, side: Side) -> Indices:

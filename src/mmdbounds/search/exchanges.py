@@ -50,9 +50,8 @@ def _ascend(labelling: Labelling) -> None:
 
 def _exchange(labelling: Labelling, part: slice, out: float) -> bool:
     """Make the best exchanges among the most promising rows of one group; return whether there were any."""
-    f = labelling.quadratic
+    f, moved = labelling.quadratic, labelling.moved[part]
     scores = out * (labelling.sign * labelling.gradient())[part]
-    moved = labelling.moved[part]
     inside, outside = np.flatnonzero(moved), np.flatnonzero(~moved)
     both = _first(inside, scores[inside], CANDIDATES), _first(outside, -scores[outside], CANDIDATES)
     candidates = part.start + np.concatenate(both)
@@ -108,14 +107,12 @@ def row_effects(labelling: Labelling, side: Side) -> Float64s:
         moved = part.start + np.flatnonzero(labelling.moved[part])
         stayed = part.start + np.flatnonzero(~labelling.moved[part])
         if len(stayed):
-            effects[moved] = _best_exchanges(labelling, alone, moved, stayed, outwards(side))
-            effects[stayed] = _best_exchanges(labelling, alone, stayed, moved, outwards(side))
+            effects[moved] = _changes(labelling, alone, moved, stayed, outwards(side))
+            effects[stayed] = _changes(labelling, alone, stayed, moved, outwards(side))
     return effects
 
 
-def _best_exchanges(
-    labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float
-) -> Float64s:
+def _changes(labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float) -> Float64s:
     """Return for each of `rows` the change by its best exchange with one of `others`."""
     f = labelling.quadratic
     everyone = np.ones(len(others), dtype=np.bool_)

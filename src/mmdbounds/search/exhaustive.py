@@ -43,12 +43,10 @@ class Exhaustive(EachSide):
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the extreme of all labellings."""
         f, out = Quadratic(totals, counts, estimator), outwards(side)
-        rows, gain, n_labellings = _best(Labelling(f), out)
-        return Found.at(
-            Labelling(f, rows),
-            status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
-            certified=f.value_as_filed + out * (gain + f.margin),  # nothing beyond but rounding
-        )
+        rows, gain, n = _best(Labelling(f), out)
+        status = f"all {n:,} labelling{'' if n == 1 else 's'} tried"
+        certified = f.value_as_filed + out * (gain + f.margin)  # nothing beyond but rounding
+        return Found.at(Labelling(f, rows), status=status, certified=certified)
 
 
 def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:

@@ -82,7 +82,6 @@ class Method(Protocol):
     @property
     def name(self) -> str:
         """The name under which `mmd_bounds(method=...)` knows it."""
-        ...
 
     @property
     def is_random(self) -> bool:

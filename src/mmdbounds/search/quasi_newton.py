@@ -7,9 +7,8 @@ and Y - C as signed measures, the squared MMD is defined for any points,
     f(C) = f(u_0) + 2b' \sum_{ij} k(x_i, c_j) - 2b \sum_{ij} k(y_i, c_j) - e \sum_j k(c_j, c_j)
     + c \sum_{ij} k(c_i, c_j), \quad b' = \frac{N-o}{n_X n_Y (n_X-o)}
 
-(the other letters as in `mmdbounds.objective`), and rows of Y as points give exactly the value of the
-labelling that moves them. Other points have the value of no labelling, and nothing about it is proved: the
-paper compares its own method with it.
+(the other letters as in docs/method.md), and rows of Y as points give exactly the value of the labelling that
+moves them. Other points have the value of no labelling, and nothing about it is proved.
 """
 
 from __future__ import annotations

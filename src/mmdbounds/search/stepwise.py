@@ -1,7 +1,7 @@
 """Stepwise stochastic dominance, S-SD, and its one-step form SD (algorithms 1 and 2 of the paper).
 
 In each step the rows with the most extreme gradient move, and the gradient is updated by their columns
-alone: the pairs are visited once, whatever the number of steps (docs/method.md, "S-SD, step by step").
+alone (docs/method.md, "S-SD, step by step").
 """
 
 from __future__ import annotations
@@ -193,14 +193,12 @@ def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, 
     return np.flatnonzero(moved)
 
 
-def _quantile_rows(
-    witness: Float64s, level: Fraction, eligible: Mask, side: Side, tie_width: float
-) -> Indices:
+def _quantile_rows(witness: Float64s, level: Fraction, free: Mask, side: Side, tie_width: float) -> Indices:
     """Return the rows beyond the quantile inf{f : level < CDF(f)}, ties included.
 
     Without ties these are ceil(alpha n) rows above and floor(alpha n) + 1 below.
     """
-    n = int(np.count_nonzero(eligible))
+    n = int(np.count_nonzero(free))
     if side == "upper":
-        return at_least(witness, max(math.ceil(level * n), 1), eligible, tie_width)
-    return at_least(-witness, min(math.floor(level * n) + 1, n), eligible, tie_width)
+        return at_least(witness, max(math.ceil(level * n), 1), free, tie_width)
+    return at_least(-witness, min(math.floor(level * n) + 1, n), free, tie_width)

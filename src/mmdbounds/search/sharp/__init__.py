@@ -24,7 +24,7 @@ from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
-from mmdbounds.search.sharp.ceiling import ceiling
+from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
 from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
@@ -81,17 +81,11 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
-
-    def begin(side: Side) -> SideSearch:
-        return SideSearch(task, side, n_starts, certify=patience is not None)
-
-    lower, upper = for_both_sides(begin, task)
+    certify = patience is not None
+    lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
-
-    def finish(side: Side) -> Found:
-        return most_extreme((lower if side == "lower" else upper).finish(slack, patience or 0.0), side)
-
-    return for_both_sides(finish, task)
+    sides = {"lower": lower, "upper": upper}
+    return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
 
 
 class SideSearch:
@@ -115,10 +109,10 @@ class SideSearch:
         """Prove what can be proved, with improvements on the way; return what was found for each count."""
         if not self._certify:
             return [Found.at(best, status="refined") for best in self._best]
-        share = patience / np.sqrt(len(self._best))
+        patience /= np.sqrt(len(self._best))
         # The most extreme count first: what it reaches makes the proofs of the others easier.
         order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
-        found = {i: self._proved(i, slack, share) for i in order}
+        found = {i: self._proved(i, slack, patience) for i in order}
         return [found[i] for i in range(len(self._best))]
 
     def _gain(self, labelling: Labelling) -> float:
@@ -144,8 +138,7 @@ class SideSearch:
         start = StepwiseDominance().from_quadratic(self._quadratics[i], "lower")
         shared = self._shared[i] = SharedRows(start)
         shared.improve(SHARED * shared.gap, self._effort_through_sums(1.0))
-        found = Labelling(self._quadratics[i], leading(start, shared.share))
-        best = max(start, found, key=self._gain)
+        best = max(start, Labelling(self._quadratics[i], leading(start, shared.share)), key=self._gain)
         self._refine(best)
         return best
 
@@ -168,22 +161,21 @@ class SideSearch:
 
     def _proved(self, i: int, slack: float, patience: float) -> Found:
         """Return the best labelling of one count with its proof."""
-        n, room = len(self._best[i].sign), self._task.totals.sums.working_memory * MIB
+        n, sums = len(self._best[i].sign), self._task.totals.sums
         if not self._best[i].parts():
             self._take_float64(i)
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
-        elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= room:
+        elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
             effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
-            bound, fractional, status = self._branched(i, slack, effort, room / 2)
+            bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
             fractional = bound
         f = self._quadratics[i]
         margin = f.margin if self._side == "upper" else f.margin_by_gradient  # what rounding can do
         # Over Claim 1's distributions something is proved for the biased, one-way case alone.
-        known = self._task.estimator == "biased" and not f.counts.n_moved_of_x
-        known = known and self._task.totals.sums.is_positive_definite
+        known = self._task.estimator == "biased" and not f.counts.n_moved_of_x and sums.is_positive_definite
         certified, fractional = (
             None if proved is None else self._out * (proved + margin)
             for proved in (bound, fractional if known else None)
@@ -193,7 +185,7 @@ class SideSearch:
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
         problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
-        relax: Relaxation = ceiling
+        relax: Relaxation = relax_above
         fractional = None
         if self._side == "lower":
             relax = self._floor(i, problem, slack)

@@ -44,35 +44,26 @@ class Floor:
     most_steps: int = MOST_STEPS
 
     def __call__(
-        self,
-        problem: QuotaProblem,
-        gain: float,
-        enough: float,
-        effort: Effort,
-        state: State = (),
-        *,
-        is_root: bool = True,
+        self, problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), **_: bool
     ) -> ScoreBound:
-        """Return a proof; see `Relaxation`."""
+        """Return a proof; see `Relaxation`. It is the same at the root and elsewhere."""
         if state:
-            return self._at_optimum(problem, state[0], state[1], effort)
+            return self._best(problem, state[0], state[1], effort)
         found = self.plain(problem, effort)
         if found.bound <= enough or len(problem.rows) > EIGENVALUE_ROWS:
             return found
-        return self._over_diagonals(problem, found, enough, effort)
+        return self._tighter(problem, found, enough, effort)
 
     def plain(self, problem: QuotaProblem, effort: Effort) -> ScoreBound:
         """Return the proof for the diagonal as it is given."""
         share = np.isin(problem.rows, self.start).astype(np.float64)
-        return self._at_optimum(problem, share, self.diagonal[problem.rows], effort)
+        return self._best(problem, share, self.diagonal[problem.rows], effort)
 
-    def _over_diagonals(
-        self, problem: QuotaProblem, found: ScoreBound, enough: float, effort: Effort
-    ) -> ScoreBound:
+    def _tighter(self, problem: QuotaProblem, found: ScoreBound, enough: float, effort: Effort) -> ScoreBound:
         """Return the best proof over several diagonals."""
         n, share, diagonal = len(problem.rows), found.state[0], raised(problem, found.state[1])
         effort.spend(n**3 / 60)
-        best = min(found, self._at_optimum(problem, share, diagonal, effort), key=lambda proof: proof.bound)
+        best = min(found, self._best(problem, share, diagonal, effort), key=lambda proof: proof.bound)
         if n > TIGHTEST_ROWS:
             return best
         weights = best.share * (1 - best.share) + SPLIT
@@ -80,14 +71,12 @@ class Floor:
             if best.bound <= enough or effort.is_spent:
                 break
             effort.spend(2 * n**3 + 1e6)
-            tight = self._at_optimum(problem, best.share, tightest(problem, diagonal, weights), effort)
+            tight = self._best(problem, best.share, tightest(problem, diagonal, weights), effort)
             best = min(best, tight, key=lambda proof: proof.bound)
             weights = 0.6 * weights + 0.4 * tight.share * (1 - tight.share)
         return best
 
-    def _at_optimum(
-        self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort
-    ) -> ScoreBound:
+    def _best(self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort) -> ScoreBound:
         """Return the proof at the best shares for one diagonal."""
         from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
@@ -128,10 +117,8 @@ def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
 
 
 def tightest(problem: QuotaProblem, diagonal: Float64s, weights: Float64s) -> Float64s:
-    """Return the diagonal with the smallest weighted sum, from one for which the problem is concave.
-
-    The weights are positive. A few hundred rows at most: each step inverts a matrix.
-    """
+    """Return the diagonal with the smallest sum by positive weights, from one that makes the problem concave."""
+    # A few hundred rows at most: each step inverts a matrix.
     size, barrier = np.abs(problem.pairs).max(), FIRST_BARRIER
     found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2
     with suppress(np.linalg.LinAlgError):  # rows that are all alike: what was found so far is as good

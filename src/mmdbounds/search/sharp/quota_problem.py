@@ -54,10 +54,10 @@ class QuotaProblem:
         pairs *= out * f.c * sign[:, None]
         pairs *= sign
         np.fill_diagonal(pairs, 0.0)
-        own = f.c * f.totals.diagonal[labelling.active]
+        own, gradient = f.c * f.totals.diagonal[labelling.active], f.gradient_as_filed[labelling.active]
         return cls(
             constant=out * f.value_as_filed,
-            linear=out * (sign * f.gradient_as_filed[labelling.active] + own),
+            linear=out * (sign * gradient + own),
             pairs=pairs,
             rows=np.arange(len(sign)),
             settled=NO_ROWS,

@@ -68,8 +68,7 @@ class SharedRows:
     def _mix(self, tolerance: float, effort: Effort) -> None:
         """Mix the labellings that the gradient asks for while they differ in many rows: far fewer rounds."""
         f, labelling = self._labelling.quadratic, self._labelling
-        slope = f.gradient_as_filed[labelling.active]
-        mixture = Mixture(f.c, slope, labelling.sign, self.share, self._shift)
+        mixture = Mixture(f.c, f.gradient_as_filed[labelling.active], labelling.sign, self.share, self._shift)
         for _ in range(MOST_ROUNDS):
             gradient = self._gradient()
             if effort.is_spent or self._gap(gradient) <= tolerance:
