@@ -169,8 +169,8 @@ class Contamination:
             low = self.x_in_y[0]
             first = math.ceil(low * p / (1 - low) - SLACK)
             if first > largest.n_moved:
-                no = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
-                msg = f"{no} of the true X when {p} rows are filed under it. Give a wider interval."
+                none = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
+                msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
                 raise MmdBoundsError(msg)
         if not self.is_two_way:
             return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]

@@ -143,8 +143,8 @@ def simulate(
     check_mechanism(mechanism)
     check_progress(progress)
     # Biased, because the witness is a difference of plain means.
-    asked = Comparison(kernel=kernel, bandwidth=bandwidth, estimator="biased", working_memory=working_memory)
-    problem = pose(*as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")), asked)
+    how = Comparison(kernel=kernel, bandwidth=bandwidth, estimator="biased", working_memory=working_memory)
+    problem = pose(*as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")), how)
     check_from_rows(problem.kernel)
     n = problem.p
     moving = _choose(mechanism, problem, misfiled_count(epsilon, n_moved, n), generator, progress)

@@ -117,7 +117,7 @@ def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
 
 
 def tightest(problem: QuotaProblem, diagonal: Float64s, weights: Float64s) -> Float64s:
-    """Return the diagonal with the smallest sum by positive weights, from one that makes the problem concave."""
+    """Return the diagonal of the smallest sum by positive weights, from one for which the gain is concave."""
     # A few hundred rows at most: each step inverts a matrix.
     size, barrier = np.abs(problem.pairs).max(), FIRST_BARRIER
     found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2
