@@ -2,7 +2,7 @@
 PYTHON ?= python3
 # Folder with the larger real data sets; tests that need it run only where it exists.
 DATA ?= ../shared/data
-# How long `make fuzz` goes on.
+# How long `make fuzz` runs.
 MINUTES ?= 20
 # What `make mimic` passes on.
 ARGUMENTS ?= --help
@@ -41,16 +41,16 @@ help:
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
-	@echo "make bench-peers  seconds and memory beside other packages, half an hour; goes on where it was"
+	@echo "make bench-peers  seconds and memory beside other packages, half an hour; resumes where it stopped"
 	@echo "make fuzz     draw whole calls and compare with long double, MINUTES=20; in .venv-full, torch and pandas included"
-	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; goes on where it was"
-	@echo "make study-gaps      gaps and seconds on FOREST and BIO; goes on where it was, leave the machine alone"
-	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; goes on where it was"
-	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; goes on where it was"
-	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; goes on where it was"
-	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; goes on where it was"
+	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; resumes where it stopped"
+	@echo "make study-gaps      gaps and seconds on FOREST and BIO; resumes where it stopped, leave the machine alone"
+	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; resumes where it stopped"
+	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; resumes where it stopped"
+	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; resumes where it stopped"
+	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; resumes where it stopped"
 	@echo "make study-convergence  how fast do the methods approach bounds that are known? 12 minutes; resumes where it stopped"
-	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; goes on where it was"
+	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; resumes where it stopped"
 	@echo "make study-far-rows  do certificates hold where rows lie far out? 30,000 problems, half an hour"
 	@echo "make paper    every table and figure of the paper, an hour or two; resumes where it stopped"
 	@echo "make mimic    logits from your own copy of MIMIC-CXR: make mimic ARGUMENTS='FOLDER --weights FILE --out FILE'"

@@ -1,9 +1,8 @@
 """The one way to write a file: whole or not at all, tried before the work; only regular files are replaced.
 
-A regular file is written beside its place and then moved there, so that an old one stays until the new one is
-complete; links are followed, and the mode of an old file is kept. Pipes, terminals and ``/dev/null`` are
-written to and never replaced. Nor is a file that this process has open as its output: ``/dev/stdout``, or
-``all.txt`` in ``command > all.txt``.
+A regular file is written beside its place and then moved there; links are followed, and the mode of an old
+file is kept. Pipes, terminals and ``/dev/null`` are written to. So is a file that this process has open as
+its output: ``/dev/stdout``, or ``all.txt`` in ``command > all.txt``.
 """
 
 from __future__ import annotations
@@ -23,19 +22,13 @@ from mmdbounds.errors import MmdBoundsError, file_trouble, shown_path
 
 Parts = Iterable[bytes | memoryview]
 
-ROOM = 1 << 16
-"""Bytes that are written as a trial, so that a full disk is found before the work."""
-
+ROOM = 1 << 16  # bytes that are written as a trial, so that a full disk is found before the work
 STDOUT, STDERR = 1, 2
-NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
-"""Answers of file systems that cannot write to the disk at once."""
+NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # answers of file systems without fsync
 
 
 def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> None:
-    """Refuse now, not after the work, a file that cannot be written.
-
-    A file that `is_read` again, as a checkpoint is, must be a regular one.
-    """
+    """Refuse a file that cannot be written; one that `is_read` again, as a checkpoint is, must be regular."""
     with write_errors(path):
         if (stream := _stream(path)) is not None:
             if is_read:
@@ -44,7 +37,6 @@ def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> No
                 raise OSError(errno.EINVAL, "permission denied")
             return
         target = _target(path)
-        _check_replaceable(target)
         with _beside(target) as (file, _):
             _write_all(file, bytes(ROOM))
 
@@ -57,11 +49,14 @@ def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
             _write_through(stream, parts)
             return
         target = _target(path)
-        _check_replaceable(target)
         with _beside(target) as (file, temporary):
             for part in parts:
                 _write_all(file, part)
-            _to_the_disk(file)
+            try:
+                os.fsync(file)  # some disks report only here that they are full
+            except OSError as error:
+                if error.errno not in NOT_ON_THIS_DISK:
+                    raise
             _keep_mode(target, file)
             os.replace(temporary, target)
 
@@ -84,8 +79,7 @@ def write_errors(path: str | os.PathLike[str]) -> Iterator[None]:
 
 def _stream(path: str | os.PathLike[str]) -> int | str | None:
     """Return the descriptor or the name of what is written to and not replaced, `None` for regular files."""
-    descriptor = _descriptor(path)
-    if descriptor is not None:
+    if (descriptor := _descriptor(path)) is not None:
         os.fstat(descriptor)  # fails if it is not open
         return descriptor
     try:
@@ -96,14 +90,9 @@ def _stream(path: str | os.PathLike[str]) -> int | str | None:
         with contextlib.suppress(OSError):  # closed
             if os.path.samestat(found, os.fstat(output)):
                 return output
-    kinds = {
-        stat.S_ISDIR: "it is a folder",
-        stat.S_ISBLK: "it is a disk device",
-        stat.S_ISSOCK: "it is a socket",
-    }
-    for is_kind, reason in kinds.items():
-        if is_kind(found.st_mode):
-            raise OSError(errno.EINVAL, reason)
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk device", stat.S_IFSOCK: "a socket"}
+    if kind := kinds.get(stat.S_IFMT(found.st_mode)):
+        raise OSError(errno.EINVAL, f"it is {kind}")
     return None if stat.S_ISREG(found.st_mode) else os.fspath(path)
 
 
@@ -121,20 +110,15 @@ def _descriptor(path: str | os.PathLike[str]) -> int | None:
 
 
 def _target(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a name stands for, links followed; its folder must be there."""
+    """Return the file that a name stands for, links followed; refuse one that cannot be made or replaced."""
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
-        folder = Path(path).parent if target == Path(path).absolute() else target.parent
-        raise OSError(errno.EINVAL, f"there is no folder {folder}")
-    return target
-
-
-def _check_replaceable(target: Path) -> None:
-    """Refuse a file that may not be written, or not be replaced in its folder."""
+        parent = Path(path).parent if target == Path(path).absolute() else target.parent
+        raise OSError(errno.EINVAL, f"there is no folder {parent}")
     try:
         found = target.lstat()
     except FileNotFoundError:
-        return
+        return target
     if stat.S_ISLNK(found.st_mode):
         raise OSError(errno.EINVAL, "its symbolic links form a loop")
     if not os.access(target, os.W_OK):
@@ -147,6 +131,7 @@ def _check_replaceable(target: Path) -> None:
     if folder.st_mode & stat.S_ISVTX and user not in (0, found.st_uid, folder.st_uid):
         reason = f"it belongs to another user, and only its owner may replace it in {target.parent}"
         raise OSError(errno.EPERM, reason)
+    return target
 
 
 @contextmanager
@@ -155,8 +140,7 @@ def _beside(target: Path) -> Iterator[tuple[int, Path]]:
     length = len(os.fsencode(target.name))
     temporary = target.with_name(f".{secrets.token_hex(8)}".ljust(length, "_"))
     mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    file = os.open(temporary, flags, mode)
+    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
         yield file, temporary
     finally:
@@ -169,14 +153,6 @@ def _write_all(file: int, part: bytes | memoryview) -> None:
     left = memoryview(part).cast("B")
     while left:
         left = left[os.write(file, left) :]
-
-
-def _to_the_disk(file: int) -> None:
-    try:
-        os.fsync(file)  # some disks report only here that they are full
-    except OSError as error:
-        if error.errno not in NOT_ON_THIS_DISK:
-            raise
 
 
 def _keep_mode(target: Path, file: int) -> None:

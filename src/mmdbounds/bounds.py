@@ -23,8 +23,7 @@ from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
-FEATURE_PASSES = 10
-"""Passes of S-SD over the features of all rows, each with two products."""
+FEATURE_PASSES = 10  # passes of S-SD over the features of all rows, each with two products
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -105,8 +104,8 @@ def mmd_bounds(
 ) -> BoundsResult:
     """Bound the squared MMD between the true groups when rows of X were filed under Y.
 
-    Over every set C of m rows of `Y` that might be the misfiled ones, look for the smallest and
-    the largest squared MMD between ``X + C`` and ``Y - C``.
+    Search all sets C of m rows of `Y` that might be the misfiled ones for the smallest and the largest
+    squared MMD between ``X + C`` and ``Y - C``.
 
     Parameters
     ----------
@@ -129,8 +128,8 @@ def mmd_bounds(
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
     checkpoint : path, optional
-        A file for sums that take longer than a second, written every 20 seconds and at the end: after a
-        stop the same call (with the same `rng`) goes on from there, and ends with the same result. Another
+        A file for sums that take longer than a second, written every 20 seconds and at the end. After a
+        stop, the same call (with the same `rng`) resumes from it and gives the same result. Another
         `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
         kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress

@@ -13,20 +13,11 @@ import numpy as np
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 
-MOST = 1_000_000_000
-"""The largest count unless a smaller limit is given: more rows than any table has."""
-
-MOST_PERMUTATIONS = 10_000_000
-"""The largest number of random labellings, for p-values down to 1e-7."""
-
-MOST_TRIALS, MOST_PROCESSES = 1_000_000, 1_000
-"""The most trials of a simulation, and the most processes that run them."""
-
-MOST_SEED = 2**128 - 1
-"""The largest seed: NumPy advises drawing 128 bits."""
-
-MOST_MIB = 1e9
-"""The largest budget: a thousand times the memory of any machine."""
+MOST = 1_000_000_000  # the largest count unless a smaller limit is given: more rows than any table has
+MOST_PERMUTATIONS = 10_000_000  # the largest number of random labellings, for p-values down to 1e-7
+MOST_TRIALS, MOST_PROCESSES = 1_000_000, 1_000  # of a simulation
+MOST_SEED = 2**128 - 1  # the largest seed: NumPy advises drawing 128 bits
+MOST_MIB = 1e9  # the largest budget: a thousand times the memory of any machine
 
 
 def is_number(value: Any) -> bool:

@@ -1,16 +1,12 @@
-"""The one way to compile a loop.
+"""The one way to compile a loop; without numba it stays Python.
 
-numba caches what it has compiled in a folder: beside the sources, in the user's cache, or where
-``NUMBA_CACHE_DIR`` says. If none of them can be written to (a read-only installation without a home,
-a full disk), each process compiles the loops again, which takes a few seconds and changes nothing else.
-Without numba they stay Python.
+numba caches what it has compiled in a folder. If none can be written to (a read-only installation, a full
+disk), each process compiles the loops again, which takes a few seconds and changes nothing else.
 
-Only `entry` functions, which Python calls, are cached. A `part` is a function that compiled code calls; it
-is inlined into every entry that calls it. If parts were compiled by themselves, there would be two
-versions of each, one in its own library and one, optimised once more, inside that of the entry. The
-loader takes whichever it meets first: one of them in a process that compiles, the other in a process
-that finds the entry on disk. Where the compiler may choose the order of a sum, the two differ in the
-last bit.
+Only `entry` functions, which Python calls, are cached. A `part`, which compiled code calls, is inlined into
+every entry that calls it. Compiled by itself it would exist twice, in its own library and, optimised once
+more, in that of the entry. The loader takes whichever it meets first: one in a process that compiles, the
+other in one that finds the entry on disk. Where the compiler may order a sum, they differ in the last bit.
 """
 
 from __future__ import annotations
@@ -32,9 +28,8 @@ def numba_is_there() -> bool:
 def entry(fastmath: Collection[str] = (), sources: Iterable[Path] = ()) -> Decorator:
     """Return a decorator that compiles functions which Python calls, to run without the interpreter lock.
 
-    `fastmath` are LLVM's flags: what the compiler may do to the arithmetic. They are stated in the file of
-    the function, because numba looks only there for changes. `sources` are other files whose functions become
-    a part of the code: when one of them changes, the code on disk is stale.
+    `fastmath` are LLVM's flags. They are stated in the file of the function, because numba looks only there
+    for changes. `sources` are other files whose functions become a part of the code.
     """
     stamp = tuple((path.name, path.stat().st_mtime, path.stat().st_size) for path in sorted(sources))
     return lambda function: _cached(function, fastmath, stamp)

@@ -13,12 +13,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 300
-"""Characters of a value, of a name and of a path that a message shows."""
-
-MAX_NAMED = 5
-"""Names listed in one message; the others are counted."""
-
+LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 300  # characters that a message shows
+MAX_NAMED = 5  # names listed in one message; the others are counted
 _PACKAGE = str(Path(__file__).parent)
 
 
@@ -94,11 +90,9 @@ def repeated(names: Iterable[str]) -> str:
 
 
 def did_you_mean(given: str, known: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string.
-
-    A name that differs only in upper and lower case is the first guess.
-    """
+    """Return `` Did you mean 'x'?`` for the nearest known name, or an empty string."""
     names = list(known)
+    # A name that differs only in upper and lower case is the first guess.
     near = [name for name in names if name.strip().casefold() == given.strip().casefold()]
     if not near:
         # Guessing among long names would put whole sentences into the message.

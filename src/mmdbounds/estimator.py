@@ -21,7 +21,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
-from mmdbounds.tables.group import EXACT_UP_TO
+from mmdbounds.tables.frames import EXACT_UP_TO
 
 LABELS_NAMED = 5
 """Labels named in a message."""

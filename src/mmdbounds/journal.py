@@ -1,8 +1,7 @@
 """A log that survives a kill and notices damage: every checkpoint is kept in one.
 
 The first line says what the file is. Each record follows a line with its length, its SHA-256 and a checksum
-of that line itself. Any change is found before a record is used. Records can be added; one that was
-not written to its end, as after a kill, is ignored.
+of that line. A record that was not written to its end, as after a kill, is ignored.
 """
 
 from __future__ import annotations
@@ -45,16 +44,21 @@ def framed(records: Iterable[Record]) -> Iterator[Record]:
 
 def read_journal(path: Path) -> Contents | None:
     """Return the contents of a file, `None` if it is empty or does not exist; refuse a damaged one."""
-    content = _content(path)
+    try:
+        with open(path, "rb", opener=_open_regular) as file:
+            content = file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        msg = f"cannot read {shown_path(path)}: {file_trouble(error)}."
+        raise MmdBoundsError(msg) from error
     if MAGIC.startswith(content):  # nothing yet, or killed while the first line was written
         return Contents([], 0, True) if content else None
     if not content.startswith(MAGIC):
         raise damaged(path)
-    records: list[memoryview] = []
-    start = len(MAGIC)
+    records, start = list[memoryview](), len(MAGIC)
     while start < len(content):
-        found = _record_at(content, start)
-        if found is None:
+        if (found := _record_at(content, start)) is None:
             raise damaged(path)
         if isinstance(found, bool):
             return Contents(records, start, is_torn=True)
@@ -100,23 +104,16 @@ def other_problem(path: Path, what: str, differs: Iterable[str]) -> MmdBoundsErr
     )
 
 
-def _content(path: Path) -> bytes:
-    try:
-        with open(path, "rb", opener=_open_regular) as file:
-            return file.read()
-    except FileNotFoundError:
-        return b""
-    except (OSError, ValueError) as error:
-        msg = f"cannot read {shown_path(path)}: {file_trouble(error)}."
-        raise MmdBoundsError(msg) from error
-
-
 def _frame(record: Record) -> Iterator[Record]:
     view = memoryview(record).cast("B")
-    head = f"{len(view)} {hashlib.sha256(view).hexdigest()}".encode()
-    yield head + b" " + _checksum(head) + b"\n"
+    head = b"%d %b" % (len(view), _digest(view))
+    yield b"%b %b\n" % (head, _digest(head)[:16])
     yield view
     yield b"\n"
+
+
+def _digest(content: Record) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 def _record_at(content: bytes, start: int) -> tuple[memoryview, int] | bool | None:
@@ -127,20 +124,16 @@ def _record_at(content: bytes, start: int) -> tuple[memoryview, int] | bool | No
         rest = content[start:]
         return False if len(rest) <= _LONGEST_HEAD and _HALF_HEAD.fullmatch(rest) else None
     head = _HEAD.fullmatch(content[start:end_of_head])
-    if head is None or _checksum(head[1]) != head[2]:
+    if head is None or _digest(head[1])[:16] != head[2]:
         return None
     length, digest = head[1].split(b" ")
     first, end = end_of_head + 1, end_of_head + 1 + int(length)
     if len(content) < end + 1:
         return False
     record = memoryview(content)[first:end]
-    if content[end : end + 1] != b"\n" or hashlib.sha256(record).hexdigest().encode() != digest:
+    if content[end : end + 1] != b"\n" or _digest(record) != digest:
         return None
     return record, end + 1
-
-
-def _checksum(head: bytes) -> bytes:
-    return hashlib.sha256(head).hexdigest()[:16].encode()
 
 
 def _open_regular(path: str, flags: int) -> int:

@@ -1,8 +1,4 @@
-"""Counting kernel values, and a line that shows how far the work is.
-
-The line is rewritten with carriage returns on standard error: it shows in a terminal and in a notebook,
-needs no package, appears only after a few seconds and leaves nothing behind.
-"""
+"""Counting kernel values, and a line on standard error, wiped in the end, that shows how far the work is."""
 
 from __future__ import annotations
 
@@ -12,17 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Self, TextIO
 
-PATIENCE = 2.0
-"""Seconds before the line appears: short work needs none."""
-
-SETTLED = 1.0
-"""Seconds after the first kernel values before a speed is shown: several threads may report at once."""
-
-INTERVAL = 0.2
-"""Seconds between two refreshes of the line."""
-
-BAR = 24
-"""Characters of the bar."""
+PATIENCE = 2.0  # seconds before the line appears: short work needs none
+SETTLED = 1.0  # seconds after the first values before a speed is shown: several threads may report at once
+INTERVAL = 0.2  # seconds between two refreshes of the line
+BAR = 24  # characters of the bar
 
 
 def show_by_default() -> bool:
@@ -90,12 +79,11 @@ class Meter:
 
     def _refresh(self, text: str = "") -> None:
         now = self._clock()
-        if self._show and now - self._start > PATIENCE and now - self._last > INTERVAL:
-            text = text or self.line(now - self._start)
-            if text:
-                self._last = now
-                self._write("\r" + text.ljust(self._width))
-                self._width = len(text)
+        is_due = self._show and now - self._start > PATIENCE and now - self._last > INTERVAL
+        if is_due and (text := text or self.line(now - self._start)):
+            self._last = now
+            self._write("\r" + text.ljust(self._width))
+            self._width = len(text)
 
     def stop(self) -> None:
         """Make every thread that counts here stop at its next kernel values, because one has failed."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import dataclass, make_dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import pytest
 import typer
@@ -143,11 +143,35 @@ def test_every_command_that_compares_has_the_shared_options():
 
 
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
+    monkeypatch.setitem(mmdbounds.search.METHODS._made, "mine", mmdbounds.search.Sharp())
     names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": backend_names()}
     for mark, known in names.items():
         text = with_names(f"One of {mark}.")
         for name in set(known) - {"precomputed"}:  # which a table is not
             assert f"'{name}'" in text
-    assert with_names("{methods}").endswith("'bootstrap' or 'mine'")
+    assert with_names("{methods}").endswith("'exhaustive' or 'mine'")
     assert with_names("{others}, as it is") == "{others}, as it is"
+
+
+@pytest.mark.parametrize(
+    "command", [compare.bounds_command, compare.sweep_command, evaluate.evaluate_command]
+)
+def test_a_field_added_to_a_group_is_a_flag_of_every_command_that_has_it(command: Any):
+    raw = inspect.unwrap(command)
+    groups = {name: group for name, group in get_type_hints(raw).items() if name != "return"}
+
+    def with_field(group: type[Any]) -> type[Any]:
+        more = [("colour", str, option("red", "'red' or 'blue'.", "NAME"))]
+        return make_dataclass("Extended", more, bases=(group,), frozen=True, kw_only=True)
+
+    def extended(**filled: Any) -> None:
+        """Do it."""
+        got.update(filled)
+
+    got: dict[str, Any] = {}
+    extended.__annotations__ = {**groups, "comparison": with_field(groups["comparison"])}
+    made = grouped(extended)
+    known = inspect.signature(made).parameters
+    assert set(known) == {*inspect.signature(command).parameters, "colour"}
+    made(**{name: parameter.default for name, parameter in known.items()} | {"colour": "blue"})
+    assert got["comparison"].colour == "blue"

@@ -84,7 +84,7 @@ def test_json_says_what_was_done(visits: str, capsys: pytest.CaptureFixture[str]
     flags = ["--unit", "patient", "--id", "visit", "--json"]
     assert run(["test", visits, *GROUPS, *COMMANDS["test"], *flags]) == 0
     saved = json.loads(capsys.readouterr().out)
-    assert saved["units_note"].startswith("One row a unit was drawn at random (seed 0); left out: ")
+    assert saved["units_note"].startswith("One row per unit was drawn at random (seed 0); left out: ")
     assert saved["provenance"]["data"]["units"]["one row each of"] == 7
     assert (saved["n_samples_X"], saved["n_samples_Y"]) == (3, 4)
 
@@ -173,8 +173,8 @@ def test_names_shared_across_the_groups_are_noted_and_blanks_are_not(
 
 
 NOTE = (
-    "mmdbounds: note: One row a unit was drawn at random (seed 4); left out: 1 of the 4 rows of A, "
-    "1 of the 5 rows of B. Rows stand for units here: epsilon and all counts are of units.\n"
+    "mmdbounds: note: One row per unit was drawn at random (seed 4); left out: 1 of the 4 rows of A, "
+    "1 of the 5 rows of B. Each row stands for one unit: epsilon and all counts refer to units.\n"
 )
 DRAWN = "Compared: 4 rows of A (X) with 5 of B (Y).\nOf these, one row per patient is drawn at random.\n"
 UNITS = [*GROUPS[:6], "--unit", "patient", "--id", "visit", "--rng", "4"]

@@ -161,8 +161,8 @@ def test_the_label_says_what_is_missing():
     assert why.startswith("The bandwidth comes from 15 rows, drawn at random from both groups alike")
     for options, reason in (
         ({}, "The bandwidth was chosen on these rows"),
-        ({"bandwidth": 1.0}, "Nobody said that the kernel was fixed"),
-        ({"kernel": mb.kernels.RBF(1.0)}, "Nobody said that the kernel was fixed"),
+        ({"bandwidth": 1.0}, "It was not stated that the kernel was fixed"),
+        ({"kernel": mb.kernels.RBF(1.0)}, "It was not stated that the kernel was fixed"),
         (
             {"bandwidth": 1.0, "fixed_kernel": True, "method": "s-sd"},
             "The bounds are values that labellings reach",

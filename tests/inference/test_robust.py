@@ -248,11 +248,11 @@ def test_words_of_a_valid_test():
         "Ties, including differences due to rounding, count against rejection.",
     ):
         assert condition in words(result)
-    assert "99 permutations, seed 0; kernel rbf, bandwidth" in words(result)
+    assert "99 permutations; seed 0; kernel rbf, bandwidth" in words(result)
     assert repr(result).startswith(f"RobustTestResult(pvalue {result.pvalue:.4g} (valid), statistic 0.0")
     assert "at most 6 of 35 rows of Y misfiled" in repr(result)
     exactly = mb.robust_test(X, Y, 0.2, n_permutations=99, at_most=False, best_case=True, rng=0)
-    assert exactly.summary().startswith("Assumed: exactly 19.4 % of the true X rows, 6 of the 35")
+    assert exactly.summary().startswith("Assumed: exactly 19.4 % of the true X rows are misfiled, that is 6 of the 35")
     assert "If more or fewer rows are misfiled, it can be larger." in words(exactly)
     assert "no labelling has less; not a p-value" in words(exactly)
     assert f"<pre>{exactly.summary()}</pre>" == exactly._repr_html_()

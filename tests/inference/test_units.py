@@ -1,4 +1,4 @@
-"""One row a unit: exactly one, uniformly, whatever the filing and the order; and what is refused."""
+"""One row per unit: exactly one, uniformly, whatever the filing and the order; and what is refused."""
 
 import collections
 import json
@@ -104,7 +104,7 @@ def test_names_and_record_stay_with_the_rows():
     }
     assert {k: v for k, v in drawn.X.record.items() if k != "units"} == dict(X.record)
     assert drawn.note() == (
-        "One row a unit was drawn at random (seed 3); left out: 2 of the 4 rows of a, 1 of the 4 rows of b."
+        "One row per unit was drawn at random (seed 3); left out: 2 of the 4 rows of a, 1 of the 4 rows of b."
     )
     assert repr(drawn) == "OneRowEach(2 and 3 units, 2 and 1 rows left out, seed 3)"
     result = mb.robust_test(drawn.X, drawn.Y, 0.0, n_permutations=19, rng=0)
@@ -206,7 +206,7 @@ def test_a_test_of_units_is_the_test_of_one_row_each(name):
     by_hand = function(drawn.X, drawn.Y, n_permutations=39, rng=5, **options)
     both = same_but_for_time(result), same_but_for_time(by_hand)
     assert [plain.pop("units_note") for plain in both] == [
-        f"{drawn.note()} Rows stand for units here: epsilon and all counts are of units.",
+        f"{drawn.note()} Each row stands for one unit: epsilon and all counts refer to units.",
         "",
     ]
     of_units, of_rows = (plain.pop("conditions") for plain in both)
@@ -216,7 +216,7 @@ def test_a_test_of_units_is_the_test_of_one_row_each(name):
     assert (result.n_samples_X, result.n_samples_Y) == (12, 12)
     assert result.provenance.data["units"]["one row each of"] == 24
     words = " ".join(result.summary().split())
-    assert f"{drawn.note()} Rows stand for units here" in words
+    assert f"{drawn.note()} Each row stands for one unit" in words
     assert "their units are exchangeable" in words
     assert "units" not in by_hand.summary()
 

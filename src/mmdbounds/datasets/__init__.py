@@ -1,25 +1,9 @@
-"""Data that come with the package, and loaders for data that do not.
+"""Data that come with the package, and loaders for data that do not; downloads happen only on request."""
 
-Importing this package loads only NumPy, and nothing is ever downloaded unless you ask for it.
-"""
-
-from __future__ import annotations
-
-from mmdbounds.datasets.breast_cancer import FiledTumours, overlooked_tumours
 from mmdbounds.datasets.cards import CARDS, Card
 from mmdbounds.datasets.clean_groups import CleanGroups
-from mmdbounds.datasets.loaders import load_bio, load_forest, load_standin
+from mmdbounds.datasets.loaders import FiledTumours, load_bio, load_forest, load_standin, overlooked_tumours
 from mmdbounds.datasets.logits import load_logits, write_logits
 
-__all__ = [
-    "CARDS",
-    "Card",
-    "CleanGroups",
-    "FiledTumours",
-    "load_bio",
-    "load_forest",
-    "load_logits",
-    "load_standin",
-    "overlooked_tumours",
-    "write_logits",
-]
+__all__ = ["CARDS", "Card", "CleanGroups", "FiledTumours"]
+__all__ += ["load_bio", "load_forest", "load_logits", "load_standin", "overlooked_tumours", "write_logits"]

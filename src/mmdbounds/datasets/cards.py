@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-WIDTH = 100
-"""Columns of a printed card."""
-
-LABEL = 10
-"""Columns of the labels at its left."""
+WIDTH = 100  # columns of a printed card
+LABEL = 10  # columns of the labels at its left
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -29,10 +27,8 @@ class Card:
         Their rows in the file.
     n_patients
         Numbers of patients in X and in Y; `None` if every row is another patient, or if it is unknown.
-    columns
-        What the columns are.
-    notes
-        What to know before using the data.
+    columns, notes
+        What the columns are, and what to know before using the data.
     source, citation, licence
         Where they come from, what to cite, who may use them.
     file, sha256
@@ -54,37 +50,25 @@ class Card:
     sha256: str
 
     def __str__(self) -> str:
-        rows_x, rows_y = f"{self.n_x:,} rows", f"{self.n_y:,} rows"
-        if self.n_patients is not None:
-            rows_x += f" of {self.n_patients[0]:,} patients"
-            rows_y += f" of {self.n_patients[1]:,} patients"
-        parts = (
-            ("X", f"{self.hidden}, {rows_x}"),
-            ("Y", f"{self.among}, {rows_y}"),
-            ("columns", self.columns),
-            ("notes", self.notes),
-            ("source", self.source),
-            ("cite", self.citation),
-            ("licence", self.licence),
-            ("file", self.file),
-            ("sha256", self.sha256),
-        )
-        return "\n".join([self.title, *(_paragraph(label, text) for label, text in parts if text)])
+        of_x, of_y = ("", "") if self.n_patients is None else (f" of {n:,} patients" for n in self.n_patients)
+        parts = {
+            "X": f"{self.hidden}, {self.n_x:,} rows{of_x}",
+            "Y": f"{self.among}, {self.n_y:,} rows{of_y}",
+            **{name: getattr(self, name) for name in ("columns", "notes", "source")},
+            "cite": self.citation,
+            **{name: getattr(self, name) for name in ("licence", "file", "sha256")},
+        }
+        wrap = functools.partial(textwrap.fill, width=WIDTH, break_long_words=False, break_on_hyphens=False)
+        beside = " " * (LABEL + 2)
+        paragraphs = [
+            wrap(text, initial_indent=f"  {label:<{LABEL}}", subsequent_indent=beside)
+            for label, text in parts.items()
+            if text
+        ]
+        return "\n".join([self.title, *paragraphs])
 
     def __repr__(self) -> str:
         return f"Card({self.title!r}, {self.n_x:,} and {self.n_y:,} rows)"
-
-
-def _paragraph(label: str, text: str) -> str:
-    """Return a label and its text, wrapped beside it."""
-    return textwrap.fill(
-        text,
-        WIDTH,
-        initial_indent=f"  {label:<{LABEL}}",
-        subsequent_indent=" " * (LABEL + 2),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
 
 
 FOREST = Card(
@@ -98,15 +82,12 @@ FOREST = Card(
         "In raw units, whose scales differ by orders of magnitude. Neighbouring cells resemble each other, "
         "so rows are exchangeable only if they are drawn at random."
     ),
-    source=(
-        "UCI Machine Learning Repository, covtype.data; download=True uses scikit-learn's fetch_covtype."
-    ),
+    source="UCI Machine Learning Repository, covtype.data; download=True uses scikit-learn's fetch_covtype.",
     citation="Blackard, J. A. (1998). Covertype. UCI Machine Learning Repository. doi:10.24432/C50K5N",
     licence="CC BY 4.0; (c) Jock A. Blackard and Colorado State University.",
     file="forest_covertype.npz",
     sha256="44d50dc83ad14da583626d8d05f6f2a9400e02c55fd26f878bcdcc6d3241b0a5",
 )
-
 BIO = Card(
     title="BIO (leukaemia of Golub et al.)",
     hidden="ALL, acute lymphoblastic leukaemia",
@@ -133,7 +114,6 @@ BIO = Card(
     file="bio_golub_leukemia.npz",
     sha256="c1a5599f4108885ae3b8da09378fcdc22e4920b60afde5b492e85edb73e81706",
 )
-
 _TWO_LOGITS = "2: the logits of a classifier with a linear head, {}, for people it was not fitted to."
 DIABETES130 = Card(
     title="Diabetes 130-US hospitals stand-in (not MIMIC-CXR)",
@@ -159,13 +139,11 @@ DIABETES130 = Card(
     file="mimic_standin_diabetes130.npz",
     sha256="69fff111111a92b73842f1ee12eaeb4cd34cfb7e4877f1dd3d7ff4e526b4e10d",
 )
-
 DIABETES130_30D = dataclasses.replace(
     DIABETES130,
     title="Diabetes 130-US hospitals stand-in, 30 days (not MIMIC-CXR)",
     columns=_TWO_LOGITS.format("readmitted within 30 days or not"),
 )
-
 NIH_CXR14 = Card(
     title="NIH ChestX-ray14 stand-in (not MIMIC-CXR)",
     hidden="female",
@@ -190,7 +168,6 @@ NIH_CXR14 = Card(
     file="mimic_standin_nih_cxr14.npz",
     sha256="5ac8455ef974d3c5b461037497446afd9b98af42f18461d64429267039bf56cc",
 )
-
 COMPAS = Card(
     title="COMPAS stand-in (not MIMIC-CXR)",
     hidden="African-American",
@@ -208,16 +185,9 @@ COMPAS = Card(
     file="mimic_standin_compas.npz",
     sha256="b3ce0e3d9a9204ef1c84efe12e47ad0fa706c8ce8d4c33c752025149bd0c526e",
 )
-
+# The stand-ins for MIMIC-CXR, by the names that `load_standin` takes.
 STANDINS: Mapping[str, Card] = MappingProxyType(
-    {
-        "diabetes130": DIABETES130,
-        "diabetes130_30d": DIABETES130_30D,
-        "nih_cxr14": NIH_CXR14,
-        "compas": COMPAS,
-    }
+    {"diabetes130": DIABETES130, "diabetes130_30d": DIABETES130_30D}
+    | {"nih_cxr14": NIH_CXR14, "compas": COMPAS}
 )
-"""The stand-ins for MIMIC-CXR, by the names that `load_standin` takes."""
-
 CARDS: Mapping[str, Card] = MappingProxyType({"forest": FOREST, "bio": BIO, **STANDINS})
-"""Every card; available without the data."""

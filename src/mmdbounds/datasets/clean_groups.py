@@ -14,9 +14,7 @@ from mmdbounds.errors import DataError
 from mmdbounds.results.serialize import from_fields
 from mmdbounds.tables import Group
 
-FIRST_ROWS = "one row per patient, the first in the file"
-"""Recorded when the other rows were left out."""
-
+FIRST_ROWS = "one row per patient, the first in the file"  # recorded when the other rows were left out
 _OF_ROWS = ("ids", "patients", "outcomes")
 
 
@@ -29,10 +27,8 @@ class CleanGroups:
     X, Y
         The rows, in the order and in the type of the file (whole numbers for FOREST, which saves memory);
         read-only, never scaled. X is the group whose rows get misfiled in the experiments.
-    names
-        What the groups are called.
-    columns
-        Names of the columns.
+    names, columns
+        What the groups and the columns are called.
     card
         Source, licence, counts, digest of the whole file: ``print(data.card)``.
     prepared
@@ -75,8 +71,7 @@ class CleanGroups:
     def groups(self) -> tuple[Group, Group]:
         """Return X and Y with their names, as `mmd_bounds` takes and reports them.
 
-        The rows become float64: 204 MiB for all of FOREST. If you need only some of them, index `X` and `Y`
-        first.
+        The rows become float64, 204 MiB for all of FOREST; if you need only some, index `X` and `Y` first.
         """
         record = {
             "data": self.card.title,
@@ -118,33 +113,21 @@ def clean_groups(
     record: Mapping[str, Any] | None = None,
     one_row_per_patient: bool = False,
 ) -> CleanGroups:
-    """Return two groups of rows of a table.
+    """Return two groups of rows of a table: `in_x` and `in_y` tell which rows belong to X and to Y.
 
-    Parameters
-    ----------
-    values
-        All rows.
-    in_x, in_y
-        Which rows belong to X and to Y; the others are left out.
-    names, columns, card, prepared
-        As in `CleanGroups`.
-    ids, patients, outcomes
-        One for each row.
-    record
-        As in `CleanGroups`.
-    one_row_per_patient
-        Keep the first row of each patient among the rows of both groups, and record it in `prepared`.
+    `ids`, `patients` and `outcomes` have one entry for each row; for the others see `CleanGroups`.
     """
     rows = np.flatnonzero(in_x | in_y)
     if one_row_per_patient and patients is not None:
-        rows = rows[_first_of_each(patients[rows])]
+        # The first row of each patient: a choice that ignores values and labels.
+        rows = rows[np.sort(np.unique(patients[rows], return_index=True)[1])]
         prepared = f"{prepared}; {FIRST_ROWS}"
     of_x, of_y = rows[in_x[rows]], rows[in_y[rows]]
     for name, chosen in zip(names, (of_x, of_y), strict=True):
         if len(chosen) == 0:
             msg = f"there are no rows of {name!r} to compare ({prepared})."
             raise DataError(msg)
-    of_rows: dict[str, NDArray[Any] | None] = {"ids": ids, "patients": patients, "outcomes": outcomes}
+    of_rows: dict[str, Any] = dict(zip(_OF_ROWS, (ids, patients, outcomes), strict=True))
     return CleanGroups(
         X=np.ascontiguousarray(values[of_x]),
         Y=np.ascontiguousarray(values[of_y]),
@@ -152,13 +135,7 @@ def clean_groups(
         columns=columns,
         card=card,
         prepared=prepared,
-        record={} if record is None else record,
+        record=record or {},
         **{f"{name}_x": each[of_x] for name, each in of_rows.items() if each is not None},
         **{f"{name}_y": each[of_y] for name, each in of_rows.items() if each is not None},
     )
-
-
-def _first_of_each(patients: NDArray[Any]) -> NDArray[np.intp]:
-    """Return the first row of each patient, ascending: a choice that ignores values and labels."""
-    _, first = np.unique(patients, return_index=True)
-    return np.sort(first)

@@ -1,9 +1,7 @@
 """Data files in a local folder, and downloads through scikit-learn: both are checked by their digests.
 
 A file is opened once: the bytes that were hashed are the bytes that are read, and nothing is ever unpickled.
-Downloads happen only on request. scikit-learn keeps them in its own folder (``~/scikit_learn_data``). Since
-its files are not ours, their digest is that of the *values*; for BIO after sorting the rows, whose order
-differs between sources.
+Since scikit-learn's files are not ours, their digest is that of the *values*.
 """
 
 from __future__ import annotations
@@ -23,11 +21,8 @@ from mmdbounds.errors import DataError, file_trouble, shown_path
 
 PathLike = str | os.PathLike[str]
 
-VARIABLE = "MMDBOUNDS_DATA"
-"""The environment variable that names the folder if no argument does."""
-
-HASHED_ROWS = 1 << 16
-"""Rows that are converted to C order at a time to be hashed."""
+VARIABLE = "MMDBOUNDS_DATA"  # the environment variable that names the folder if no argument does
+HASHED_ROWS = 1 << 16  # rows that are converted to C order at a time to be hashed
 
 
 def find_file(card: Card, folder: PathLike | None) -> Path | None:
@@ -38,16 +33,13 @@ def find_file(card: Card, folder: PathLike | None) -> Path | None:
 
 def require_file(card: Card, folder: PathLike | None, *, downloadable: bool) -> Path:
     """Return a card's file, or say where to put it."""
-    path = find_file(card, folder)
-    if path is not None:
+    if (path := find_file(card, folder)) is not None:
         return path
     place = data_folder(folder)
     where = "no data folder is given" if place is None else f"it is not in {str(place)!r}"
     other = ", or pass download=True" if downloadable else "; it cannot be downloaded"
-    msg = (
-        f"{card.title} needs the file {card.file}, but {where}. Name its folder (folder=..., or the "
-        f"environment variable {VARIABLE}){other}."
-    )
+    to_do = f"Name its folder (folder=..., or the environment variable {VARIABLE}){other}."
+    msg = f"{card.title} needs the file {card.file}, but {where}. {to_do}"
     raise DataError(msg)
 
 
@@ -66,10 +58,8 @@ def data_folder(folder: PathLike | None) -> Path | None:
         return None
     path = as_path(given, name)
     if not os.path.isdir(path):  # unlike Path.is_dir, also for names that are too long
-        msg = (
-            f"{name} must name the folder with the data files; got {shown_path(path)!r}, "
-            "which is not a folder."
-        )
+        given = f"got {shown_path(path)!r}, which is not a folder"
+        msg = f"{name} must name the folder with the data files; {given}."
         raise DataError(msg)
     return path
 
@@ -111,14 +101,11 @@ def digest_of_arrays(*arrays: NDArray[Any]) -> str:
     return digest.hexdigest()
 
 
+# Of the values as int16 and the cover types as uint8, in the original order.
 FOREST_DIGEST = "ab3609cb1053a32d40f9268acb3d27234ff31876fe9f827a71d6aceeb4d37964"
-"""Of the values as int16 and the cover types as uint8, in the original order."""
-
+# Of the raw values as int32 with the class as last column; rows sorted, as their order differs by source.
 BIO_DIGEST = "7a2bc1290e6435c3e3255da94625ad41d28cf52b1915c7d25238e0c31eb880dc"
-"""Of the raw values as int32 with the class (0 = ALL, 1 = AML) as last column, rows sorted."""
-
-OPENML_LEUKEMIA = 1104
-"""OpenML's number of the data set: 72 samples x 7,129 probes, classes ALL and AML."""
+OPENML_LEUKEMIA = 1104  # OpenML's number of the data set: 72 samples x 7,129 probes, classes ALL and AML
 
 # Golub's sample numbers: in the order of our file, and in the order of the sorted raw rows.
 # fmt: off
@@ -169,10 +156,8 @@ def whole_numbers(values: Any, dtype: DTypeLike, what: str) -> NDArray[Any]:
             numbers = given.astype(dtype)
         if np.array_equal(given, numbers):
             return numbers
-    msg = (
-        f"{what} is not the expected data: its values are not all whole numbers of type "
-        f"{np.dtype(dtype).name}. Name a folder that holds its file (folder=...)."
-    )
+    reason = f"its values are not all whole numbers of type {np.dtype(dtype).name}"
+    msg = f"{what} is not the expected data: {reason}. Name a folder that holds its file (folder=...)."
     raise DataError(msg)
 
 
@@ -181,8 +166,6 @@ def _downloaded(card: Card, fetch: Callable[..., Any], **options: Any) -> Any:
     try:
         return fetch(**options)
     except Exception as error:  # scikit-learn passes on every error of the network
-        msg = (
-            f"{card.title} cannot be downloaded ({type(error).__name__}). Check the network, or name a "
-            f"folder that holds {card.file} (folder=...)."
-        )
+        to_do = f"Check the network, or name a folder that holds {card.file} (folder=...)."
+        msg = f"{card.title} cannot be downloaded ({type(error).__name__}). {to_do}"
         raise DataError(msg) from error

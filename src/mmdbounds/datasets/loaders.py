@@ -1,4 +1,4 @@
-"""Loaders of the paper's open data, FOREST and BIO, and of open stand-ins for its MIMIC-CXR logits.
+"""Loaders of the paper's open data, FOREST and BIO, of stand-ins for its MIMIC-CXR logits, and of tumours.
 
 MIMIC-CXR is open only to people with credentials. Each stand-in has the same shape, two logits of a binary
 classifier and two groups of people, but is different data: results on it are reported under its own name.
@@ -6,16 +6,18 @@ classifier and two groups of people, but is different data: results on it are re
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_flag, check_option
-from mmdbounds.datasets.cards import BIO, FOREST, STANDINS, Card
+from mmdbounds.checks import check_flag, check_option, check_share
+from mmdbounds.datasets.cards import BIO, FOREST, STANDINS
 from mmdbounds.datasets.clean_groups import CleanGroups, clean_groups
 from mmdbounds.datasets.files import (
     SAMPLES,
@@ -28,28 +30,17 @@ from mmdbounds.datasets.files import (
 )
 
 FOREST_COLUMNS = (
-    "Elevation",
-    "Aspect",
-    "Slope",
-    "Horizontal_Distance_To_Hydrology",
-    "Vertical_Distance_To_Hydrology",
-    "Horizontal_Distance_To_Roadways",
-    "Hillshade_9am",
-    "Hillshade_Noon",
-    "Hillshade_3pm",
+    *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),
+    *("Horizontal_Distance_To_Roadways", "Hillshade_9am", "Hillshade_Noon", "Hillshade_3pm"),
     "Horizontal_Distance_To_Fire_Points",
     *(f"Wilderness_Area{i}" for i in range(1, 5)),
     *(f"Soil_Type{i}" for i in range(1, 41)),
 )
 
-SPRUCE_FIR, LODGEPOLE_PINE = 1, 2
-"""Two of the seven cover types."""
-
-_Bio = tuple[NDArray[Any], NDArray[np.uint8], tuple[str, ...], NDArray[np.str_]]
-"""Values, classes, names of the columns, names of the rows."""
-
-VALUES = ("normal scores", "raw")
-"""What `load_bio` offers."""
+SPRUCE_FIR, LODGEPOLE_PINE = 1, 2  # two of the seven cover types
+VALUES = ("normal scores", "raw")  # what `load_bio` offers
+LOGIT_COLUMNS = ("logit_0", "logit_1")  # logits of the classes 0 and 1
+TEST_PART = 2  # code of the rows that were used neither to fit the classifier nor to choose its epoch
 
 
 def load_forest(folder: PathLike | None = None, *, download: bool = False) -> CleanGroups:
@@ -74,20 +65,15 @@ def load_forest(folder: PathLike | None = None, *, download: bool = False) -> Cl
         If the data are missing or have an unexpected digest.
     """
     check_flag(download, "download")
-    path = _file_or_none(FOREST, folder, download)
+    path = find_file(FOREST, folder) if download else require_file(FOREST, folder, downloadable=True)
     if path is None:
         (values, types), prepared = fetch_forest(), "downloaded by scikit-learn's fetch_covtype"
     else:
         arrays = read_arrays(path, FOREST, ("X", "y"))
         values, types, prepared = arrays["X"], arrays["y"], f"read from {FOREST.file}"
+    is_x, is_y, names = types == LODGEPOLE_PINE, types == SPRUCE_FIR, ("Lodgepole Pine", "Spruce-Fir")
     return clean_groups(
-        values,
-        types == LODGEPOLE_PINE,
-        types == SPRUCE_FIR,
-        names=("Lodgepole Pine", "Spruce-Fir"),
-        columns=FOREST_COLUMNS,
-        card=FOREST,
-        prepared=prepared,
+        values, is_x, is_y, names=names, columns=FOREST_COLUMNS, card=FOREST, prepared=prepared
     )
 
 
@@ -99,8 +85,7 @@ def load_bio(
     Parameters
     ----------
     folder : path, optional
-        The folder that holds ``bio_golub_leukemia.npz``; by default the one that the environment
-        variable ``MMDBOUNDS_DATA`` names.
+        As in `load_forest`; the file is ``bio_golub_leukemia.npz``.
     values : {"normal scores", "raw"}
         Normal scores of each array over its 7,129 probes, without the one probe whose score never varies:
         7,128 columns, as in the paper, float32. Or all average differences as published, int32.
@@ -119,42 +104,26 @@ def load_bio(
     """
     check_option(values, "values", VALUES)
     check_flag(download, "download")
-    path = _file_or_none(BIO, folder, download)
+    path = find_file(BIO, folder) if download else require_file(BIO, folder, downloadable=True)
     scored = values == "normal scores"
-    table, classes, genes, samples = _fetched_bio(scored) if path is None else _read_bio(path, scored)
-    origin = "downloaded by scikit-learn's fetch_openml" if path is None else f"read from {BIO.file}"
+    table: NDArray[Any]
+    if path is None:
+        origin, samples = "downloaded by scikit-learn's fetch_openml", np.array(SAMPLES, dtype=np.str_)
+        table, classes, probes = fetch_bio()
+        genes = np.array(probes)
+        if scored:
+            table, kept = normal_scores(table)
+    else:
+        origin, which = f"read from {BIO.file}", "X_ns" if scored else "X_raw"
+        arrays = read_arrays(path, BIO, (which, "y", "genes", "ns_gene_index", "sample_id"))
+        table, classes, genes, kept = (arrays[name] for name in (which, "y", "genes", "ns_gene_index"))
+        samples = arrays["sample_id"].astype(np.str_)
+    is_all, is_aml, names = classes == 0, classes == 1, ("ALL", "AML")
+    columns = tuple((genes[kept] if scored else genes).tolist())
+    prepared = f"{origin}; {'normal scores' if scored else 'raw values'}"
     return clean_groups(
-        table,
-        classes == 0,
-        classes == 1,
-        names=("ALL", "AML"),
-        columns=genes,
-        card=BIO,
-        prepared=f"{origin}; {'normal scores' if scored else 'raw values'}",
-        ids=samples,
+        table, is_all, is_aml, names=names, columns=columns, card=BIO, prepared=prepared, ids=samples
     )
-
-
-def _file_or_none(card: Card, folder: PathLike | None, download: bool) -> Path | None:
-    """Return the file, or `None` if it has to be downloaded."""
-    return find_file(card, folder) if download else require_file(card, folder, downloadable=True)
-
-
-def _read_bio(path: Path, scored: bool) -> _Bio:
-    values = "X_ns" if scored else "X_raw"
-    arrays = read_arrays(path, BIO, (values, "y", "genes", "ns_gene_index", "sample_id"))
-    table, genes = arrays[values], arrays["genes"]
-    if scored:
-        genes = genes[arrays["ns_gene_index"]]
-    return table, arrays["y"], tuple(genes.tolist()), arrays["sample_id"].astype(np.str_)
-
-
-def _fetched_bio(scored: bool) -> _Bio:
-    table, classes, genes = fetch_bio()
-    if scored:
-        scores, kept = normal_scores(table)
-        return scores, classes, tuple(genes[i] for i in kept), np.array(SAMPLES, dtype=np.str_)
-    return table, classes, genes, np.array(SAMPLES, dtype=np.str_)
 
 
 def normal_scores(table: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
@@ -173,13 +142,6 @@ def normal_scores(table: NDArray[Any]) -> tuple[NDArray[np.float32], NDArray[np.
     return scores[:, kept], kept
 
 
-LOGIT_COLUMNS = ("logit_0", "logit_1")
-"""Logits of the classes 0 and 1."""
-
-TEST_PART = 2
-"""Code of the rows that were used neither to fit the classifier nor to choose its epoch."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Layout:
     """Which arrays of a file hold what."""
@@ -190,11 +152,6 @@ class _Layout:
     part: str | None = None
     patient: str | None = None
     ids: str | None = None
-
-    def names(self) -> list[str]:
-        """Return the names of the arrays."""
-        given = (self.logits, self.outcome, self.is_x, self.part, self.patient, self.ids)
-        return [name for name in given if name is not None]
 
 
 _LAYOUTS: Mapping[str, _Layout] = {
@@ -216,8 +173,7 @@ def load_standin(
         Readmission of diabetic patients, at all or within 30 days, Black as X and White as Y; pneumonia on
         chest X-rays, female as X and male as Y; recidivism, African-American as X and Caucasian as Y.
     folder : path, optional
-        The folder that holds the file; by default the one that the environment variable
-        ``MMDBOUNDS_DATA`` names. These files cannot be downloaded.
+        As in `load_forest`, but these files cannot be downloaded.
     one_row_per_patient : bool, default=True
         Keep the first row of each patient, if the file identifies patients. Rows of one patient are not
         exchangeable, so a test over all rows rejects too often; and once a simulation has filed a patient's
@@ -242,7 +198,8 @@ def load_standin(
     check_option(name, "name", tuple(STANDINS))
     check_flag(one_row_per_patient, "one_row_per_patient")
     card, layout = STANDINS[name], _LAYOUTS[name]
-    arrays = read_arrays(require_file(card, folder, downloadable=False), card, layout.names())
+    needed = [array for array in astuple(layout) if array is not None]
+    arrays = read_arrays(require_file(card, folder, downloadable=False), card, needed)
     is_x = arrays[layout.is_x] == 1
     tested = np.ones(len(is_x), dtype=bool) if layout.part is None else arrays[layout.part] == TEST_PART
     return clean_groups(
@@ -258,3 +215,63 @@ def load_standin(
         outcomes=arrays[layout.outcome],
         one_row_per_patient=one_row_per_patient,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class FiledTumours:
+    """Breast tumours (Wisconsin diagnostic data, shipped with scikit-learn), some misfiled, and the truth.
+
+    569 tumours with 30 measurements each, 212 malignant and 357 benign (Wolberg, Street and Mangasarian 1995;
+    UCI Machine Learning Repository, CC BY 4.0).
+
+    Attributes
+    ----------
+    patients
+        Names of the rows, P001 to P569.
+    values, columns
+        Measurements, shape (569, 30), in their own units, and their names.
+    filed, truth
+        ``"malignant"`` or ``"benign"`` for each row, as filed and in truth.
+    """
+
+    patients: tuple[str, ...]
+    values: NDArray[np.float64]
+    columns: tuple[str, ...]
+    filed: NDArray[np.str_]
+    truth: NDArray[np.str_]
+
+    @property
+    def overlooked(self) -> NDArray[np.intp]:
+        """The rows that are misfiled."""
+        return np.flatnonzero(self.filed != self.truth)
+
+    def table(self, diagnosis: NDArray[np.str_]) -> dict[str, Any]:
+        """Return the columns by name, as `mmdbounds.groups` takes them; the last is `filed` or `truth`."""
+        measured = dict(zip(self.columns, self.values.T, strict=True))
+        return {"patient": list(self.patients), **measured, "diagnosis": diagnosis}
+
+    def to_csv(self) -> str:
+        """Return the table as filed as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        table = self.table(self.filed)
+        writer.writerow(table)
+        writer.writerows(zip(*(np.asarray(column).tolist() for column in table.values()), strict=True))
+        return text.getvalue()
+
+
+def overlooked_tumours(epsilon: float = 0.1) -> FiledTumours:
+    """Return the tumours, a share `epsilon` of the malignant ones, the smallest, filed as benign."""
+    from sklearn.datasets import load_breast_cancer
+
+    check_share(epsilon, "epsilon")
+    data = load_breast_cancer()
+    values = np.asarray(data.data, dtype=np.float64)
+    truth = np.where(data.target == 0, "malignant", "benign")
+    malignant = np.flatnonzero(truth == "malignant")
+    radius = values[malignant, list(data.feature_names).index("mean radius")]
+    n_overlooked = math.floor(epsilon * len(malignant) + 1e-9)
+    filed = truth.copy()
+    filed[malignant[np.argsort(radius, kind="stable")[:n_overlooked]]] = "benign"
+    patients = tuple(f"P{i + 1:03d}" for i in range(len(values)))
+    return FiledTumours(patients, values, tuple(str(n) for n in data.feature_names), filed, truth)

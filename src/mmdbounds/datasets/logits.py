@@ -1,20 +1,6 @@
 """Logits of a classifier in a file: written where the images are, read here.
 
-The file is an ``.npz`` without pickles, written whole or not at all. Its arrays:
-
-==============  ==========================================================================================
-``format``      the text ``mmdbounds logits 1``
-``title``       the name under which results on these data are reported
-``source``      where they come from; may be empty
-``licence``     who may use them; may be empty
-``logits``      float32, shape (n, 2): classes 0 and 1, on rows that the classifier was not fitted to
-``y``           uint8, shape (n,): the class, 0 or 1
-``group``       uint8, shape (n,): indices into ``group_names``
-``group_names`` text: first the group whose rows get misfiled, then the one that they are filed under;
-                further ones are ignored
-``patient``     whole numbers or text, shape (n,); missing if unknown
-``record``      how the logits were made, a JSON object as text; ``{}`` if nothing is recorded
-==============  ==========================================================================================
+The file is an ``.npz`` without pickles; docs/data.md, "Logits of your own", lists its arrays.
 """
 
 from __future__ import annotations
@@ -36,9 +22,8 @@ from mmdbounds.datasets.files import PathLike, as_path, read_bytes
 from mmdbounds.datasets.loaders import LOGIT_COLUMNS
 from mmdbounds.errors import DataError
 
-FORMAT = "mmdbounds logits 1"
-"""Stored in every file; a later layout gets another number."""
-
+FORMAT = "mmdbounds logits 1"  # stored in every file; a later layout gets another number
+UNKNOWN_PATIENTS = "Patients are not identified: rows may not be exchangeable."
 NEEDED = ("title", "source", "licence", "logits", "y", "group", "group_names", "record")
 
 
@@ -56,20 +41,6 @@ def packed(given: Mapping[str, Any]) -> bytes:
     return file.getvalue()
 
 
-def unpacked(data: bytes, name: str) -> dict[str, NDArray[Any]]:
-    """Return the checked arrays of a file."""
-    return _checked(_read(data, name), f"{name}: ")
-
-
-def recorded(text: NDArray[Any], name: str) -> dict[str, Any]:
-    """Return a file's record."""
-    try:
-        return dict(json.loads(str(text)))
-    except (TypeError, ValueError):
-        msg = f"{name}: `record` must be a JSON object; got other text."
-        raise DataError(msg) from None
-
-
 def _codes(group: Any, names: NDArray[Any]) -> Any:
     """Return group names as indices into `names`; an unknown name becomes -1, to be refused."""
     values = _array(group)
@@ -79,18 +50,16 @@ def _codes(group: Any, names: NDArray[Any]) -> Any:
     return np.array([places.get(str(value), -1) for value in values.ravel()]).reshape(values.shape)
 
 
-def _read(data: bytes, name: str) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a file in this format."""
+def unpacked(data: bytes, name: str) -> dict[str, NDArray[Any]]:
+    """Return the checked arrays of a file."""
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             arrays = {each: file[each] for each in file.files}
     except MemoryError:
         raise
     except Exception as error:  # not a zip file, a damaged one, a pickle, an array without a name
-        msg = (
-            f"{name} is not a file of logits: NumPy cannot read it as .npz without pickles "
-            f"({type(error).__name__}). Write it with `write_logits`."
-        )
+        reason = f"NumPy cannot read it as .npz without pickles ({type(error).__name__})"
+        msg = f"{name} is not a file of logits: {reason}. Write it with `write_logits`."
         raise DataError(msg) from None
     found = str(arrays.pop("format", ""))[:40]
     missing = [each for each in NEEDED if each not in arrays]
@@ -98,7 +67,7 @@ def _read(data: bytes, name: str) -> dict[str, NDArray[Any]]:
         lacks = f"; it lacks {', '.join(missing)}" if missing else ""
         msg = f"{name} is not a file of logits in the format {FORMAT!r}; got {found!r}{lacks}."
         raise DataError(msg)
-    return arrays
+    return _checked(arrays, f"{name}: ")
 
 
 def _checked(given: Mapping[str, Any], where: str) -> dict[str, NDArray[Any]]:
@@ -118,10 +87,8 @@ def _checked(given: Mapping[str, Any], where: str) -> dict[str, NDArray[Any]]:
     if "patient" in given:
         patient = _array(given["patient"])
         if patient.dtype.kind not in "iuU" or patient.shape != (len(logits),):
-            msg = (
-                f"{where}`patient` must be a number or a name for each of the {len(logits):,} rows; "
-                f"got {_seen(patient)}."
-            )
+            wanted = f"a number or a name for each of the {len(logits):,} rows"
+            msg = f"{where}`patient` must be {wanted}; got {_seen(patient)}."
             raise DataError(msg)
         arrays["patient"] = patient
     return arrays
@@ -129,16 +96,15 @@ def _checked(given: Mapping[str, Any], where: str) -> dict[str, NDArray[Any]]:
 
 def _logits(given: Any, where: str) -> NDArray[np.float32]:
     values = _array(given)
-    if values.dtype.kind in "fiu" and values.ndim == 2 and values.shape[1] == 2:
-        with np.errstate(over="ignore"):
-            logits = values.astype(np.float32)
-        if np.isfinite(logits).all():
-            return logits
-        n_bad = int(np.count_nonzero(~np.isfinite(logits)))
-        msg = f"{where}`logits` must be finite in float32; {n_bad:,} of {logits.size:,} are not."
-    else:
+    if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] != 2:
         msg = f"{where}`logits` must be numbers of shape (rows, 2); got {_seen(values)}."
-    raise DataError(msg)
+        raise DataError(msg)
+    with np.errstate(over="ignore"):
+        logits = values.astype(np.float32)
+    if n_bad := np.count_nonzero(~np.isfinite(logits)):
+        msg = f"{where}`logits` must be finite in float32; {n_bad:,} of {logits.size:,} are not."
+        raise DataError(msg)
+    return logits
 
 
 def _places(given: Any, name: str, n_known: int, n_rows: int, where: str) -> NDArray[np.uint8]:
@@ -184,9 +150,6 @@ def _seen(array: NDArray[Any]) -> str:
     return f"{array.dtype} of shape {array.shape}"
 
 
-UNKNOWN_PATIENTS = "Patients are not identified: rows may not be exchangeable."
-
-
 def write_logits(
     path: PathLike,
     logits: ArrayLike,
@@ -229,27 +192,13 @@ def write_logits(
         If the rows cannot be used as they are, or the file cannot be written.
     """
     place = as_path(path, "`path`")
-    given: dict[str, Any] = {
-        "title": title,
-        "source": source,
-        "licence": licence,
-        "logits": logits,
-        "y": y,
-        "group": group,
-        "group_names": group_names,
-        "record": {} if record is None else record,
-    }
-    if patient is not None:
-        given["patient"] = patient
-    write_whole(place, packed(given))
+    given: dict[str, Any] = {"title": title, "source": source, "licence": licence, "logits": logits, "y": y}
+    given |= {"group": group, "group_names": group_names, "record": {} if record is None else record}
+    write_whole(place, packed(given if patient is None else {**given, "patient": patient}))
 
 
 def load_logits(
-    path: PathLike,
-    *,
-    hidden: str | None = None,
-    among: str | None = None,
-    one_row_per_patient: bool = True,
+    path: PathLike, *, hidden: str | None = None, among: str | None = None, one_row_per_patient: bool = True
 ) -> CleanGroups:
     """Load logits that `write_logits` wrote, such as those of the MIMIC-CXR pipeline.
 
@@ -276,34 +225,34 @@ def load_logits(
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> logits, groups = [[0.5, -0.5], [1.0, 0.0], [0.2, 0.1]], ["Black", "White", "White"]
+    >>> names = {"title": "Made-up logits", "group_names": ["Black", "White"]}
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder) / "logits.npz"
-    ...     write_logits(
-    ...         path,
-    ...         [[0.5, -0.5], [1.0, 0.0], [0.2, 0.1]],
-    ...         ["Black", "White", "White"],
-    ...         [0, 0, 1],
-    ...         title="Made-up logits",
-    ...         group_names=["Black", "White"],
-    ...     )
+    ...     write_logits(path, logits, groups, [0, 0, 1], **names)
     ...     load_logits(path)
     CleanGroups('Made-up logits', X = Black (1 x 2), Y = White (2 x 2))
     """
     check_flag(one_row_per_patient, "one_row_per_patient")
     place = as_path(path, "`path`")
-    data = read_bytes(place)
-    arrays = unpacked(data, place.name)
+    arrays = unpacked(data := read_bytes(place), place.name)
     known = [str(name) for name in arrays["group_names"]]
-    names = _pair(known, hidden, among)
-    in_x, in_y = (arrays["group"] == known.index(name) for name in names)
-    patients = arrays.get("patient")
+    x = known[0] if hidden is None else check_option(hidden, "hidden", known)
+    y = known[1] if among is None else check_option(among, "among", known)
+    if x == y:
+        msg = f"`hidden` and `among` must be two groups; got {x!r} for both. The file holds {known}."
+        raise DataError(msg)
+    in_x, in_y = (arrays["group"] == known.index(name) for name in (x, y))
+    n_patients = None
+    if (patients := arrays.get("patient")) is not None:
+        n_patients = len(np.unique(patients[in_x])), len(np.unique(patients[in_y]))
     card = Card(
         title=str(arrays["title"]),
-        hidden=names[0],
-        among=names[1],
+        hidden=x,
+        among=y,
         n_x=int(np.count_nonzero(in_x)),
         n_y=int(np.count_nonzero(in_y)),
-        n_patients=None if patients is None else (_distinct(patients[in_x]), _distinct(patients[in_y])),
+        n_patients=n_patients,
         columns="2: logits of the classes 0 and 1.",
         notes=UNKNOWN_PATIENTS if patients is None else "",
         source=str(arrays["source"]),
@@ -311,30 +260,21 @@ def load_logits(
         file=place.name,
         sha256=hashlib.sha256(data).hexdigest(),
     )
+    try:
+        record = dict(json.loads(str(arrays["record"])))
+    except (TypeError, ValueError):
+        msg = f"{place.name}: `record` must be a JSON object; got other text."
+        raise DataError(msg) from None
     return clean_groups(
         arrays["logits"],
         in_x,
         in_y,
-        names=names,
+        names=(x, y),
         columns=LOGIT_COLUMNS,
         card=card,
         prepared=f"read from {place.name}",
         patients=patients,
         outcomes=arrays["y"],
-        record=recorded(arrays["record"], place.name),
+        record=record,
         one_row_per_patient=one_row_per_patient,
     )
-
-
-def _pair(known: Sequence[str], hidden: str | None, among: str | None) -> tuple[str, str]:
-    """Return the names of X and Y."""
-    x = known[0] if hidden is None else check_option(hidden, "hidden", known)
-    y = known[1] if among is None else check_option(among, "among", known)
-    if x == y:
-        msg = f"`hidden` and `among` must be two groups; got {x!r} for both. The file holds {known}."
-        raise DataError(msg)
-    return x, y
-
-
-def _distinct(patients: NDArray[Any]) -> int:
-    return len(np.unique(patients))

@@ -132,8 +132,8 @@ class Design:
     @property
     def kernel_name(self) -> str:
         """Name of the kernel."""
-        kernel = self.fixed_kernel()
-        return kernel_class(str(self.how.kernel)).name if kernel is None else kernel.name
+        kernel = self.fixed_kernel() or self.how.kernel
+        return kernel.name if isinstance(kernel, Kernel) else kernel_class(str(kernel)).name
 
     def settings(self) -> dict[str, Any]:
         """Return the design as plain data, without the rows.

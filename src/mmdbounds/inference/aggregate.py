@@ -52,13 +52,7 @@ N_SCALING, STREAM = 200, 13
 
 
 class Member:
-    """One of the kernels: its floors, and its statistic on the scale of its null.
-
-    Parameters
-    ----------
-    problem, admissible, n_permutations, seed, meter
-        As in `WorstCase`. The seed, not the kernel, decides on the permutations.
-    """
+    """One of the kernels: its floors, and its statistic on the scale of its null; see `WorstCase`."""
 
     def __init__(
         self, problem: Problem, admissible: list[Counts], n_permutations: int, seed: int, meter: Meter
@@ -88,27 +82,15 @@ class Member:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """What is known of one count, all kernels together; see `CountOutcome`.
-
-    Attributes
-    ----------
-    each
-        What each kernel by itself says.
-    floor
-        The largest standardised floor: no labelling has a smaller maximum.
-    value
-        The smallest maximum over the labellings found.
-    is_proved
-        Whether a kernel has a proof; those that have none are left out of the floor.
-    """
+    """What is known of one count, all kernels together; see `CountOutcome`."""
 
     counts: Counts
-    each: tuple[CountOutcome, ...]
-    floor: float
-    value: float
+    each: tuple[CountOutcome, ...]  # what each kernel says by itself
+    floor: float  # the largest standardised floor: no labelling has a smaller maximum
+    value: float  # the smallest maximum over the labellings found
     pvalue: float
     attained: float
-    is_proved: bool
+    is_proved: bool  # whether a kernel has a proof; others are left out of the floor
 
 
 class Several:
@@ -170,8 +152,7 @@ class Several:
         )
 
 
-FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Bandwidths by default, as multiples of the median distance."""
+FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # bandwidths by default, as multiples of the median distance
 
 
 @compares("kernel", "bandwidth")

@@ -41,11 +41,8 @@ from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
-GRID = 21
-"""Points of the curve, unless the user names them."""
-
-LARGEST_SHARE = 0.5
-"""Share up to which the curve goes, unless the user names its points."""
+GRID = 21  # points of the curve, unless the user names them
+LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
 """Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
@@ -91,8 +88,8 @@ def sweep(
     -----
     Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
     correction: if there is no difference, the statement errs only if the test at the true count errs, which
-    happens with a probability of at most `level`. The points of the curve take *exactly* so many rows
-    as misfiled; the breakdown is about *up to* so many.
+    happens with a probability of at most `level`. The points of the curve assume *exactly* the
+    stated number of misfiled rows; the breakdown covers any number *up to* it.
 
     Examples
     --------
@@ -138,26 +135,7 @@ def sweep(
 
 
 class Scan:
-    """Counts from 0 upwards, each looked at as closely as needed.
-
-    Parameters
-    ----------
-    problem
-        The groups and how they are compared.
-    grid
-        The counts of the curve, ascending; the scan goes up to the last of them.
-    n_permutations, seed, meter
-        As in `WorstCase`.
-
-    Attributes
-    ----------
-    worst
-        The p-values.
-    seen
-        What is known of the counts looked at so far, by the number of misfiled rows.
-    is_complete
-        Whether every count is among those scanned.
-    """
+    """Counts from 0 upwards, each looked at as closely as needed, up to the last one of the curve."""
 
     def __init__(
         self, problem: Problem, grid: list[Counts], n_permutations: int, seed: int, meter: Meter
@@ -166,7 +144,7 @@ class Scan:
         every = most.admissible(problem.p, problem.q, at_most=True)
         self.problem = problem
         self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
-        self.seen: dict[int, CountOutcome] = {}
+        self.seen: dict[int, CountOutcome] = {}  # by the number of misfiled rows
         self.is_complete = len(self.worst.considered) == len(every)
 
     def outcome(self, counts: Counts) -> CountOutcome:
@@ -291,8 +269,7 @@ def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
-Ends = tuple[Found, Found]
-"""What was found for one count, on the lower and on the upper side; one-way."""
+Ends = tuple[Found, Found]  # what was found for one count, on the lower and on the upper side; one-way
 
 
 def along(ends: list[Ends]) -> list[Ends]:
@@ -352,15 +329,7 @@ CHANGES = ("lower_change", "upper_change")
 
 
 def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
-    """Return the columns of `BoundsResult.row_table` that are known, for the rows that matter most.
-
-    Parameters
-    ----------
-    Y
-        The group whose rows may be misfiled; one-way.
-    lower, upper
-        What was found for the same count of misfiled rows; if that is 0, there is nothing to return.
-    """
+    """Return the known columns of `BoundsResult.row_table` for the rows that matter most; one-way."""
     if not len(lower.rows):
         return {}
     sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}

@@ -4,7 +4,7 @@ Two sources of doubt add up: which rows are misfiled (the bounds), and that the 
 samples (the radius).
 
 The kernel may be chosen on rows that are set aside, so that the others meet one that has not seen them.
-Which rows are set aside is drawn at random from all rows together, without a look at their groups. A share
+Which rows are set aside is drawn at random from all rows together, without looking at their groups. A share
 of each group as filed would not do: if the misfiled rows are special, and the groups give up different
 shares, special rows would be too many or too few among the rest of the true X. Drawn from all rows alike,
 what is left of each true group is a sample of its population as before, whatever the misfiling did.
@@ -44,14 +44,11 @@ from mmdbounds.tables import Group, as_groups
 from mmdbounds.theory import deviation_radius, kernel_bound
 from mmdbounds.words.phrases import rows
 
-ENOUGH = Sharp(gap=0.02)
-"""Proofs that end where what they leave open no longer matters beside the radius."""
-
-ALIKE = 0.01
-"""Counts whose radii differ by less, relatively, are searched together and share the largest."""
+ENOUGH = Sharp(gap=0.02)  # proofs that end where what they leave open no longer matters beside the radius
+ALIKE = 0.01  # counts whose radii differ by less, relatively, are searched together and share the largest
 
 ON_THESE_ROWS = "The bandwidth was chosen on these rows, so the coverage is not proved."
-NOT_SAID = "Nobody said that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
+NOT_SAID = "It was not stated that the kernel was fixed before these rows were seen (`fixed_kernel=True`)."
 SCALED_HERE = "The columns were scaled by these rows, or filled in by them, so the coverage is not proved."
 NOT_CERTIFIED = "The bounds are values that labellings reach; that none lies beyond is not proved."
 
@@ -91,8 +88,8 @@ def confidence_interval(
         Your word that kernel, bandwidth and scaling of the columns were fixed before anybody looked at these
         rows. Goes with a number for `bandwidth` or a kernel object.
     holdout : float, optional
-        Share of all rows to set aside, drawn at random without a look at the groups, from which the
-        median bandwidth is taken; the interval rests on the other rows. As nobody knows how many misfiled
+        Share of all rows to set aside, drawn at random without looking at the groups. The median
+        bandwidth is that of these rows; the interval rests on the others. As it is unknown how many misfiled
         rows are among those set aside, every number is considered.
     at_most : bool, default=True
         Whether any smaller number of rows may be misfiled too; else exactly m are.
@@ -278,26 +275,13 @@ def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, floa
     return max(low, 0.0), min(high, largest)
 
 
-FEWEST = 2
-"""Rows that a median distance needs."""
-
-STREAM = 7
-"""Keeps the draw apart from what the search draws with the same seed."""
+FEWEST = 2  # rows that a median distance needs
+STREAM = 7  # keeps the draw apart from what the search draws with the same seed
 
 
 @dataclass(frozen=True, eq=False)
 class Kept:
-    """What is left of the groups, and the kernel that the other rows chose.
-
-    Attributes
-    ----------
-    X, Y
-        The rows that are left, with the record of what was done to them.
-    kernel
-        With its bandwidth, from the rows set aside; as it was asked for, if there are none.
-    held_of_x, held_of_y
-        How many rows filed under X and Y were set aside.
-    """
+    """What is left of the groups, and the kernel that the rows set aside have chosen (or as given)."""
 
     X: Group
     Y: Group

@@ -211,27 +211,13 @@ def _ceiling(problem: Problem, used: Problem, m: int, n_moved: int, **fields: An
 
 Noise = Literal["resampled", "deviation"]
 
-CLOSE = 0.01
-"""The smallest distance is found up to this share of what chance allows, both squared."""
+CLOSE = 0.01  # the smallest distance is found up to this share of what chance allows, both squared
 
 MOST_STEPS = 100_000
 
 
 class Nearness:
-    """The rows of Y, and how near some of them come to X.
-
-    Parameters
-    ----------
-    totals
-        The sums over the pairs of a positive definite kernel; q x q numbers of them are held here.
-
-    Attributes
-    ----------
-    q
-        Rows of Y.
-    margin
-        How far rounding can move a squared distance.
-    """
+    """How near rows of Y come to X, with a positive definite kernel; holds the q x q kernel values of Y."""
 
     def __init__(self, totals: GroupSums) -> None:
         p, of_y = totals.p, slice(totals.p, totals.p + totals.q)
@@ -269,21 +255,9 @@ class Nearness:
 
 
 class Chance:
-    """How far apart a sample of m rows and one of p rows of X's distribution are.
+    """How far apart samples of m and of p rows of X's distribution are, with probability `level`.
 
-    Parameters
-    ----------
-    totals
-        The sums over the pairs.
-    kernel
-        For its bound.
-    level
-        The samples are nearer than the distance with this probability.
-    noise
-        ``"resampled"``: samples are drawn from the rows of X with replacement. ``"deviation"``: the
-        proved radius.
-    n_resamples, seed
-        Of the draws.
+    Samples are drawn from X with replacement (``"resampled"``), or it is the proved radius (``"deviation"``).
     """
 
     def __init__(
@@ -324,20 +298,10 @@ ROUNDING = 1e-6
 
 
 def most_marked(n_rows: int, n_drawn: int, n_seen: int, delta: float) -> int:
-    """Return how many of all rows are marked at most, where up to `n_seen` of those drawn are.
+    """Return the largest number of marked rows among all, if at most `n_seen` of `n_drawn` random rows are.
 
-    The rows drawn are a random part without replacement. The answer is too low with probability at most
-    `delta`, whatever the number of marked rows is: it is the largest number with which `n_seen` or fewer of
-    the rows drawn would be marked with more than that probability (Clopper and Pearson's limit).
-
-    Parameters
-    ----------
-    n_rows, n_drawn
-        All rows, and those drawn.
-    n_seen
-        At most so many of the rows drawn are marked.
-    delta
-        The chance of an error.
+    Too low with probability at most `delta`, whatever the number: it is the largest number with which
+    `n_seen` or fewer marked rows would be drawn with more than that probability (Clopper-Pearson).
     """
     possible, too_many = n_seen, n_rows - (n_drawn - n_seen) + 1
     while too_many - possible > 1:

@@ -41,26 +41,7 @@ Places = NDArray[np.int32]
 
 
 class PermutationNull:
-    """The statistic on random labellings.
-
-    Parameters
-    ----------
-    totals
-        The sums over the pairs.
-    estimator
-        Whose value.
-    order
-        An order of the pooled rows that does not depend on labels or on where they stand.
-    n_permutations
-        How many labellings.
-    rng
-        Draws them: uniform, each on its own.
-
-    Attributes
-    ----------
-    permutations
-        The pooled rows (X first), in a random order a row: the first n of it are X if n rows are.
-    """
+    """The statistic on random labellings of the pooled rows, for every size of X at once."""
 
     def __init__(
         self,
@@ -72,6 +53,7 @@ class PermutationNull:
     ) -> None:
         self._totals = totals
         self._o = 1 if estimator == "unbiased" else 0
+        # The pooled rows (X first) in a random order a row: the first n of them are X if n rows are.
         self.permutations: Places = np.empty((n_permutations, len(order)), dtype=np.int32)
         for permutation in self.permutations:
             permutation[:] = order[rng.permutation(len(order))]

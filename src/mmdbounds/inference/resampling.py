@@ -131,17 +131,7 @@ def _outer_quantiles(ends: Float64s, outside: float) -> tuple[float, float]:
 
 
 class Resampler:
-    """Draws the rows of both groups anew and gives the sums over their pairs.
-
-    Parameters
-    ----------
-    problem
-        The groups as filed, and the kernel.
-    totals
-        The sums over their pairs; where they rest on a matrix, the resamples take its entries.
-    meter
-        Counts kernel values.
-    """
+    """Draws the rows of both groups anew and gives the sums over their pairs."""
 
     def __init__(self, problem: Problem, totals: GroupSums, meter: Meter) -> None:
         self._problem, self._sums, self._meter = problem, totals.sums, meter

@@ -63,8 +63,8 @@ def robust_test(
         each row); it is added to the p-value.
     unit : pair of sequences, optional
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
-        one: rows of one unit are not exchangeable. One row a unit is drawn at random, and `epsilon` and
-        all counts are then of units; a unit must be filed under one group as a whole.
+        one: rows of one unit are not exchangeable. One row per unit is drawn at random, and `epsilon` and
+        all counts then refer to units. All rows of a unit must be filed under the same group.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
 
@@ -88,7 +88,7 @@ def robust_test(
     that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
     counts are thinned to a grid: then `RobustTestResult.is_valid` is false.
 
-    Why one row a unit is drawn (`unit`) instead of whole units being permuted: units have different
+    Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
     depend on which units are misfiled. With one row each all sizes are numbers of units.
 

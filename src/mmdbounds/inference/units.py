@@ -1,14 +1,14 @@
-"""One row a unit, where rows share a unit (a patient, a household) and so are not exchangeable.
+"""One row per unit, if rows share a unit (a patient, a household) and so are not exchangeable.
 
 A permutation test takes every labelling of the rows as equally likely if the groups do not differ. Rows of
 one patient carry one label between them, so most labellings of the rows were never possible, and the test
-rejects too often. With one row a patient the labels are exchangeable again. The row is drawn at random
-among the patient's rows, without a look at labels, values or the order in which the rows stand.
+rejects too often. With one row per patient the labels are exchangeable again. The row is drawn at random
+among the patient's rows, whatever the labels, the values or the order of the rows.
 
 Why not permute whole patients? As a null that would do, but there would be no proof to compare it with.
 Patients have different numbers of rows, so the sizes of the groups in rows, and with them the constants of
-the quadratic that is bounded, would hang on which patients are misfiled; floors are proved for fixed
-sizes. With one row a patient all sizes are numbers of patients, and everything that holds for rows
+the quadratic that is bounded, would depend on which patients are misfiled; floors are proved for fixed
+sizes. With one row per patient all sizes are numbers of patients, and everything that holds for rows
 holds for patients. The price is power: rows that are not drawn say nothing.
 """
 
@@ -30,20 +30,17 @@ from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.words.phrases import rows, shown
 
-STREAM = 11
-"""Keeps the draw apart from the permutations that the same seed gives."""
-
-UNITS_NAMED = 3
-"""Units named in a message."""
+STREAM = 11  # keeps the draw apart from the permutations that the same seed gives
+UNITS_NAMED = 3  # units named in a message
 
 Units = Sequence[Any] | NDArray[Any]
 
-OF_UNITS = "Rows stand for units here: epsilon and all counts are of units."
+OF_UNITS = "Each row stands for one unit: epsilon and all counts refer to units."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class OneRowEach:
-    """The groups with one row a unit.
+    """The groups with one row per unit.
 
     Attributes
     ----------
@@ -85,7 +82,7 @@ class OneRowEach:
             f"{left:,} of the {rows(left + len(group))} of {shown(group.name)}"
             for left, group in ((self.n_left_out_of_x, self.X), (self.n_left_out_of_y, self.Y))
         )
-        return f"One row a unit was drawn at random (seed {self.seed}); left out: {of_x}, {of_y}."
+        return f"One row per unit was drawn at random (seed {self.seed}); left out: {of_x}, {of_y}."
 
     def __repr__(self) -> str:
         return (
@@ -136,19 +133,7 @@ def one_row_each(
 def by_units(
     X: Any, Y: Any, unit: tuple[Units, Units] | None, kernel: object, seed: int
 ) -> tuple[Any, Any, str]:
-    """Return the groups that a test is to compare, and what is to be said of them.
-
-    Parameters
-    ----------
-    X, Y
-        The groups as filed.
-    unit
-        The units of their rows, `None` if every row is one: then the groups are returned as they came.
-    kernel
-        What the test was given; a matrix of kernel values has no rows to draw from.
-    seed
-        Of the test; the draw has a stream of its own.
-    """
+    """Return one row per unit of each group, and a note about it; the groups as they are without units."""
     if unit is None:
         return X, Y, ""
     if not isinstance(unit, tuple | list) or len(unit) != 2:
@@ -159,7 +144,7 @@ def by_units(
     if is_precomputed(kernel):
         msg = (
             "`unit` must go with rows to draw from; got kernel='precomputed'. "
-            "Keep one row and one column a unit of the matrix instead."
+            "Keep one row and one column per unit of the matrix instead."
         )
         raise MmdBoundsError(msg)
     drawn = _one_row_each(X, Y, {"unit[0]": unit[0], "unit[1]": unit[1]}, seed)

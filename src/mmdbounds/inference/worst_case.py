@@ -26,29 +26,17 @@ from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
-CHEAP = 1e-9
-"""Patience of a proof that may not branch."""
-
-ROUGH = 0.02
-"""What a cheap floor may be off by, in standard deviations of the null."""
-
-NEARLY = 0.05
-"""A p-value that exceeds one that a labelling has by no more than this share is tight enough."""
-
-DEVIATIONS = 32.0
-"""Width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`."""
-
-LOWER_STARTS, UPPER_STARTS = 4, 8
-"""Starts of a search that is to be tight."""
+CHEAP = 1e-9  # patience of a proof that may not branch
+ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the null
+NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
+DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`.
+LOWER_STARTS, UPPER_STARTS = 4, 8  # starts of a search that is to be tight
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
 
-LARGEST = 0.05
-"""Share of the labellings that lies above the quantile by which sizes are told."""
-
-MOST_TIGHTENED = 50
-"""Counts that are made tighter at the most."""
+LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
+MOST_TIGHTENED = 50  # counts that are made tighter at the most
 
 
 class Outcome(Protocol):
@@ -70,24 +58,12 @@ Known = TypeVar("Known", bound=Outcome)
 
 @dataclass(frozen=True, eq=False)
 class CountOutcome:
-    """What is known of one count of misfiled rows.
-
-    Attributes
-    ----------
-    counts
-        The count, and the true sizes.
-    found
-        The labelling with the smallest statistic found, and the floor that is proved.
-    pvalue
-        At the floor.
-    attained
-        At the value found: some labelling has this p-value.
-    """
+    """What is known of one count of misfiled rows: a labelling, a proved floor, and their p-values."""
 
     counts: Counts
     found: Found
-    pvalue: float
-    attained: float
+    pvalue: float  # at the floor
+    attained: float  # at the value found: some labelling has this p-value
 
     @property
     def is_proved(self) -> bool:
@@ -101,32 +77,7 @@ class CountOutcome:
 
 
 class WorstCase:
-    """The p-values of all admissible counts.
-
-    Parameters
-    ----------
-    problem
-        The groups and how they are compared.
-    admissible
-        The counts of misfiled rows.
-    n_permutations
-        Random labellings.
-    seed
-        Of everything that is drawn.
-    meter
-        Counts kernel values.
-    also
-        Counts that may be asked for beside those considered.
-
-    Attributes
-    ----------
-    considered
-        The counts that are tested: all, or a grid of them where they are too many.
-    totals
-        The sums over the pairs.
-    observed
-        The statistic of the groups as filed.
-    """
+    """The p-values of all admissible counts, or of an even grid of them (`considered`) if too many."""
 
     def __init__(
         self,

@@ -18,8 +18,7 @@ from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
 KINDS = ("labelling", "resized labelling", "free points", "resampling")
 """What the value of a bound is the value of."""
 
-WITHOUT_ROWS = ("free points", "resampling")
-"""Kinds whose value no set of rows reaches."""
+WITHOUT_ROWS = ("free points", "resampling")  # kinds whose value no set of rows reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

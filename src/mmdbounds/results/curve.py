@@ -18,14 +18,13 @@ class SweepPoint:
     Attributes
     ----------
     epsilon, n_moved
-        Share of the true X, and number of rows of Y, taken as misfiled: exactly so many.
+        Share of the true X, and number of rows of Y, taken as misfiled: exactly this number.
     lower, upper
         The smallest and the largest squared MMD found.
     lower_certified, upper_certified
         Numbers proved to lie beyond every labelling, or `None`.
     pvalue
-        At `lower_certified`: no labelling with exactly so many has a larger one. At `lower`, where nothing is
-        proved.
+        At `lower_certified`: no labelling with this number has a larger one. At `lower` without a proof.
     best_case
         At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
     null_quantile
@@ -72,12 +71,12 @@ class SweepResult(ReportedResult):
         The first number of misfiled rows tested with a p-value above the level, `None` if there is none up
         to `most_moved`.
     holds_n_moved
-        The largest number tested below it: with so many or fewer rows misfiled the test rejects. `None` if it
+        The largest number tested below it: up to this number of misfiled rows the test rejects. `None` if it
         does not even reject the groups as filed.
     is_confirmed
         Whether every number up to there was tested, so that the two are neighbours.
     is_tight
-        Whether some labelling with `breakdown_n_moved` rows has a p-value above the level: so many rows can
+        Whether some labelling with `breakdown_n_moved` rows has a p-value above the level: that many rows can
         really explain the finding away. If false, the proof was not good enough to say more.
     is_valid
         Whether every p-value and lower bound rests on a proof.
@@ -120,7 +119,7 @@ class SweepResult(ReportedResult):
         return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
 
     def share(self, n_moved: int) -> float:
-        """Return the share of the true X that so many misfiled rows are."""
+        """Return the share of the true X that this number of misfiled rows makes up."""
         return n_moved / (self.n_samples_X + n_moved)
 
     def __repr__(self) -> str:

@@ -22,17 +22,7 @@ def row_columns(
     file_rows: NDArray[np.intp] | None,
     sides: Mapping[str, Found],
 ) -> Columns:
-    """Return the columns of one group, in the order of its rows.
-
-    Parameters
-    ----------
-    group, n_rows
-        Name and size of the group.
-    ids, file_rows
-        Names of all its rows and their numbers in the file, where there are any.
-    sides
-        What ``"lower"`` and ``"upper"`` say of it.
-    """
+    """Return the columns of one group in the order of its rows; `sides` is what each side says of it."""
     columns = {"group": np.full(n_rows, group), "row": np.arange(n_rows)}
     columns["id"] = np.full(n_rows, None) if ids is None else ids
     columns["file_row"] = np.full(n_rows, None) if file_rows is None else file_rows

@@ -1,4 +1,4 @@
-"""How results hold and keep their fields: arrays that nobody can change, plain data for JSON, and back."""
+"""How results hold and keep their fields: read-only arrays, plain data for JSON, and back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from mmdbounds.errors import DataError
 
-SCHEMA = 2
-"""Number of the layout of `to_dict`; raised whenever a reader would have to change."""
+SCHEMA = 2  # number of the layout of `to_dict`; raised whenever a reader would have to change
 
 KINDS: dict[str, tuple[type[np.generic], str, str]] = {
     "ids": (np.str_, "U", "text"),
@@ -24,7 +23,7 @@ KINDS: dict[str, tuple[type[np.generic], str, str]] = {
 
 
 def read_only(values: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
-    """Return `values` as an array that nobody can change any more."""
+    """Return `values` as an array that cannot be changed."""
     array = np.array(values, dtype=dtype)
     array.flags.writeable = False
     return array

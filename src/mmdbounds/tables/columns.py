@@ -19,15 +19,11 @@ from mmdbounds.tables.group_column import as_text
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-MISSING = ("refuse", "drop", "impute")
-"""What can be done about missing cells."""
-
-MAX_CATEGORIES = 50
-"""Most values of a text column that is a category."""
-
-MOST_DIGITS = 38
-"""Digits of the largest integers that DataFrames hold."""
-
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]  # places of rows in the table
+MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
+MAX_CATEGORIES = 50  # most values of a text column that is a category
+MOST_DIGITS = 38  # digits of the largest integers that DataFrames hold
 _DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([ T].*)?")
 
 
@@ -65,17 +61,11 @@ _LARGE_ADVICE = "subtract a constant from large numbers first"
 
 
 def read_columns(
-    frame: nw.DataFrame[Any],
-    names: Sequence[str],
-    rows: NDArray[np.intp],
-    na: Sequence[str],
-    id_: str | None,
-    scale: str,
-) -> tuple[NDArray[np.float64], list[Column]]:
+    frame: nw.DataFrame[Any], names: Sequence[str], rows: Rows, na: Sequence[str], id_: str | None, scale: str
+) -> tuple[Floats, list[Column]]:
     """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
 
     `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
-    With any `scale` but ``"none"`` a constant may be subtracted from a column. `id_` may name the rows.
     """
     values = np.empty((len(rows), len(names)))
     columns: list[Column] = []
@@ -109,13 +99,8 @@ def read_columns(
     return values, columns
 
 
-def _centre(
-    cells: Sequence[Any], rows: NDArray[np.intp], values: NDArray[np.float64], scale: str
-) -> tuple[str, Trouble | None]:
-    """Write the cells minus the middle one over the values; return that one, or what is against it.
-
-    Whole numbers (or decimals) are subtracted as such, so that no digit is lost before.
-    """
+def _centre(cells: Sequence[Any], rows: Rows, values: Floats, scale: str) -> tuple[str, Trouble | None]:
+    """Write the cells minus the middle one over the values, no digit lost; return that one, or a trouble."""
     given = [cells[i] for i in rows]
     if not frames.n_rounded(given, values):
         return "", None
@@ -129,11 +114,8 @@ def _centre(
 
 def as_category(
     cells: Sequence[Any], na: Collection[str], *, declared: bool = False
-) -> tuple[NDArray[np.float64], tuple[str, ...], Trouble | None]:
-    """Return the place of each cell in the sorted categories, the categories, and what is against them.
-
-    `declared` says that the column's type is a category, so that numbers and dates are intended.
-    """
+) -> tuple[Floats, tuple[str, ...], Trouble | None]:
+    """Return the place of each cell in the sorted categories, the categories, and what is against them."""
     texts = {cell: as_text(cell) for cell in set(cells)}
     names = sorted({text for text in texts.values() if not is_missing(text, na)})
     if trouble := _category_trouble(names, len(cells), declared):
@@ -144,7 +126,7 @@ def as_category(
 
 
 def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trouble | None:
-    """Return why text with these values cannot be a category, `None` if it can."""
+    """Return why text with these values cannot be a category; if `declared` as one, numbers are intended."""
     too_many = len(names) > MAX_CATEGORIES
     advice = f"make categories of at most {MAX_CATEGORIES} values"
     if declared:
@@ -175,9 +157,8 @@ def _number_trouble(names: Sequence[str]) -> Trouble:
 def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     """Return the message about columns that cannot be compared, with what to do about each kind."""
     naming = next((name for name, trouble in refused.items() if trouble is _IN_EVERY_ROW), None)
-    use = (
-        "" if naming is None or id_ is not None else f" If {quoted(naming)} names the rows, set `id=` to it."
-    )
+    is_id = naming is not None and id_ is None
+    use = f" If {quoted(naming)} names the rows, set `id=` to it." if is_id else ""
     advice = dict.fromkeys(trouble.advice for trouble in refused.values() if trouble.advice)
     to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
     parts = listed([f"{quoted(name)} ({trouble.words})" for name, trouble in refused.items()])
@@ -188,14 +169,14 @@ def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
 class Complete:
     """Rows without missing cells, and what it took."""
 
-    values: NDArray[np.float64]  # the rows and columns that are left
+    values: Floats  # the rows and columns that are left
     columns: list[Column]
     kept: NDArray[np.bool_]  # for each row that there was, whether it is left
     empty: list[str] = field(default_factory=list)  # columns without any value, which are left out
     n_filled: dict[str, int] = field(default_factory=dict)  # cells that were filled, by column
 
 
-def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: str, subject: str) -> Complete:
+def complete(values: Floats, columns: Sequence[Column], missing: str, subject: str) -> Complete:
     """Return rows in which nothing is missing, from those of both groups with missing cells as NaN.
 
     The values are written over where that saves a copy. ``"drop"`` leaves rows out; ``"impute"`` fills in the
@@ -204,10 +185,8 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     everyone = np.ones(len(values), dtype=np.bool_)
     names = [column.name for column in columns]
     if missing == "refuse":
-        advice = (
-            "Set `missing=` to 'drop' to leave such rows out or to 'impute' to fill the cells, or leave "
-            "columns out with `exclude=`."
-        )
+        options = "to 'drop' to leave such rows out or to 'impute' to fill the cells"
+        advice = f"Set `missing=` {options}, or leave columns out with `exclude=`."
         require_finite(values, names, subject, advice)
         return Complete(values, list(columns), everyone)
     gone = np.isnan(values)
@@ -224,10 +203,9 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     require_finite(values, [column.name for column in left], subject, advice, "infinite")
     if missing == "drop":
         kept: NDArray[np.bool_] = np.asarray(~gone.any(axis=1))
-        if kept.all():
-            return Complete(values, left, kept, empty)
-        values = values[kept]
-        left = [_without_unused_categories(column, values[:, j]) for j, column in enumerate(left)]
+        if not kept.all():
+            values = values[kept]
+            left = [_without_unused_categories(column, values[:, j]) for j, column in enumerate(left)]
         return Complete(values, left, kept, empty)
     n_filled = {column.name: n for j, column in enumerate(left) if (n := int(gone[:, j].sum()))}
     for j in np.flatnonzero(gone.any(axis=0)):
@@ -235,7 +213,7 @@ def complete(values: NDArray[np.float64], columns: Sequence[Column], missing: st
     return Complete(values, left, everyone, empty, n_filled)
 
 
-def _without_unused_categories(column: Column, codes: NDArray[np.float64]) -> Column:
+def _without_unused_categories(column: Column, codes: Floats) -> Column:
     """Return a category without the values that no row has any more; the new places replace the codes."""
     if column.kind != "category" or not len(codes):
         return column
@@ -244,7 +222,7 @@ def _without_unused_categories(column: Column, codes: NDArray[np.float64]) -> Co
     return replace(column, categories=tuple(column.categories[int(i)] for i in used))
 
 
-def _typical(cells: NDArray[np.float64], column: Column) -> float:
+def _typical(cells: Floats, column: Column) -> float:
     """Return the value that replaces a missing cell."""
     if column.is_continuous:
         ordered = np.sort(cells)

@@ -1,12 +1,10 @@
-"""CSV files: encoding, separator, header, rows of the wrong length, and cells that stand for numbers.
-
-polars parses the rows; whatever can be read in two ways is refused here.
-"""
+"""CSV files: polars parses the rows; whatever can be read in two ways is refused here."""
 
 from __future__ import annotations
 
 import codecs
 import csv
+import functools
 import io
 import itertools
 import re
@@ -14,33 +12,20 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import DataError, counted, quoted, shown_value
-from mmdbounds.tables.frames import import_polars, require_unique_names
-from mmdbounds.tables.group import EXACT_UP_TO
+from mmdbounds.tables.frames import EXACT_UP_TO, import_polars, require_unique_names
 
 if TYPE_CHECKING:
     import polars as pl
 
-SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}
-"""Possible separators and their names; the first one wins a tie."""
-
-HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16
-"""The part of a file that decides on the separator."""
-
-CHUNK = 1 << 22
-"""Bytes that are decoded at a time, so that the text of a large file is never in memory as a whole."""
-
-FIRST_ROWS = 10_000
-"""Rows that suggest the types of the columns; all rows decide."""
-
-MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})
-"""Text that stands for a missing cell, in upper or lower case."""
-
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}  # the first one wins a tie
+HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16  # the part of a file that decides on the separator
+CHUNK = 1 << 22  # bytes that are decoded at a time: the text of a large file is never in memory as a whole
+FIRST_ROWS = 10_000  # rows that suggest the types of the columns; all rows decide
+MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})  # in upper or lower case
+NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"  # as most programs write it
 WHOLE = r"[+-]?[0-9]+"
 DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
-THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+"
-"""Numbers as most programs write them; whole; with a decimal comma; with commas between thousands."""
-
+THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+"  # with commas between them
 _NUMERIC = re.compile(f"{NUMBER}|{DECIMAL_COMMA}|{THOUSANDS}|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
 
@@ -52,10 +37,8 @@ def check_encoding(encoding: object) -> str | None:
         name = codecs.lookup(str(encoding)).name
         io.TextIOWrapper(io.BytesIO(), encoding=name)  # some codecs are not encodings of text
     except (LookupError, ValueError):
-        msg = (
-            "`encoding` must be the name of a text encoding, such as 'cp1252', 'latin-1' or 'utf-16'; "
-            f"got {shown_value(encoding)}."
-        )
+        wanted = "the name of a text encoding, such as 'cp1252', 'latin-1' or 'utf-16'"
+        msg = f"`encoding` must be {wanted}; got {shown_value(encoding)}."
         raise DataError(msg) from None
     return None if name in ("utf-8", "utf-8-sig") else name
 
@@ -63,7 +46,12 @@ def check_encoding(encoding: object) -> str | None:
 def clean_text(data: bytes, label: str, encoding: str | None = None) -> bytes:
     """Return the text of a file in UTF-8, without byte-order mark and without blank lines around it."""
     if encoding is not None:
-        data = _recoded(data, label, encoding)
+        try:
+            data = data.decode(encoding).encode("utf-8")
+        except UnicodeError as error:
+            line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
+            msg = f"{label} is not {encoding} text (line {line}). State its encoding with `encoding=`."
+            raise DataError(msg) from None
     elif data.startswith((b"\xff\xfe", b"\xfe\xff")):
         msg = f"{label} is UTF-16 text, not UTF-8. Set `encoding=` to 'utf-16', or save the file as UTF-8."
         raise DataError(msg)
@@ -78,15 +66,6 @@ def clean_text(data: bytes, label: str, encoding: str | None = None) -> bytes:
     return data.strip(b"\r\n") if is_padded else data
 
 
-def _recoded(data: bytes, label: str, encoding: str) -> bytes:
-    try:
-        return data.decode(encoding).encode("utf-8")
-    except UnicodeError as error:
-        line = data.count(b"\n", 0, getattr(error, "start", 0)) + 1
-        msg = f"{label} is not {encoding} text (line {line}). State its encoding with `encoding=`."
-        raise DataError(msg) from None
-
-
 def _require_utf8(data: bytes, label: str) -> None:
     """Refuse what is not UTF-8, and say in which line."""
     decoder = codecs.getincrementaldecoder("utf-8")()
@@ -95,18 +74,13 @@ def _require_utf8(data: bytes, label: str) -> None:
             decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, start) + error.object.count(b"\n", 0, error.start) + 1
-            msg = (
-                f"{label} is not UTF-8 text (line {line}). State its encoding with `encoding=` (often "
-                "'cp1252'), or save the file as 'CSV UTF-8'."
-            )
+            to_do = "State its encoding with `encoding=` (often 'cp1252'), or save the file as 'CSV UTF-8'"
+            msg = f"{label} is not UTF-8 text (line {line}). {to_do}."
             raise DataError(msg) from None
 
 
 def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
-    """Return the table in a CSV file in UTF-8, and in words how it was read; for the options see `load_file`.
-
-    The whole file decides on the types of its columns. `label` is what messages call it.
-    """
+    """Return the table in a CSV file in UTF-8, and in words how it was read; for options see `load_file`."""
     separator = sniff_separator(data)
     names = read_header(data, separator, label)
     frame = _parsed(data, separator, names, text)
@@ -121,10 +95,14 @@ def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str
         require_even_rows(data, separator, len(names), frame.height, label)
     points = [name for name, dtype in frame.schema.items() if dtype.is_float()]
     frame, commas = numbers_from_text(frame, [name for name in names if name not in text], na)
-    if commas and points:
-        _require_no_points(data, separator, names, points, commas[0], label)
-    decimals = ", decimal comma" if commas else ""
-    return frame, f"CSV ({SEPARATORS[separator]}{decimals})"
+    if commas and points and (raw := _parsed(data, separator, names, names)) is not None:
+        # Beside decimal commas, 1.234 could be a thousand.
+        for name in points:
+            if raw.get_column(name).str.contains(".", literal=True).any():
+                both = f"with a comma in {quoted(commas[0])} and with a point in {quoted(name)}"
+                msg = f"{label} writes decimals {both}. Write all of them with a point."
+                raise DataError(msg)
+    return frame, f"CSV ({SEPARATORS[separator]}{', decimal comma' if commas else ''})"
 
 
 def sniff_separator(data: bytes) -> str:
@@ -155,19 +133,16 @@ def read_header(data: bytes, separator: str, label: str) -> list[str]:
 def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[str]) -> pl.DataFrame | None:
     """Return the table as polars reads it, `None` if it cannot."""
     polars = import_polars()
+    read = functools.partial(polars.read_csv, separator=separator)
     # If a later row contradicts the types that the first rows suggest, they are inferred from all rows,
     # which takes many times as long. Numbers that no integer type holds are left to us, as text.
     for how in ({"infer_schema_length": FIRST_ROWS}, {"infer_schema_length": None}, {"infer_schema": False}):
         try:
             # The columns by their places: names may have blanks around them, or be the same without these.
             # As text: before 2.0 polars parses rows even if asked for none.
-            raw_names = polars.read_csv(
-                io.BytesIO(data), separator=separator, n_rows=0, infer_schema=False
-            ).columns
-            kept = {raw: polars.String for raw, name in zip(raw_names, names, strict=True) if name in text}
-            frame: pl.DataFrame = polars.read_csv(
-                io.BytesIO(data), separator=separator, schema_overrides=kept, **how
-            )
+            header = read(io.BytesIO(data), n_rows=0, infer_schema=False).columns
+            kept = {raw: polars.String for raw, name in zip(header, names, strict=True) if name in text}
+            frame: pl.DataFrame = read(io.BytesIO(data), schema_overrides=kept, **how)
             frame.columns = list(names)
         except MemoryError:
             raise
@@ -178,38 +153,32 @@ def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[
 
 
 def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int | None, label: str) -> None:
-    """Refuse a file in which a row has more or fewer fields than the header; blank lines pass.
+    """Refuse a row with more or fewer fields than the header (blank lines pass), or not `n_rows` of them.
 
-    The csv module reads the file a second time. If it finds another number of rows than `n_rows`
-    (unless `None`), quotation marks or line ends can be taken in two ways.
+    The csv module reads the file a second time. If it finds another number of rows, quotation marks or line
+    ends can be taken in two ways.
     """
     records, number = _records(data, separator), 0
     try:
         next(records)
         for number, record in enumerate(records, start=1):  # the last one counts them
             if record and len(record) != n_columns:
-                msg = (
-                    f"{label} is ragged: row {number} below the header has "
-                    f"{counted(len(record), 'field')}, but the header has {n_columns}."
-                )
+                has = f"has {counted(len(record), 'field')}, but the header has {n_columns}"
+                msg = f"{label} is ragged: row {number} below the header {has}."
                 raise DataError(msg)
     except csv.Error:
         msg = f"{label} cannot be read as CSV from row {number + 1} on. Check its quotation marks."
         raise DataError(msg) from None
     if n_rows is not None and n_rows != number:
-        msg = (
-            f"{label} can be read as {counted(n_rows, 'row')} or as {counted(number, 'row')}. Check its "
-            "quotation marks and line ends."
-        )
+        counts = f"{counted(n_rows, 'row')} or as {counted(number, 'row')}"
+        msg = f"{label} can be read as {counts}. Check its quotation marks and line ends."
         raise DataError(msg)
 
 
 def _records(data: bytes, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
-    """Yield the fields of each record, none for a blank line.
-
-    The csv module reads them as long as no cell is longer than its limit (131,072 characters), which
-    belongs to the whole process and is not ours to change. Beyond it they are read here, more slowly.
-    """
+    """Yield the fields of each record, none for a blank line."""
+    # The csv module has a limit for cells (131,072 characters), which belongs to the whole process and is not
+    # ours to change. Beyond it records are read here, more slowly.
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
     number = 0
     try:
@@ -246,20 +215,6 @@ def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list
         place = found.end()
 
 
-def _require_no_points(
-    data: bytes, separator: str, names: Sequence[str], points: Sequence[str], comma: str, label: str
-) -> None:
-    """Refuse points beside decimal commas: ``1.234`` could be a thousand there."""
-    text = _parsed(data, separator, names, names)
-    for name in points:
-        if text is not None and text.get_column(name).str.contains(".", literal=True).any():
-            msg = (
-                f"{label} writes decimals with a comma in {quoted(comma)} and with a point in "
-                f"{quoted(name)}. Write all of them with a point."
-            )
-            raise DataError(msg)
-
-
 def is_missing(text: str, na: Collection[str]) -> bool:
     """Tell whether a cell, without blanks around it, stands for a missing one."""
     return text.lower() in MISSING_WORDS or text in na
@@ -282,9 +237,7 @@ def numbers_from_text(
     schema = frame.schema  # polars makes it anew each time
     text = _without_missing(frame.select([name for name in names if str(schema[name]) == "String"]), na)
     numbers, whole = _numbers(text)
-    done = {*numbers.columns, *whole.columns}
-    unsure = [name for name in text.columns if name not in done]
-    commas = _matching(text.select(unsure), DECIMAL_COMMA)
+    commas = _matching(text.drop([*numbers.columns, *whole.columns]), DECIMAL_COMMA)
     if len(_matching(text.select(commas), f"{THOUSANDS}|{WHOLE}")) == len(commas):
         commas = []
     points, _ = _numbers(text.select(polars.col(commas).str.replace(",", ".", literal=True)))
@@ -292,20 +245,18 @@ def numbers_from_text(
 
 
 def _without_missing(text: pl.DataFrame, na: Collection[str]) -> pl.DataFrame:
-    """Return cells without blanks around them, and null where they stand for a missing one.
-
-    All columns in one go: a call of polars for each of ten thousand takes seconds.
-    """
+    """Return cells without blanks around them, and null where they stand for a missing one."""
     polars = import_polars()
+    # All columns in one go: a call of polars for each of ten thousand takes seconds.
     cells = polars.all().str.strip_chars()
     words = cells.str.to_lowercase().is_in([*MISSING_WORDS, "none"]) | cells.is_in([str(word) for word in na])
     return text.select(polars.when(~words).then(cells).name.keep())
 
 
 def _numbers(text: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the columns that are numbers, and those of whole numbers too large for float64.
+    """Return the columns that are numbers, and those of whole numbers that float64 would round, as integers.
 
-    float64 would round the latter. They become integers, or stay text where no integer type holds them.
+    Where no integer type holds the latter, they stay text.
     """
     polars = import_polars()
     numbers = _all_cast(text, polars.Float64)

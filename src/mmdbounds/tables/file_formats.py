@@ -22,20 +22,12 @@ if TYPE_CHECKING:
     import polars as pl
 
 BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream"]
-TextFormat = Literal["CSV", "JSON lines"]
 
 FORMATS = "CSV, Parquet, Arrow or JSON lines"
-"""The formats that are read, in words."""
-
-READERS: dict[BinaryFormat, str] = {
-    "Parquet": "read_parquet",
-    "Arrow": "read_ipc",
-    "Arrow stream": "read_ipc_stream",
-}
-"""Functions of polars that read each format."""
-
+_POLARS_READER = {"Parquet": "read_parquet", "Arrow": "read_ipc", "Arrow stream": "read_ipc_stream"}
+_TO_PARQUET = "in Python: df.to_parquet(...)"
 _UNPACK = "unpack it first; the only compression read here is gzip"
-EXPORT = {
+EXPORT = {  # how files of other programs become CSV, by their ending
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb"), "in Excel: File > Save As > 'CSV UTF-8'"),
     ".ods": "in LibreOffice: File > Save As > 'Text CSV'",
     ".numbers": "in Numbers: File > Export To > CSV",
@@ -43,35 +35,29 @@ EXPORT = {
     ".dta": "in Stata: export delimited",
     **dict.fromkeys((".sas7bdat", ".xpt"), "in SAS: PROC EXPORT with DBMS=CSV"),
     **dict.fromkeys((".rds", ".rdata", ".rda"), "in R: write.csv(x, 'file.csv', row.names = FALSE)"),
-    **dict.fromkeys(
-        (".pkl", ".pickle", ".joblib"), "in Python: df.to_parquet(...); pickles are never opened"
-    ),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), f"{_TO_PARQUET}; pickles are never opened"),
     **dict.fromkeys((".npz", ".npy", ".mat"), "in Python: pass the arrays to `mmd_bounds` directly"),
-    **dict.fromkeys((".h5", ".hdf5", ".hdf", ".orc", ".avro"), "in Python: df.to_parquet(...)"),
+    **dict.fromkeys((".h5", ".hdf5", ".hdf", ".orc", ".avro"), _TO_PARQUET),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "in SQLite: .mode csv, .headers on, .output file.csv"),
     ".arff": "in R: foreign::read.arff, then write.csv",
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz", ".zst"), _UNPACK),
 }
-"""How files of other programs become CSV, by their ending."""
-
 _OTHER_TEXT = (".html", ".htm", ".xml", ".yaml", ".yml", ".arff")
 _MARKUP = (b"<!doctype", b"<html", b"<?xml", b"<table", b"<!--")
 _CSV_ENDINGS = (".csv", ".tsv", ".tab", ".txt", ".dat")
 _JSON_ENDINGS = (".json", ".jsonl", ".ndjson")
-_FIRST_BYTES = {
+_FIRST_BYTES = {  # of formats that are not read
     b"PK\x03\x04": ".zip",
-    b"RDX": ".rdata",
-    b"$FL2": ".sav",
-    b"$FL3": ".zsav",
     b"BZh": ".bz2",
     b"\xfd7zXZ": ".xz",
     b"\x28\xb5\x2f\xfd": ".zst",
+    b"RDX": ".rdata",
+    b"$FL2": ".sav",
+    b"$FL3": ".zsav",
     b"\x93NUMPY": ".npy",
     b"\x89HDF": ".h5",
     b"FEA1": ".feather of version 1",
 }
-"""First bytes of formats that are not read."""
-
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _TRIAL = """\
 import io, sys, polars
@@ -84,10 +70,7 @@ except BaseException as error:
 _REFUSED = 3
 _KILLED = -9  # by the system, when memory runs out
 _ALLOCATION = re.compile(rb"memory allocation of ([0-9]{1,30}) bytes failed")
-
-MOST_AT_ONCE = 2**40
-"""Bytes: a file that asks for more at once is damaged, not merely too large for this machine."""
-
+MOST_AT_ONCE = 2**40  # bytes: a file that asks for more at once is damaged, not merely too large
 _JSON_TYPES = {bool: "true or false", int: "numbers", float: "numbers", str: "text"}
 
 
@@ -115,26 +98,21 @@ def require_text(data: bytes, name: str, label: str, *, has_encoding: bool) -> N
 
 
 def binary_refusal(given: str, seen: str, label: str) -> str:
-    """Say that a binary file is not read, and how to export it.
-
-    `given` is the ending of its name, `seen` the one that goes with its first bytes, if these are known.
-    """
+    """Say how to export a binary file whose name ends in `given`; its first bytes belong to `seen`, or ""."""
     which = given if given in EXPORT else seen
     if which in EXPORT:
-        to_do = (
-            f"{_UNPACK.capitalize()}." if EXPORT[which] == _UNPACK else f"Export it to CSV ({EXPORT[which]})."
-        )
-        return f"{label} is a {which} file, which is not read here. {to_do}"
-    return (
-        f"{label} ({_described(seen or given)}) holds binary data, neither CSV nor Parquet. Export it to CSV."
-    )
+        is_packed = EXPORT[which] == _UNPACK
+        to_do = _UNPACK.capitalize() if is_packed else f"Export it to CSV ({EXPORT[which]})"
+        return f"{label} is a {which} file, which is not read here. {to_do}."
+    subject = f"{label} ({_described(seen or given)})"
+    return f"{subject} holds binary data, neither CSV nor Parquet. Export it to CSV."
 
 
 def _described(file_ending: str) -> str:
     return f"a {file_ending} file" if file_ending else "an unknown format"
 
 
-def text_format(text: bytes, name: str, label: str) -> TextFormat:
+def text_format(text: bytes, name: str, label: str) -> Literal["CSV", "JSON lines"]:
     """Tell JSON lines from CSV, and refuse text that is neither; `text` is the cleaned file."""
     given, start = ending(name), text[:100].lstrip()
     if not start and not text.strip():
@@ -143,17 +121,16 @@ def text_format(text: bytes, name: str, label: str) -> TextFormat:
     known = f"{label} ({_described(given)})"
     if b"\0" in text:
         msg = f"{known} holds NUL bytes, which no table has. Is its encoding right?"
-        raise DataError(msg)
-    if given in _OTHER_TEXT or start.lower().startswith(_MARKUP):
+    elif given in _OTHER_TEXT or start.lower().startswith(_MARKUP):
         msg = f"{known} is not {FORMATS}. Export it to CSV."
-        raise DataError(msg)
-    if given in _CSV_ENDINGS:
+    elif given in _CSV_ENDINGS:
         return "CSV"
-    if start.startswith(b"[{") or (start.startswith(b"[") and given in _JSON_ENDINGS):
+    elif start.startswith(b"[{") or (start.startswith(b"[") and given in _JSON_ENDINGS):
         how = "in Python: df.to_json(..., orient='records', lines=True)"
         msg = f"{known} is JSON, but not JSON lines. Write one object per line, {how}."
-        raise DataError(msg)
-    return "JSON lines" if start.startswith(b"{") or given in _JSON_ENDINGS else "CSV"
+    else:
+        return "JSON lines" if start.startswith(b"{") or given in _JSON_ENDINGS else "CSV"
+    raise DataError(msg)
 
 
 def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
@@ -162,10 +139,10 @@ def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
     if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
         msg = f"{label} is an incomplete Arrow stream: its end is missing."
         raise DataError(msg)
-    failure = _failure_elsewhere(data, READERS[which], label)
+    failure = _failure_elsewhere(data, _POLARS_READER[which], label)
     if failure is None:
         try:
-            frame: pl.DataFrame = getattr(polars, READERS[which])(io.BytesIO(data))
+            frame: pl.DataFrame = getattr(polars, _POLARS_READER[which])(io.BytesIO(data))
         except MemoryError:
             raise
         except (Exception, polars.exceptions.PanicException) as error:
@@ -204,10 +181,7 @@ def _failure_elsewhere(data: bytes, reader: str, label: str) -> str | None:
 
 
 def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFrame:
-    """Read a file with one JSON object per line; keys that a line lacks are missing cells.
-
-    The columns in `text` are kept as they are printed, and so may mix numbers and text.
-    """
+    """Read one JSON object per line; a key that a line lacks is a missing cell; those in `text` mix types."""
     polars = import_polars()
     _require_objects(data, text, label)
     try:
@@ -224,11 +198,9 @@ def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFr
 
 
 def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
-    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types.
+    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types."""
 
-    Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
-    """
-
+    # Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
@@ -237,7 +209,8 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
             raise DataError(msg)
         return made
 
-    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_refuse).decode
+    # `int` refuses the constants NaN and Infinity, which JSON does not have.
+    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int).decode
     types: dict[str, str] = {}
     last: list[type] = []
     for number, line in enumerate(io.BytesIO(data), start=1):
@@ -253,18 +226,12 @@ def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
         if not isinstance(found, dict):
             msg = f"{label} is not JSON lines: line {number} is not an object. Write one object per line."
             raise DataError(msg)
-        shape = list(map(type, found.values()))
-        if shape == last and found.keys() == types.keys():
+        before, last = last, list(map(type, found.values()))
+        if last == before and found.keys() == types.keys():
             continue  # like the line before, as most are
-        last = shape
         for key, value in found.items():
             kind = _JSON_TYPES.get(type(value), "objects or lists")
             if value is not None and types.setdefault(key, kind) != kind and key not in text:
                 change = f"{kind} under {quoted(key)}, after {types[key]} there"
                 msg = f"{label}{where} has {change}. Give each column one type."
                 raise DataError(msg)
-
-
-def _refuse(constant: str) -> None:
-    """Refuse NaN and infinities, which JSON does not have."""
-    raise ValueError(constant)

@@ -1,7 +1,4 @@
-"""A file, a DataFrame or a dict of columns is opened as a `Table`.
-
-Names of files are taken literally. What a file is, its contents decide.
-"""
+"""A file, a DataFrame or a dict of columns is opened as a `Table`; its contents say what a file is."""
 
 from __future__ import annotations
 
@@ -18,19 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
-from mmdbounds.tables import frames
+from mmdbounds.tables import file_formats, frames
 from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
-from mmdbounds.tables.file_formats import (
-    EXPORT,
-    FORMATS,
-    binary_format,
-    binary_refusal,
-    ending,
-    read_binary,
-    read_json_lines,
-    require_text,
-    text_format,
-)
+from mmdbounds.tables.file_formats import FORMATS
 from mmdbounds.tables.group_column import as_text
 
 if TYPE_CHECKING:
@@ -71,10 +58,8 @@ def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: 
     if isinstance(data, str | os.PathLike) or callable(getattr(data, "read", None)):
         return load_file(data, [str(name) for name in text if name is not None], na, encoding)
     if not (isinstance(data, Mapping) or frames.is_frame(data)):
-        msg = (
-            f"`data` must be a DataFrame or the name of a {FORMATS} file; got {type(data).__name__}. "
-            "Pass arrays to `mmd_bounds(X, Y, ...)` directly."
-        )
+        wanted = f"a DataFrame or the name of a {FORMATS} file; got {type(data).__name__}"
+        msg = f"`data` must be {wanted}. Pass arrays to `mmd_bounds(X, Y, ...)` directly."
         raise DataError(msg)
     if check_encoding(encoding) is not None:
         msg = f"`encoding` is for files; got {shown_value(encoding)} with a DataFrame. Leave it out."
@@ -101,13 +86,17 @@ def load_file(
         msg = f"{label} is an empty file."
         raise DataError(msg)
     sha256, is_packed = hashlib.sha256(raw).hexdigest(), raw.startswith(_GZIP)
-    data = _unpacked(raw, label)
+    try:
+        data = gzip.decompress(raw) if is_packed else raw
+    except (OSError, EOFError, zlib.error):
+        msg = f"{label} is a damaged or incomplete gzip file."
+        raise DataError(msg) from None
     del raw  # a large file must not be in memory twice
-    if (which := binary_format(data)) is not None:
+    if (which := file_formats.binary_format(data)) is not None:
         if encoding is not None:
             msg = f"`encoding` is for text; {label} is a {which} file. Leave it out."
             raise DataError(msg)
-        frame, how = read_binary(data, which, label), which.removesuffix(" stream")
+        frame, how = file_formats.read_binary(data, which, label), which.removesuffix(" stream")
     else:
         frame, how = _read_text(data, name, label, text, na, coding)
     if frame.height == 0:
@@ -121,15 +110,15 @@ def _read_text(
     data: bytes, name: str, label: str, text: Collection[str], na: Collection[str], coding: str | None
 ) -> tuple[pl.DataFrame, str]:
     """Return the table in a text file, and how it was read."""
-    require_text(data, name, label, has_encoding=coding is not None)
+    file_formats.require_text(data, name, label, has_encoding=coding is not None)
     try:
         data = clean_text(data, label, coding)
     except DataError:
-        if ending(name) not in EXPORT:
+        if file_formats.ending(name) not in file_formats.EXPORT:
             raise
-        raise DataError(binary_refusal(ending(name), "", label)) from None
-    if text_format(data, name, label) == "JSON lines":
-        return read_json_lines(data, text, label), "JSON lines"
+        raise DataError(file_formats.binary_refusal(file_formats.ending(name), "", label)) from None
+    if file_formats.text_format(data, name, label) == "JSON lines":
+        return file_formats.read_json_lines(data, text, label), "JSON lines"
     return read_csv(data, text, na, label)
 
 
@@ -156,29 +145,15 @@ def _read_named(source: str | os.PathLike[str]) -> tuple[bytes, str]:
         with open(path, "rb") as file:
             return file.read(), PurePath(path).name
     except FileNotFoundError:
-        msg = f"there is no file {shown_path(path)!r}.{_similar_file(path)}"
+        folder, name = os.path.split(path)
+        try:
+            hint = did_you_mean(name, os.listdir(folder or "."))
+        except (OSError, ValueError):
+            hint = ""
+        msg = f"there is no file {shown_path(path)!r}.{hint}"
     except IsADirectoryError:
         msg = f"{shown_path(path)!r} is a folder; name a {FORMATS} file in it."
     except (OSError, ValueError) as error:
         # Windows answers a folder with "permission denied".
         msg = f"{shown_path(path)!r} cannot be read: {file_trouble(error)}."
     raise DataError(msg) from None
-
-
-def _similar_file(path: str) -> str:
-    folder, name = os.path.split(path)
-    try:
-        return did_you_mean(name, os.listdir(folder or "."))
-    except (OSError, ValueError):
-        return ""
-
-
-def _unpacked(data: bytes, label: str) -> bytes:
-    """Return the contents of a gzip file, and other bytes as they are."""
-    if not data.startswith(_GZIP):
-        return data
-    try:
-        return gzip.decompress(data)
-    except (OSError, EOFError, zlib.error):
-        msg = f"{label} is a damaged or incomplete gzip file."
-        raise DataError(msg) from None

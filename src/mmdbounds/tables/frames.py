@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, listed, quoted, repeated
-from mmdbounds.tables.group import EXACT_UP_TO
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-NOT_NUMBERS = ("text", "date", "other")
-"""Kinds of columns that are not numbers."""
+EXACT_UP_TO = 2.0**53  # up to here float64 holds every whole number
+NOT_NUMBERS = ("text", "date", "other")  # kinds of columns that are not numbers
 
 
 def import_polars() -> Any:
@@ -53,9 +52,8 @@ def as_frame(data: Any, argument: str) -> nw.DataFrame[Any]:
         frame: nw.DataFrame[Any] = narwhals.from_native(data, eager_only=True)
     except (TypeError, ValueError) as error:
         if "Duplicate" in type(error).__name__:
-            require_unique_names(
-                (n for n in getattr(data, "columns", ()) if isinstance(n, str)), f"`{argument}`"
-            )
+            given = [name for name in getattr(data, "columns", ()) if isinstance(name, str)]
+            require_unique_names(given, f"`{argument}`")
             msg = f"`{argument}` has more than one column of the same name. Give each its own name."
         elif hasattr(data, "collect") or hasattr(data, "compute"):
             msg = f"`{argument}` is a lazy {type(data).__name__}. Call `.collect()` or `.compute()` first."
@@ -96,8 +94,6 @@ def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
 
 def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
     """Return one column; a list that mixes whole numbers and decimals becomes numbers."""
-    import narwhals.stable.v1 as nw
-
     if not (isinstance(cells, list | tuple) or (isinstance(cells, np.ndarray) and cells.ndim == 1)):
         given = f"shape {cells.shape}" if isinstance(cells, np.ndarray) else type(cells).__name__
         msg = f"column {quoted(name)} of `{argument}` must be a list or a 1-D array; got {given}."
@@ -105,7 +101,7 @@ def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
     if not isinstance(cells, np.ndarray) and all(isinstance(cell, int | float) for cell in cells):
         cells = np.asarray(cells)
     try:
-        return nw.new_series(name, cells, backend="polars")
+        return cast("nw.Series[Any]", import_narwhals().new_series(name, cells, backend="polars"))
     except MemoryError:
         raise
     except Exception:
@@ -115,37 +111,29 @@ def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
 
 
 def kinds(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, str]:
-    """Return what columns hold: "number", "integer", "boolean", "text", "date" or "other".
-
-    An empty column counts as numbers, all of them missing.
-    """
+    """Return what columns hold: "number" (also without a value), "integer", "boolean" or `NOT_NUMBERS`."""
     schema = frame.schema
     kind_of = {name: _kind(schema[name]) for name in names}
-    for name in [name for name, kind in kind_of.items() if kind in NOT_NUMBERS]:
-        if frame.get_column(name).null_count() == len(frame):
-            kind_of[name] = "number"
-    return kind_of
+    others = [name for name, kind in kind_of.items() if kind in NOT_NUMBERS]
+    empty = [name for name in others if frame.get_column(name).null_count() == len(frame)]
+    return kind_of | dict.fromkeys(empty, "number")
 
 
 def _kind(dtype: Any) -> str:
-    import narwhals.stable.v1 as nw
-
-    if dtype == nw.Boolean:
+    narwhals = import_narwhals()
+    if dtype == narwhals.Boolean:
         return "boolean"
-    if dtype.is_integer():
-        return "integer"
     if dtype.is_numeric():
-        return "number"
+        return "integer" if dtype.is_integer() else "number"
     if dtype.is_temporal():
         return "date"
-    return "text" if dtype in (nw.String, nw.Categorical, nw.Enum) else "other"
+    return "text" if dtype in (narwhals.String, narwhals.Categorical, narwhals.Enum) else "other"
 
 
 def is_category(series: nw.Series[Any]) -> bool:
     """Tell whether the type of a column, not only its cells, says that it is a category."""
-    import narwhals.stable.v1 as nw
-
-    return series.dtype in (nw.Categorical, nw.Enum)
+    narwhals = import_narwhals()
+    return series.dtype in (narwhals.Categorical, narwhals.Enum)
 
 
 def type_name(series: nw.Series[Any]) -> str:
@@ -156,19 +144,17 @@ def type_name(series: nw.Series[Any]) -> str:
 
 def column_numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
     """Return a column of numbers or booleans as float64, missing cells as NaN."""
-    import narwhals.stable.v1 as nw
-
+    narwhals = import_narwhals()
     # Arrow refuses to cast integers that float64 cannot hold exactly; NumPy rounds them.
-    if series.dtype.is_integer() and series.dtype not in (nw.Int128, nw.UInt128):
+    if series.dtype.is_integer() and series.dtype not in (narwhals.Int128, narwhals.UInt128):
         return np.asarray(series.to_numpy(), dtype=np.float64)
-    return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return np.asarray(series.cast(narwhals.Float64).to_numpy(), dtype=np.float64)
 
 
 def column_integers(series: nw.Series[Any]) -> NDArray[Any]:
     """Return the cells of an integer column as integers, without the missing ones."""
-    import narwhals.stable.v1 as nw
-
-    if series.dtype in (nw.Int128, nw.UInt128):
+    narwhals = import_narwhals()
+    if series.dtype in (narwhals.Int128, narwhals.UInt128):
         return np.array(series.drop_nulls().to_list(), dtype=object)
     integers = np.asarray(series.to_numpy())
     return integers if integers.dtype.kind in "iu" else np.asarray(series.drop_nulls().to_numpy())
@@ -176,11 +162,9 @@ def column_integers(series: nw.Series[Any]) -> NDArray[Any]:
 
 def may_lose_digits(series: nw.Series[Any], values: NDArray[np.float64]) -> bool:
     """Tell whether a column's type has more digits than float64, and its values are that large."""
-    import narwhals.stable.v1 as nw
-
     if np.fmax.reduce(np.abs(values), initial=0.0) < EXACT_UP_TO:
         return False
-    return bool(series.dtype.is_integer() or series.dtype == nw.Decimal)
+    return bool(series.dtype.is_integer() or series.dtype == import_narwhals().Decimal)
 
 
 def n_rounded(given: Sequence[Any], values: NDArray[np.float64]) -> int:
@@ -197,7 +181,5 @@ def cells(series: nw.Series[Any]) -> list[Any]:
 
 def index_labels(frame: nw.DataFrame[Any]) -> NDArray[np.str_] | None:
     """Return the index labels of a pandas DataFrame as text, `None` for other libraries."""
-    import narwhals.stable.v1 as nw
-
-    index = nw.maybe_get_index(frame)
+    index = import_narwhals().maybe_get_index(frame)
     return None if index is None else np.array([str(label) for label in index], dtype=np.str_)

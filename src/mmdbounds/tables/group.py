@@ -1,19 +1,20 @@
-"""The rows of one group, and the checks of their values: finite, and exact in float64."""
+"""The rows of one group, checked; and how what a user passes as `X` and `Y` becomes two groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.errors import DataError, counted, listed, quoted, repeated
+from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list, repeated
 from mmdbounds.results.serialize import from_fields, read_only
+from mmdbounds.tables import frames
+from mmdbounds.tables.frames import EXACT_UP_TO
 
-EXACT_UP_TO = 2.0**53
-"""Up to here float64 holds every whole number."""
+Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -60,19 +61,18 @@ class Group:
                 object.__setattr__(self, name, read_only(np.asarray(given, dtype=dtype)))
         self._check_lengths()
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
-
     def _check_lengths(self) -> None:
         n, d = self.values.shape
         for name, wanted in (("ids", n), ("file_rows", n), ("columns", d)):
-            given = getattr(self, name)
-            if given is not None and len(given) != wanted:
+            if (given := getattr(self, name)) is not None and len(given) != wanted:
                 msg = f"`{name}` must have length {wanted}, like `values`; got {len(given)}."
                 raise DataError(msg)
         if self.columns is not None and (names := repeated(self.columns)):
             msg = f"columns must have different names; got more than one {names}. Rename them."
             raise DataError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -97,10 +97,7 @@ def require_finite(
     advice: str = "Drop or fill them first.",
     what: str = "missing or infinite",
 ) -> None:
-    """Refuse missing and infinite values, saying in which columns and in how many rows.
-
-    Columns without `names` are numbered from 0; `subject` is what messages call the data.
-    """
+    """Refuse missing and infinite values, saying in which columns (numbered from 0 without `names`)."""
     # The sum is almost always finite, and needs no array of the size of the data.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(values.sum()):
@@ -125,17 +122,16 @@ def require_exact(array: NDArray[Any], subject: str) -> None:
     is_rounded = size // np.maximum(lowest_bit, np.uint64(1)) > np.uint64(EXACT_UP_TO)
     counts = np.count_nonzero(is_rounded & ~np.ma.getmaskarray(array), axis=0)
     rounded = {f"column {j}": int(counts[j]) for j in np.flatnonzero(counts)}
-    if rounded:
-        refuse_rounded(rounded, array.shape[1], subject)
+    _refuse_rounded(rounded, array.shape[1], subject)
 
 
-def refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) -> NoReturn:
+def _refuse_rounded(rounded: Mapping[str, int], n_columns: int, subject: str) -> None:
     """Refuse whole numbers that float64 would round, given their number of rows by column."""
-    msg = (
-        f"{subject} has whole numbers beyond 2^53, which float64 would round, in "
-        f"{_in_columns(rounded, n_columns)}. Subtract the same number from that column in both groups first; "
-        "if the last digits do not matter, convert it to float64."
-    )
+    if not rounded:
+        return
+    what = f"whole numbers beyond 2^53, which float64 would round, in {_in_columns(rounded, n_columns)}"
+    to_do = "Subtract the same number from that column in both groups first; if the last digits do not matter"
+    msg = f"{subject} has {what}. {to_do}, convert it to float64."
     raise DataError(msg)
 
 
@@ -143,3 +139,162 @@ def _in_columns(n_rows: Mapping[str, int], n_columns: int) -> str:
     """Return ``"1 of 3 columns: 'age' (2 rows)"`` from the rows concerned in each column."""
     parts = [f"{label} ({counted(n, 'row')})" for label, n in n_rows.items()]
     return f"{len(n_rows):,} of {counted(n_columns, 'column')}: {listed(parts)}"
+
+
+def as_group(data: Any, argument: str) -> Group:
+    """Return `data`, the argument of this name, as a `Group`; nothing is scaled, encoded or dropped.
+
+    It may be a `Group` (returned as it is), an array, a nested list, a torch tensor or a DataFrame of numbers
+    and booleans. Dask collections are computed. pandas index labels become `ids`.
+    """
+    if isinstance(data, Group):
+        return data
+    if hasattr(type(data), "__dask_graph__"):
+        data = data.compute()
+    if frames.is_frame(data):
+        return _frame_group(data, argument)
+    array = _as_array(data, argument)
+    values = _as_floats(array, argument)
+    require_exact(array, f"`{argument}`")
+    require_finite(values, None, f"`{argument}`")
+    return Group(values, name=argument)
+
+
+def _as_array(data: Any, argument: str) -> NDArray[Any]:
+    """Return `data` as an array of whatever type and shape it has."""
+    if isinstance(data, str | bytes) or data is None or hasattr(data, "__fspath__"):
+        wanted = f"an array or a DataFrame; got {type(data).__name__}"
+        msg = f"`{argument}` must be {wanted}. For a file use `mmdbounds.groups`."
+        raise DataError(msg)
+    if hasattr(data, "toarray") and not hasattr(data, "__array__"):
+        msg = f"`{argument}` must be dense; got {type(data).__name__}. Call `.toarray()` first."
+        raise DataError(msg)
+    try:
+        if hasattr(data, "detach"):  # torch: NumPy takes no tensor of a GPU, with a gradient or in bfloat16
+            tensor = data.detach().cpu()
+            data = tensor.double() if tensor.is_floating_point() else tensor
+        return data if np.ma.isMaskedArray(data) else np.asarray(data)
+    except MemoryError:
+        raise
+    except Exception as error:
+        # An array-like can fail in any way. Its message may quote cells, so only its type is shown.
+        got = f"{type(data).__name__} that NumPy cannot turn into an array ({type(error).__name__})"
+        msg = f"`{argument}` must be a 2-D array of numbers; got {got}. Are all rows of the same length?"
+        raise DataError(msg) from None
+
+
+def _as_floats(array: NDArray[Any], argument: str) -> NDArray[np.float64]:
+    """Return a 2-D array of numbers and booleans as float64, masked cells as NaN; refuse any other."""
+    if array.ndim != 2 or not array.size:
+        got = f"got shape {array.shape}."
+        if array.ndim >= 1 and array.shape[0] == 0:
+            msg = f"`{argument}` has no rows; {got}"
+        elif array.ndim != 2:
+            name = argument if argument.isidentifier() else "x"
+            hint = f" For one column use `{name}.reshape(-1, 1)`." if array.ndim == 1 else ""
+            msg = f"`{argument}` must be 2-D, rows by columns; {got}{hint}"
+        else:
+            msg = f"`{argument}` has no columns; {got}"
+        raise DataError(msg)
+    if array.dtype.kind not in "biuf":
+        hint = " Use a DataFrame, or convert it with `.astype(float)`." if array.dtype.kind in "OUSTV" else ""
+        msg = f"`{argument}` must hold real numbers; got dtype {str(array.dtype)[:40]}.{hint}"
+        raise DataError(msg)
+    with np.errstate(over="ignore"):  # what is beyond float64 becomes infinite, and is refused as that
+        floats = array.astype(np.float64, copy=False)
+    if isinstance(floats, np.ma.MaskedArray):
+        return np.asarray(floats.filled(np.nan), dtype=np.float64)
+    return np.asarray(floats)
+
+
+def _frame_group(data: Any, argument: str) -> Group:
+    """Return a DataFrame of numbers and booleans as a `Group`, nothing scaled."""
+    frame = frames.as_frame(data, argument)
+    names = tuple(frame.columns)
+    if not len(frame) or not names:
+        msg = f"`{argument}` has no {'rows' if names else 'columns'}; got shape {tuple(frame.shape)}."
+        raise DataError(msg)
+    wrong = [name for name, kind in frames.kinds(frame, names).items() if kind in frames.NOT_NUMBERS]
+    if wrong:
+        parts = listed([f"{quoted(name)} ({frames.type_name(frame[name])})" for name in wrong])
+        which = f"{counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'}"
+        to_do = "Drop or encode such columns first, or use `mmdbounds.groups`"
+        msg = f"`{argument}` has {which} not numeric: {parts}. {to_do}."
+        raise DataError(msg)
+    values, rounded = np.empty((len(frame), len(names))), {}
+    for j, name in enumerate(names):
+        series = frame.get_column(name)
+        column = values[:, j] = frames.column_numbers(series)
+        if frames.may_lose_digits(series, column) and (n := frames.n_rounded(frames.cells(series), column)):
+            rounded[quoted(name)] = n
+    _refuse_rounded(rounded, len(names), f"`{argument}`")
+    require_finite(values, names, f"`{argument}`")
+    return Group(values, name=argument, ids=frames.index_labels(frame), columns=names)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Identity:
+    """Which columns a group has."""
+
+    n_columns: int
+    columns: tuple[str, ...] | None = None  # their names, `None` for arrays
+    scaling: Mapping[str, Any] = field(default_factory=dict)  # what `groups` did to each, if anything
+
+    @classmethod
+    def of(cls, group: Group) -> Identity:
+        """Return the identity of a group's columns."""
+        return cls(group.shape[1], group.columns, group.record.get("scaling", {}))
+
+
+def as_groups(X: Any, Y: Any, arguments: Names = ("X", "Y")) -> tuple[Group, Group]:
+    """Return `X` and `Y`, which `as_group` takes, as groups with the same columns in the order of `X`.
+
+    Columns with names on both sides are matched by name; if one side is an array, by position.
+    """
+    x, y = as_group(X, arguments[0]), as_group(Y, arguments[1])
+    order = column_order(Identity.of(x), Identity.of(y), arguments)
+    if order is not None:
+        y = replace(y, values=y.values[:, order], columns=x.columns)
+    return x, y
+
+
+def column_order(x: Identity, y: Identity, arguments: Names = ("X", "Y")) -> NDArray[np.intp] | None:
+    """Return where in Y the columns of X are, `None` if they are in their places; refuse other columns."""
+    both = " and ".join(f"`{name}`" for name in arguments)
+    if x.columns is None or y.columns is None:
+        if x.n_columns != y.n_columns:
+            got = f"got {x.n_columns} and {y.n_columns}. Each must be an array of shape (rows, columns)"
+            msg = f"{both} must have the same columns; {got}."
+            raise DataError(msg)
+        return None
+    if x.columns != y.columns and (differences := _differences(x.columns, y.columns, arguments)):
+        to_do = "Rename them or leave them out. To match columns by position, pass arrays"
+        msg = f"{both} must have the same columns; {differences}. {to_do}."
+        raise DataError(msg)
+    _check_scaling(x, y, arguments)
+    if x.columns == y.columns:
+        return None
+    place = {name: j for j, name in enumerate(y.columns)}
+    return np.array([place[name] for name in x.columns], dtype=np.intp)
+
+
+def _differences(of_x: Sequence[str], of_y: Sequence[str], arguments: Names) -> str:
+    """Say which columns only one side has; nothing if both have the same ones."""
+    in_x, in_y = set(of_x), set(of_y)
+    only = [[name for name in of_x if name not in in_y], [name for name in of_y if name not in in_x]]
+    pairs = zip(arguments, only, strict=True)
+    return " and ".join(f"only `{argument}` has {quoted_list(names)}" for argument, names in pairs if names)
+
+
+def _check_scaling(x: Identity, y: Identity, arguments: Names) -> None:
+    """Refuse columns that `groups` scaled in one call for X and in another one for Y."""
+    if not (differing := [name for name in x.columns or () if x.scaling.get(name) != y.scaling.get(name)]):
+        return
+    which = f"{counted(len(differing), 'column')}: {quoted_list(differing)}"
+    if x.scaling and y.scaling:
+        how = f"`{arguments[0]}` and `{arguments[1]}` were scaled over different rows in {which}"
+    else:
+        scaled, plain = arguments if x.scaling else arguments[::-1]
+        how = f"`{scaled}` was scaled by `groups` and `{plain}` was not, in {which}"
+    msg = f"{how}. Call `groups` once, on one table with all rows, or use scale='none' in both calls."
+    raise DataError(msg)

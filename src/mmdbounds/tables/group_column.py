@@ -17,13 +17,10 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, counted, did_you_mean, listed, quoted
 
-Key = tuple[str, Hashable]
-"""What two values must share to match: their kind (number, truth, text) and the value itself."""
-
+Key = tuple[str, Hashable]  # what two values share that match: their kind (number, truth, text) and value
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _TRUTH = {"true": True, "false": False}
-MAX_GROUPS = 10
-"""Groups listed in one message."""
+MAX_GROUPS = 10  # groups listed in one message
 
 
 def as_text(value: Any) -> str:
@@ -43,13 +40,11 @@ def match_key(value: Any) -> Key | None:
     """Return the key by which values match, `None` for a missing value.
 
     ``1``, ``1.0``, ``"1"`` and ``" 1.00 "`` are one number; ``True``, ``"True"`` and ``"true"`` are
-    one truth value, which is not the number 1; any other text matches itself, upper and lower case
-    are distinct, blanks around it do not matter.
+    one truth value, which is not the number 1; any other text matches itself, without blanks around it.
     """
     if isinstance(value, np.generic):
         value = value.item()
-    text = as_text(value)
-    if not text:
+    if not (text := as_text(value)):
         return None
     if isinstance(value, bool):
         return "truth", value
@@ -76,8 +71,7 @@ class GroupColumn:
 
     def _code(self, cell: Any) -> int:
         """Return the number of a cell's group, a new one for a new group; -1 for a missing cell."""
-        key = match_key(cell)
-        if key is None:
+        if (key := match_key(cell)) is None:
             return -1
         self.labels.setdefault(key, as_text(cell))
         return self._code_of.setdefault(key, len(self._code_of))
@@ -100,29 +94,25 @@ class GroupColumn:
 
     def find(self, value: Any, argument: str) -> Key:
         """Return the key of the group that was given as `argument`."""
-        key = match_key(value)
-        if key is None:
+        if (key := match_key(value)) is None:
             msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:
-            msg = (
-                f"column {quoted(self.column)} has no group {quoted(as_text(value))}, given as `{argument}=`."
-                f"{did_you_mean(as_text(value), self.labels.values())} The groups are {self.described()}."
-            )
+            given = f"{quoted(as_text(value))}, given as `{argument}=`"
+            hint = f"{did_you_mean(as_text(value), self.labels.values())} The groups are {self.described()}."
+            msg = f"column {quoted(self.column)} has no group {given}.{hint}"
             raise DataError(msg)
         return key
 
 
 def two_groups(column: GroupColumn, hidden: Any, among: Any) -> tuple[Key, Key]:
     """Return the keys of the two groups, or say what is wrong with them."""
-    key = match_key(hidden)
-    if key is not None and key == match_key(among):
+    if (key := match_key(hidden)) is not None and key == match_key(among):
         msg = f"`hidden` and `among` must differ; got {quoted(as_text(hidden))} for both."
-        raise DataError(msg)
-    if not column.labels:
+    elif not column.labels:
         msg = f"column {quoted(column.column)} holds no group: all its values are missing."
-        raise DataError(msg)
-    if len(column.labels) == 1:
+    elif len(column.labels) == 1:
         msg = f"column {quoted(column.column)} has only one group, {column.described()}; two are needed."
-        raise DataError(msg)
-    return column.find(hidden, "hidden"), column.find(among, "among")
+    else:
+        return column.find(hidden, "hidden"), column.find(among, "among")
+    raise DataError(msg)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,18 +40,14 @@ def groups(
     Parameters
     ----------
     data
-        A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; a dict of column
-        names and lists or 1-D arrays; the name of a CSV, Parquet, Arrow or JSON lines file, or
-        such a file opened for reading bytes.
+        A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; a dict of column names
+        and lists or 1-D arrays; the name of a CSV, Parquet, Arrow or JSON lines file, or one open for bytes.
     group
         Name of the group column.
-    hidden
-        The group whose rows may be hidden in the other one: it becomes X.
-    among
-        The group that they may be hidden among: it becomes Y.
+    hidden, among
+        The two groups: `hidden` becomes X, its rows may be hidden among those of `among`, which becomes Y.
     id
-        Column that names the rows. It is kept as text and is never a feature.
-        Without it the index names the rows of a pandas DataFrame.
+        Column that names the rows, never a feature. Without it the index of a pandas DataFrame names them.
     columns
         The features, in this order. Default: all columns but `group`, `id` and `exclude`.
     exclude
@@ -205,10 +201,7 @@ def split_table(
     return Split(build(hidden, left[0]), build(among, left[1]), None if units is None else (of_x, of_y))
 
 
-@dataclass(frozen=True, slots=True)
-class _Roles:
-    """Which column is what."""
-
+class _Roles(NamedTuple):
     group: str
     id: str | None
     unit: str | None
@@ -224,7 +217,7 @@ def _roles(names: Sequence[str], group: Any, id_: Any, unit: Any, columns: Any, 
     if group == id_:
         msg = f"`group` and `id` must be different columns; got {quoted(group)} for both."
         raise DataError(msg)
-    excluded = list(dict.fromkeys(_known_columns(exclude, names, "exclude")))
+    excluded = [_known_column(each, names, "exclude") for each in dict.fromkeys(_names(exclude, "exclude"))]
     other_roles = {unit: "the unit column", id_: "the id column", group: "the group column"}
     other_roles.pop(None, None)
     return _Roles(group, id_, unit, _feature_columns(names, other_roles, columns, excluded), excluded)
@@ -238,35 +231,25 @@ def _feature_columns(
         unused = {*other_roles, *excluded}
         features = [name for name in names if name not in unused]
     else:
-        features = _known_columns(columns, names, "columns")
+        features = [_known_column(each, names, "columns") for each in _names(columns, "columns")]
         twice = [name for name, n in Counter(features).items() if n > 1]
-        refused = {
-            **other_roles,
-            **dict.fromkeys(excluded, "also in `exclude=`"),
-            **dict.fromkeys(twice, "listed twice"),
-        }
-        for name in features:
-            if name in refused:
-                msg = f"`columns` names {quoted(name)}, which is {refused[name]}."
-                raise DataError(msg)
+        refused = {**other_roles, **dict.fromkeys(excluded, "also in `exclude=`")}
+        refused |= dict.fromkeys(twice, "listed twice")
+        if wrong := [name for name in features if name in refused]:
+            msg = f"`columns` names {quoted(wrong[0])}, which is {refused[wrong[0]]}."
+            raise DataError(msg)
     if not features:
         msg = "no feature columns are left. Check `columns=` and `exclude=`."
         raise DataError(msg)
     return features
 
 
-def _known_columns(given: Any, names: Collection[str], argument: str) -> list[str]:
-    return [_known_column(name, names, argument) for name in _names(given, argument)]
-
-
 def _known_column(given: Any, names: Collection[str], argument: str) -> str:
     """Return the name if there is such a column, or suggest the nearest."""
     name = str(given)
     if name not in names:
-        msg = (
-            f"there is no column {quoted(name)}, named in `{argument}=`.{did_you_mean(name, names)} "
-            f"The columns are {quoted_list(names, 10)}."
-        )
+        hint = f"{did_you_mean(name, names)} The columns are {quoted_list(names, 10)}."
+        msg = f"there is no column {quoted(name)}, named in `{argument}=`.{hint}"
         raise DataError(msg)
     return name
 
@@ -287,10 +270,8 @@ def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> Non
     """Refuse a group of which no row is left."""
     for name, each in zip(names, rows, strict=True):
         if not len(each):
-            msg = (
-                f"every row of {quoted(as_text(name))} has a missing cell, so no row is left. Set `missing=` "
-                "to 'impute', or leave columns out with `exclude=`."
-            )
+            to_do = "Set `missing=` to 'impute', or leave columns out with `exclude=`"
+            msg = f"every row of {quoted(as_text(name))} has a missing cell, so no row is left. {to_do}."
             raise DataError(msg)
 
 

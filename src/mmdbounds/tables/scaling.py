@@ -10,59 +10,39 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.tables.columns import Column
+from mmdbounds.tables.columns import Column, Floats
 
-Values = NDArray[np.float64]
-"""The numbers of one column, shape (rows,)."""
-
-SCALES = ("standard", "none")
-"""Scales of arrays."""
-
-TABLE_SCALES = ("standard", "robust", "rank", "none")
-"""Scales of the columns of a table."""
-
-Rule = list[Any]
-"""What was done to a column, ready for JSON: two columns on the same scale have the same."""
-
-NORMAL_IQR = 1.3489795003921634
-"""Distance between the quartiles of a normal distribution with deviation 1."""
+SCALES = ("standard", "none")  # scales of arrays
+TABLE_SCALES = ("standard", "robust", "rank", "none")  # scales of the columns of a table
+Rule = list[Any]  # what was done to a column, ready for JSON: two columns on the same scale have the same
+NORMAL_IQR = 1.3489795003921634  # distance between the quartiles of a normal distribution with deviation 1
 
 
 class Scaled(NamedTuple):
     """A column on its scale, and the rule that brought it there."""
 
-    values: Values
+    values: Floats
     rule: Rule
 
 
-def varying_columns(pooled: NDArray[np.float64]) -> NDArray[np.bool_]:
+def varying_columns(pooled: Floats) -> NDArray[np.bool_]:
     """Tell which columns hold more than one value."""
     return np.asarray(pooled.min(axis=0) != pooled.max(axis=0))
 
 
-def standardise(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Subtract each column's mean and divide by its population standard deviation.
-
-    Parameters
-    ----------
-    pooled
-        Rows of both groups, finite, no column constant.
-
-    Notes
-    -----
-    The sums run over the sorted column, so that not even the last bit depends on the order of the
-    rows, and over the column divided by a power of two, so that 1e300 does not overflow nor
-    1e-300 vanish. The middle value is subtracted first, which keeps the digits of values that are
-    large but close to each other.
-    """
+def standardise(pooled: Floats) -> Floats:
+    """Return the rows of both groups, finite, no column constant, with each column scaled `by_deviation`."""
     scaled = np.empty_like(pooled)
     for j in range(pooled.shape[1]):
         scaled[:, j] = by_deviation(pooled[:, j]).values
     return scaled
 
 
-def by_deviation(column: Values) -> Scaled:
-    """Return a column with mean 0 and standard deviation 1."""
+def by_deviation(column: Floats) -> Scaled:
+    """Return a column with mean 0 and (population) standard deviation 1.
+
+    The sums run over the sorted column, so that not even the last bit depends on the order of the rows.
+    """
     column, middle, exponent = _near_zero(column)
     ordered = np.sort(column)
     mean = float(ordered.mean())
@@ -70,7 +50,7 @@ def by_deviation(column: Values) -> Scaled:
     return Scaled((column - mean) / spread, _rule(middle + mean, spread, exponent))
 
 
-def by_quartiles(column: Values) -> Scaled:
+def by_quartiles(column: Floats) -> Scaled:
     """Return a column with median 0 and the quartiles of a standard normal distribution apart.
 
     A column whose quartiles are equal, such as one that is mostly 0, is scaled by its deviation.
@@ -83,13 +63,13 @@ def by_quartiles(column: Values) -> Scaled:
     return Scaled((column - centre) / spread, _rule(middle + centre, spread, exponent))
 
 
-def has_quartiles(column: Values) -> bool:
+def has_quartiles(column: Floats) -> bool:
     """Tell whether the quartiles of a column differ."""
     low, high = np.quantile(_near_zero(column)[0], (0.25, 0.75))
     return bool(low < high)
 
 
-def by_rank(column: Values) -> Scaled:
+def by_rank(column: Floats) -> Scaled:
     """Return the ranks of a column, mean ranks where values are equal, with mean 0 and deviation 1."""
     found, place, counts = np.unique(column, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
@@ -97,23 +77,22 @@ def by_rank(column: Values) -> Scaled:
     return Scaled(by_deviation((last - (counts - 1) / 2)[place]).values, [digest])
 
 
-SCALERS: dict[str, Callable[[Values], Scaled]] = {
+# What each scale does to a column of numbers.
+SCALERS: dict[str, Callable[[Floats], Scaled]] = {
     "standard": by_deviation,
     "robust": by_quartiles,
     "rank": by_rank,
     "none": lambda column: Scaled(column, []),
 }
-"""What each scale does to a column of numbers."""
 
 
-def _near_zero(column: Values) -> tuple[Values, float, int]:
+def _near_zero(column: Floats) -> tuple[Floats, float, int]:
     """Return a column divided by a power of two, less its middle value; that value; and the power's exponent.
 
-    The power brings the largest value below 1. A difference of two values is rounded by no more than the
-    last bit of the difference itself, so that values near 2^53 that differ by one keep that difference.
+    The power brings the largest value below 1: 1e300 does not overflow, nor does 1e-300 vanish. A difference
+    of two values is rounded by no more than its own last bit: values near 2^53 that differ by one still do.
     """
-    _, power = np.frexp(np.abs(column).max())
-    exponent = int(power)
+    exponent = int(np.frexp(np.abs(column).max())[1])
     small = np.ldexp(column, -exponent)
     middle = float(np.partition(small, len(small) // 2)[len(small) // 2])
     return small - middle, middle, exponent
@@ -124,22 +103,18 @@ def _rule(centre: float, spread: float, exponent: int) -> Rule:
     return [math.ldexp(centre, exponent), math.ldexp(spread, exponent)]
 
 
-def without_quartiles(values: NDArray[np.float64], columns: Sequence[Column]) -> list[str]:
+def without_quartiles(values: Floats, columns: Sequence[Column]) -> list[str]:
     """Return the columns of numbers whose quartiles are equal, so that ``"robust"`` takes their deviation."""
-    return [
-        column.name
-        for j, column in enumerate(columns)
-        if column.is_continuous and not has_quartiles(values[:, j])
-    ]
+    pairs = zip(columns, values.T, strict=True)
+    return [column.name for column, cells in pairs if column.is_continuous and not has_quartiles(cells)]
 
 
 def features(
-    values: NDArray[np.float64], columns: Sequence[Column], scale: str
-) -> tuple[NDArray[np.float64], list[str], dict[str, Rule]]:
+    values: Floats, columns: Sequence[Column], scale: str
+) -> tuple[Floats, list[str], dict[str, Rule]]:
     """Return the columns on their scale, categories as one 0-1 column for each value; names; and rules.
 
-    `values` holds the rows of both groups, nothing missing and no column constant. It is written over where
-    that saves a copy.
+    In `values` nothing is missing and no column constant. It is written over where that saves a copy.
     """
     names = [name for column in columns for name in _feature_names(column)]
     made = values if len(names) == len(columns) else np.empty((len(values), len(names)))
@@ -162,9 +137,7 @@ def _feature_names(column: Column) -> list[str]:
     return [f"{column.name}={value}" for value in column.categories] or [column.name]
 
 
-def _indicators(
-    codes: NDArray[np.float64], n_categories: int, scale: str
-) -> tuple[NDArray[np.float64], list[Rule]]:
+def _indicators(codes: Floats, n_categories: int, scale: str) -> tuple[Floats, list[Rule]]:
     """Return a 0-1 column for each category; centred and weighted unless the scale is ``"none"``."""
     places = codes.astype(np.intp)
     made = np.zeros((len(codes), n_categories))
@@ -179,11 +152,9 @@ def _indicators(
 def category_weight(counts: NDArray[np.intp]) -> float:
     """Return the weight of the 0-1 columns of a category from the number of rows with each value.
 
-    With it they have variance 1 together, as a column of numbers has alone: over random pairs of rows either
-    differs by a mean square of 2. A category of two values then counts exactly as much as
-    the same column written as 0 and 1 (docs/tables.md, "Scales").
+    With it they have variance 1 together, as a column of numbers has alone. A category of two values then
+    counts exactly as much as the same column written as 0 and 1 (docs/tables.md, "Scales").
     """
     n = int(counts.sum())
     # Integers, so that nothing depends on the order of the categories.
-    differing = n * n - sum(int(count) ** 2 for count in counts)
-    return n / math.sqrt(differing)
+    return n / math.sqrt(n * n - sum(int(count) ** 2 for count in counts))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import GroupColumnWarning, IdentifierWarning, quoted_list, warn
 from mmdbounds.tables import frames
-from mmdbounds.tables.columns import MAX_CATEGORIES, Column
+from mmdbounds.tables.columns import MAX_CATEGORIES, Column, Floats
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
@@ -29,25 +29,14 @@ _ID_NAME = re.compile(
     r"unnamed0?|mrnumber"
 )
 
-MIN_COUNTING = 6
-"""Rows from which on consecutive numbers are taken for a count."""
-
-MIN_INCREASING = 10
-"""Rows from which on steadily growing numbers are taken for a count: by chance 1 of 10! columns is."""
-
+MIN_COUNTING = 6  # rows from which on consecutive numbers are taken for a count
+MIN_INCREASING = 10  # the same for steadily growing numbers: by chance 1 of 10! columns is
+# Difference between the shares of the two groups that a split selects, from which on it determines the
+# group: a balanced accuracy of 0.99.
 SEPARATION = 0.98
-"""Difference between the shares of the two groups that a split selects, from which on it determines the
-group: a balanced accuracy of 0.99."""
-
-BY_CHANCE = 1e-6
-"""Probability, over all columns, with which labels drawn at random may cause a warning."""
-
-MOST_ROWS, LEEWAY = 10_000, 0.05
-"""Rows of each group that are examined first; columns that nearly separate them are examined in full."""
-
-BLOCK = 1 << 20
-"""Cells that are sorted at a time."""
-
+BY_CHANCE = 1e-6  # probability, over all columns, with which labels drawn at random may cause a warning
+MOST_ROWS, LEEWAY = 10_000, 0.05  # of each group, at first; columns that nearly separate them get all rows
+BLOCK = 1 << 20  # cells that are sorted at a time
 _KEEP = "To keep {} without this warning, name the features with `columns=`."
 
 
@@ -67,33 +56,22 @@ def counts_through(values: NDArray[Any]) -> bool:
 
 
 def looks_like_identifier(name: str, values: NDArray[Any]) -> bool:
-    """Tell whether whole numbers look like an identifier, by the column's name or by their order.
-
-    `values` are the cells of the whole file without the missing ones.
-    """
-    if counts_through(values):
-        return True
+    """Tell whether whole numbers, those of the whole file, look like an identifier by name or by order."""
     # Two values cannot tell patients apart, whatever the column is called.
-    return is_called_identifier(name) and len(np.unique(values)) > 2
+    return counts_through(values) or (is_called_identifier(name) and len(np.unique(values)) > 2)
 
 
 def warn_of_identifiers(frame: nw.DataFrame[Any], columns: Sequence[Column], id_: str | None) -> None:
     """Warn if features look like identifiers, judged by the whole table; `id_` names the rows already."""
-    names = [column.name for column in columns if _is_suspect(frame, column)]
-    if not names:
+    if not (names := [column.name for column in columns if _is_suspect(frame, column)]):
         return
-    one = len(names) == 1
-    which = f"column {quoted_list(names)} looks" if one else f"columns {quoted_list(names)} look"
-    what = (
-        "like an identifier but is used as a feature" if one else "like identifiers but are used as features"
-    )
-    it = "it" if one else "them"
-    use = (
-        f"Use {'it' if one else 'one of them'} as `id=` to name the rows, or leave"
-        if id_ is None
-        else "Leave"
-    )
-    warn(f"{which} {what}. {use} {it} out with `exclude=`. {_KEEP.format(it)}", IdentifierWarning)
+    which, it, any_of_them = quoted_list(names), "it", "it"
+    what = f"column {which} looks like an identifier but is used as a feature"
+    if len(names) > 1:
+        it, any_of_them = "them", "one of them"
+        what = f"columns {which} look like identifiers but are used as features"
+    leave = "Leave" if id_ is not None else f"Use {any_of_them} as `id=` to name the rows, or leave"
+    warn(f"{what}. {leave} {it} out with `exclude=`. {_KEEP.format(it)}", IdentifierWarning)
 
 
 def _is_suspect(frame: nw.DataFrame[Any], column: Column) -> bool:
@@ -121,15 +99,13 @@ def warn_of_group_columns(names: Sequence[str]) -> None:
     )
 
 
-def group_columns(
-    values: NDArray[np.float64], columns: Sequence[Column], is_x: NDArray[np.bool_]
-) -> list[str]:
+def group_columns(values: Floats, columns: Sequence[Column], is_x: NDArray[np.bool_]) -> list[str]:
     """Return the names of columns with a split that separates the groups better than chance could.
 
-    A split of numbers is a threshold; missing cells are above it. The best one takes shares of the two
+    A split of numbers is a threshold; missing cells (NaN) are above it. The best one takes shares of the two
     groups that differ by the Kolmogorov-Smirnov distance. For categories, and for numbers with as few
-    values, any set of values is a split; the best has the total variation distance. `values` holds the rows
-    of both groups, missing cells as NaN, shape (rows, columns); `is_x` tells which are filed under X.
+    values, any set of values is a split; the best has the total variation distance. `is_x` tells which of
+    the rows are filed under X.
     """
     rows, places = _some_rows(is_x), np.arange(len(columns))
     if len(rows) < len(is_x):
@@ -153,9 +129,7 @@ def _some_rows(is_x: NDArray[np.bool_]) -> NDArray[np.intp]:
     return np.sort(np.concatenate(few))
 
 
-def _distances(
-    values: NDArray[np.float64], is_x: NDArray[np.bool_], places: NDArray[np.intp]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _distances(values: Floats, is_x: NDArray[np.bool_], places: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Return how far the best split of each column separates the groups, and log2 of the number of splits."""
     n = len(is_x)
     weight = np.where(is_x, 1 / np.count_nonzero(is_x), -1 / np.count_nonzero(~is_x))

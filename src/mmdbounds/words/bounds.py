@@ -23,8 +23,7 @@ from mmdbounds.words.phrases import (
     wrapped,
 )
 
-TOP_ROWS = 3
-"""Rows named as those that matter most; all of them are in `row_table`."""
+TOP_ROWS = 3  # rows named as those that matter most; all of them are in `row_table`
 
 LARGE_GAP = 0.01
 """A gap between the proved and the attained value, as a share of the width, that is said in words."""
@@ -32,8 +31,7 @@ LARGE_GAP = 0.01
 MISSED = 1e-3
 """An exchange that improves on a labelling by more, relative to the largest effect, is one too many."""
 
-ROUNDING = 1e-9
-"""Values that differ by less, relative to the largest of them, differ by rounding only."""
+ROUNDING = 1e-9  # values that differ by less, relative to the largest of them, differ by rounding only
 
 CROSSED = "The two sides cross: the lower value is above the upper one, so nothing lies between them."
 """They stay as they were found: in the wrong order they say that the search failed."""

@@ -16,8 +16,7 @@ from mmdbounds.words.phrases import (
     wrapped,
 )
 
-SURE = 0.95
-"""Confidence with which a rate is limited from trials without a single miss."""
+SURE = 0.95  # confidence with which a rate is limited from trials without a single miss
 
 
 def interval_summary(result: ConfidenceInterval) -> str:

@@ -17,14 +17,9 @@ from mmdbounds.results import (
     Side,
 )
 
-ROWS_NAMED = 8
-"""Rows named in a summary; all of them are in the result."""
-
-WIDTH = 100
-"""Columns of a line; tables are not wrapped."""
-
-LONGEST_NAME = 60
-"""Characters of a group's or row's name that are shown."""
+ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
+WIDTH = 100  # columns of a line; tables are not wrapped
+LONGEST_NAME = 60  # characters of a group's or row's name that are shown
 
 
 def percent(share: float) -> str:

@@ -22,7 +22,7 @@ from mmdbounds.sums.points import (
 from mmdbounds.sums.protocol import Float64s, RemoteRows, Rows
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.tables import Group, Identity, as_group, column_order
-from mmdbounds.tables.group import EXACT_UP_TO
+from mmdbounds.tables.frames import EXACT_UP_TO
 
 Tensor = Any
 
