@@ -1,8 +1,7 @@
 """How much is misfiled: shares into counts, counts into true sizes, one-way and two-way.
 
-Notation (docs/notation.md): p and q rows are filed under X and Y; m rows of Y truly belong to
-X (`n_moved`), m_D rows of X truly belong to Y (`n_moved_of_x`); the true sizes are
-n_X = p + m - m_D and n_Y = q - m + m_D. One-way misfiling has m_D = 0.
+Notation (docs/notation.md): p and q rows are filed under X and Y; m rows of Y truly belong to X, m_D rows of
+X to Y; the true sizes are n_X = p + m - m_D and n_Y = q - m + m_D. One-way misfiling has m_D = 0.
 """
 
 from __future__ import annotations
@@ -16,32 +15,19 @@ from typing import Any, Self
 from mmdbounds.checks import check_count, check_rate, check_share
 from mmdbounds.errors import MmdBoundsError
 
-SLACK = 1e-9
-"""Added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9."""
-
+SLACK = 1e-9  # added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9
 Share = float | tuple[float, float]
 
 
 @dataclass(frozen=True)
 class Counts:
-    """One admissible pair of counts, and the true sizes that follow.
+    """One admissible pair of counts, and the true sizes that follow."""
 
-    Attributes
-    ----------
-    n_moved
-        Rows of Y that belong to X (m).
-    n_moved_of_x
-        Rows of X that belong to Y (m_D).
-    n_x, n_y
-        True sizes of the groups.
-    stated
-        The share that the user stated, if it was one; rounding down to whole rows makes it a little less.
-    """
-
-    n_moved: int
-    n_moved_of_x: int
-    n_x: int
+    n_moved: int  # rows of Y that belong to X (m)
+    n_moved_of_x: int  # rows of X that belong to Y (m_D)
+    n_x: int  # true sizes of the groups
     n_y: int
+    # The share that the user stated, if it was one; rounding down to whole rows makes it a little less.
     stated: Fraction | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -98,11 +84,7 @@ class Contamination:
             msg = f"exactly one of `x_in_y` (epsilon), `n_moved` and `share_of_y` must be given; got {came}."
             raise MmdBoundsError(msg)
         amount = given[0]
-        for name, check in (
-            (amount, checks[amount]),
-            ("n_moved_of_x", check_count),
-            ("y_in_x", check_share),
-        ):
+        for name, check in ((amount, checks[amount]), ("n_moved_of_x", check_count), ("y_in_x", check_share)):
             object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
 
@@ -166,8 +148,7 @@ class Contamination:
 
     def n_moved_for(self, p: int) -> int:
         """Return how many rows a one-way share is when `p` rows are filed under X."""
-        high = self._highest_share
-        return math.floor(high * p / (1 - high) + SLACK)
+        return math.floor(self._highest_share * p / (1 - self._highest_share) + SLACK)
 
     def counts(self, p: int, q: int) -> Counts:
         """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
@@ -179,21 +160,17 @@ class Contamination:
     def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
-        With `at_most` all counts whose shares are no larger; for an interval of shares all
-        counts whose share lies in it. Otherwise just one.
+        With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
         """
-        largest = self.counts(p, q)
+        largest, first = self.counts(p, q), 0
         if not (at_most or self.is_range):
             return [largest]
-        first = 0
         if not at_most and isinstance(self.x_in_y, tuple):
             low = self.x_in_y[0]
             first = math.ceil(low * p / (1 - low) - SLACK)
             if first > largest.n_moved:
-                msg = (
-                    f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g} "
-                    f"of the true X when {p} rows are filed under it. Give a wider interval."
-                )
+                none = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
+                msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
                 raise MmdBoundsError(msg)
         if not self.is_two_way:
             return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
@@ -211,10 +188,8 @@ class Contamination:
         n_x = ((1 - self.y_in_x) * p - self.y_in_x * q) / rest
         n_y = ((1 - high) * q - high * p) / rest
         if n_x <= 0 or n_y <= 0:
-            msg = (
-                f"shares of {high:g} and {self.y_in_x:g} do not fit groups of {p} and {q} rows: "
-                f"the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
-            )
+            shares = f"shares of {high:g} and {self.y_in_x:g} do not fit groups of {p} and {q} rows"
+            msg = f"{shares}: the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
             raise MmdBoundsError(msg)
         return math.floor(high * n_x + SLACK), math.floor(self.y_in_x * n_y + SLACK)
 
@@ -228,19 +203,17 @@ class Contamination:
             every = itertools.product(range(self.n_moved + 1), range(self.n_moved_of_x + 1))
             return [_sized(m, m_d, p, q) for m, m_d in every]
         x_in_y, y_in_x = self._highest_share, self.y_in_x
-        pairs = []
-        for m in range(self.n_moved_for(p) + 1):
-            for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1):
-                if m <= x_in_y * (p + m - m_d) + SLACK:
-                    pairs.append(_sized(m, m_d, p, q))
-        return pairs
+        return [
+            _sized(m, m_d, p, q)
+            for m in range(self.n_moved_for(p) + 1)
+            for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1)
+            if m <= x_in_y * (p + m - m_d) + SLACK
+        ]
 
 
 def as_contamination(epsilon: Share | Contamination) -> Contamination:
     """Return what `epsilon` stands for, wherever a function takes one."""
-    if isinstance(epsilon, Contamination):
-        return epsilon
-    return Contamination(epsilon)
+    return epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
 
 
 def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
@@ -258,16 +231,13 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
     for group, size in (("X", counts.n_x), ("Y", counts.n_y)):
         if size >= fewest:
             continue
-        rows = f"{size} row{'' if size == 1 else 's'}"
+        has = f"`{group}` has"
         if counts.n_moved or counts.n_moved_of_x:
             back = f" and {counts.n_moved_of_x} of the {p} rows of `X` moved to `Y`"
-            moved = (
-                f"{counts.n_moved} of the {q} rows of `Y` moved to `X`{back if counts.n_moved_of_x else ''}"
-            )
-            has = f"with {moved}, the true `{group}` would have {rows}"
-        else:
-            has = f"`{group}` has {rows}"
-        msg = f"{has}; the {kind} estimator needs at least {fewest}."
+            moved = f"{counts.n_moved} of the {q} rows of `Y` moved to `X`"
+            has = f"with {moved}{back if counts.n_moved_of_x else ''}, the true `{group}` would have"
+        rows = f"{size} row{'' if size == 1 else 's'}"
+        msg = f"{has} {rows}; the {kind} estimator needs at least {fewest}."
         raise MmdBoundsError(msg)
 
 

@@ -1,7 +1,6 @@
 """Simulated misfiling of groups whose truth is known: at random, by the witness, or by a user's function.
 
-A simulation starts from the true groups, moves m rows of X to Y and hides which ones. Whatever
-a method then says about the filed groups can be compared with the truth.
+A simulation starts from the true groups, moves m rows of X to Y and hides which ones.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, Comparison, KernelLike, Problem, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results.serialize import from_fields, read_only
-from mmdbounds.search.top_rows import largest
+from mmdbounds.search.protocol import largest
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import as_groups
 
@@ -85,10 +84,8 @@ class Simulated:
         return Contamination(n_moved=self.n_moved)
 
     def __repr__(self) -> str:
-        return (
-            f"Simulated({self.n_moved} of {self.n_x} rows of X filed under Y with its {self.n_y} rows, "
-            f"mechanism {self.mechanism!r})"
-        )
+        filed = f"{self.n_moved} of {self.n_x} rows of X filed under Y with its {self.n_y} rows"
+        return f"Simulated({filed}, mechanism {self.mechanism!r})"
 
 
 def simulate(
@@ -145,19 +142,12 @@ def simulate(
     generator, seed = check_rng(rng)
     check_mechanism(mechanism)
     check_progress(progress)
-    problem = pose(
-        *as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")),
-        Comparison(
-            kernel=kernel,
-            bandwidth=bandwidth,
-            estimator="biased",  # the witness is a difference of plain means
-            working_memory=working_memory,
-        ),
-    )
+    # Biased, because the witness is a difference of plain means.
+    how = Comparison(kernel=kernel, bandwidth=bandwidth, estimator="biased", working_memory=working_memory)
+    problem = pose(*as_groups(X_clean, Y_clean, ("X_clean", "Y_clean")), how)
     check_from_rows(problem.kernel)
     n = problem.p
-    count = misfiled_count(epsilon, n_moved, n)
-    moving = _choose(mechanism, problem, count, generator, progress)
+    moving = _choose(mechanism, problem, misfiled_count(epsilon, n_moved, n), generator, progress)
     # Shuffled, so that the place of a row in Y does not reveal where it came from.
     under_y = generator.permutation(np.concatenate([moving, np.arange(n, n + problem.q)]))
     rows_of_y = np.flatnonzero(under_y < n)
@@ -207,10 +197,8 @@ def misfiled_count(epsilon: float | None, n_moved: int | None, n: int) -> int:
     else:
         name, m = "n_moved", check_count(n_moved, "n_moved")
     if m >= n:
-        msg = (
-            f"`{name}` must leave at least one of the {n} rows of `X_clean` in X; "
-            f"got {epsilon if n_moved is None else m}."
-        )
+        given = epsilon if n_moved is None else m
+        msg = f"`{name}` must leave at least one of the {n} rows of `X_clean` in X; got {given}."
         raise MmdBoundsError(msg)
     return m
 
@@ -220,20 +208,14 @@ def _choose(
 ) -> Indices:
     """Return the rows of X that are to be misfiled."""
     if not isinstance(mechanism, str):
-        chosen = mechanism(problem.X.values, problem.Y.values, m, rng)
-        return _checked_rows(chosen, m, problem.p)
-    everyone = np.arange(problem.p)
-    pool = everyone if mechanism == "random" else _most_typical(problem, min(2 * m, problem.p), progress)
+        return _checked_rows(mechanism(problem.X.values, problem.Y.values, m, rng), m, problem.p)
+    p, q, pool = problem.p, problem.q, np.arange(problem.p)
+    if mechanism == "nonrandom":  # the rows with the largest witness, ties by the lowest row
+        with Meter(problem.n_pairs, show=progress) as meter:
+            totals = problem.one_pass(meter)
+        witness = totals.to_x[:p] / p - totals.to_y[:p] / q
+        pool = largest(witness, min(2 * m, p), np.ones(p, dtype=np.bool_), totals.tie_width)
     return np.asarray(rng.choice(pool, m, replace=False))
-
-
-def _most_typical(problem: Problem, count: int, progress: bool | None) -> Indices:
-    """Return the `count` rows of X with the largest witness, ties by the lowest row."""
-    with Meter(problem.n_pairs, show=progress) as meter:
-        totals = problem.one_pass(meter)
-    p, q = problem.p, problem.q
-    witness = totals.to_x[:p] / p - totals.to_y[:p] / q
-    return largest(witness, count, np.ones(p, dtype=np.bool_), totals.tie_width)
 
 
 def _checked_rows(chosen: Any, m: int, n: int) -> Indices:

@@ -1,19 +1,9 @@
-r"""The squared MMD as a function of the labelling: one quadratic (docs/method.md, "One quadratic").
+"""The squared MMD as a function of the labelling: one quadratic (docs/method.md, "One quadratic").
 
-Let u mark with 1 the pooled rows that belong to X after the move and with 0 the others, u0
-the labelling as filed, d the diagonal of K, and o = 1 for the unbiased estimator, 0 for the
-biased one. With the true sizes n_X and n_Y fixed (N = n_X + n_Y),
-
-.. math::
-    f(u) = c\,u'Ku - 2b\,(K1)'u - e\,d'u + \mathrm{const}
-
-    c = \frac{(N-o)(N-2o)}{n_X (n_X-o) n_Y (n_Y-o)}, \quad
-    b = \frac{N-o}{n_X n_Y (n_Y-o)}, \quad
-    e = o\left(\frac{1}{n_X(n_X-1)} - \frac{1}{n_Y(n_Y-1)}\right)
-
-is the squared MMD of the labelling, for every u with n_X ones. One pass over the pairs
-(`GroupSums`) gives f and its gradient at u0; after that only the columns of the rows that
-move are needed.
+f(u) = c u'Ku - 2b (K1)'u - e d'u + const, where u marks with 1 the pooled rows that belong to X after the
+move, u0 those filed under X, d is the diagonal of K, and o = 1 for the unbiased estimator, 0 for the biased.
+One pass over the pairs (`GroupSums`) gives f and its gradient at u0; after that only the columns of the rows
+that move are needed.
 """
 
 from __future__ import annotations
@@ -29,35 +19,21 @@ from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
-LARGEST = 1e140
-"""Largest size of kernel values: searches and tests square them, and add up their squares."""
-
+LARGEST = 1e140  # largest size of kernel values: searches and tests square them, and add up their squares
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class GroupSums:
-    """The sums that one pass over the N = p + q pooled rows gives; the arrays have shape (N,).
+    """The sums that one pass over the N = p + q pooled rows gives; the arrays have shape (N,)."""
 
-    Attributes
-    ----------
-    sums
-        The sums they come from.
-    p, q
-        Rows filed under X and Y; X comes first in the pooled sample.
-    to_x, to_y
-        For each pooled row the sum of k to the rows of X, K u0, and to those of Y, K (1 - u0).
-    diagonal
-        k(z, z) for each pooled row.
-    """
-
-    sums: KernelSums
-    p: int
-    q: int
-    to_x: Float64s
-    to_y: Float64s
-    diagonal: Float64s
+    sums: KernelSums  # the sums they come from
+    p: int  # rows filed under X, which comes first in the pooled sample...
+    q: int  # ... and under Y
+    to_x: Float64s  # for each pooled row the sum of k to the rows of X, K u0...
+    to_y: Float64s  # ... and to those of Y, K (1 - u0)
+    diagonal: Float64s  # k(z, z) for each pooled row
 
     @cached_property
     def scale(self) -> float:
@@ -93,10 +69,7 @@ class GroupSums:
 def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     """Make the one pass over the pairs."""
     everyone = slice(0, p + q)
-    labels = np.zeros((p + q, 2))
-    labels[:p, 0] = 1.0
-    labels[p:, 1] = 1.0
-    totals = sums.apply(everyone, everyone, labels)
+    totals = sums.apply(everyone, everyone, np.repeat(np.eye(2), [p, q], axis=0))
     diagonal = sums.diagonal(everyone)
     largest = max(float(np.abs(diagonal).max()), float(np.abs(totals).max()))
     if not np.isfinite(largest):
@@ -112,13 +85,9 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
 
 
 def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:
-    r"""Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
+    """Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
 
-    The unit is the error :math:`\delta` of a mean of kernel values. With A = p / (n_X - o) + q / (n_Y - o)
-    and M the same of the rows that move, f(u0) is off by up to :math:`A^2 \delta`, the gradient's entries of
-    these rows together by :math:`2 A M \delta` and their pairs by :math:`M^2 \delta`. A proof `by_gradient`,
-    at a point between labellings, adds the gradient there for as many rows that enter as leave it,
-    :math:`4 M (A + M) \delta`.
+    The unit is the error of a mean of kernel values. A proof `by_gradient` is at a point between labellings.
     """
     moves = counts.n_moved + counts.n_moved_of_x
     filed = p / (counts.n_x - o) + q / (counts.n_y - o)
@@ -127,42 +96,28 @@ def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) ->
 
 
 class Quadratic:
-    """The quadratic f of the module's docstring, for one pair of true sizes.
+    """The quadratic f of the module's docstring, with its coefficients, for one pair of true sizes.
 
-    Attributes
-    ----------
-    counts
-        How many rows are to move, and the true sizes.
-    c, b, e
-        Its coefficients.
-    value_as_filed, gradient_as_filed
-        f and its gradient at u0. With rows to move, f(u0) is *not* the observed statistic:
-        the sizes are those after the move.
-    sign
-        +1 for rows of Y (they enter X when they move), -1 for rows of X.
-    tie_width
-        Entries of the gradient that differ by less are tied.
-    margin, margin_by_gradient
-        How far rounding can move a proof about all labellings with these counts: one that adds up what each
-        of them is made of, or one by the gradient at a point between them (see `lost`).
+    `value_as_filed` and `gradient_as_filed` are f and its gradient at u0. With rows to move, f(u0) is *not*
+    the observed statistic: the sizes are those after the move. `margin` and `margin_by_gradient` are how far
+    rounding can move a proof about all labellings with these counts: one that adds up what each of them is
+    made of, or one by the gradient at a point between them (see `lost`).
     """
 
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
         o = 1 if estimator == "unbiased" else 0
-        n_x, n_y = counts.n_x, counts.n_y
-        n = n_x + n_y
-        self.totals = totals
-        self.counts = counts
+        n_x, n_y, n = counts.n_x, counts.n_y, counts.n_x + counts.n_y
+        self.totals, self.counts = totals, counts
         self.c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
         self.b = (n - o) / (n_x * n_y * (n_y - o))
         self.e = o * (1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1))) if o else 0.0
-        self.sign = np.repeat([-1.0, 1.0], [totals.p, totals.q])
+        self.sign = np.repeat([-1.0, 1.0], [totals.p, totals.q])  # rows of Y enter X when they move
         # Differences of means rather than 2cKu - 2bK1: the two large terms would cancel.
         slope = 2 * (n - o) / (n_x * n_y)
         means = totals.to_x / (n_x - o) - totals.to_y / (n_y - o)
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
         self.value_as_filed = self._three_means(o)
-        self.tie_width = slope * totals.tie_width
+        self.tie_width = slope * totals.tie_width  # entries of the gradient that differ by less are tied
         self.margin, self.margin_by_gradient = (
             totals.value_margin * lost(totals.p, totals.q, counts, o, by_gradient=by) for by in (False, True)
         )
@@ -177,34 +132,15 @@ class Quadratic:
 
 
 class Labelling:
-    """A labelling in progress: which rows have moved, and the value of the quadratic there.
-
-    Parameters
-    ----------
-    quadratic
-        The function.
-    rows
-        Rows (places among the active ones) that move at once; by default none.
-
-    Attributes
-    ----------
-    active
-        The pooled rows that may move, a slice: the rows of Y, and with two-way counts all rows.
-    sign
-        +1 for the active rows of Y, -1 for those of X.
-    moved
-        Which active rows have moved.
-    shift
-        K (u - u0) on the active rows.
-    """
+    """A labelling in progress: which rows have moved; `rows` (places among the active ones) move at once."""
 
     def __init__(self, quadratic: Quadratic, rows: Indices | None = None) -> None:
-        t = quadratic.totals
-        self.quadratic = quadratic
+        t, self.quadratic = quadratic.totals, quadratic
+        # The pooled rows that may move: the rows of Y, and with two-way counts all rows.
         self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
-        self.sign = quadratic.sign[self.active]
+        self.sign = quadratic.sign[self.active]  # +1 for the active rows of Y, -1 for those of X
         self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)
-        self.shift: Float64s = np.zeros(len(self.sign))
+        self.shift: Float64s = np.zeros(len(self.sign))  # K (u - u0) on the active rows
         if rows is not None:
             self.move(rows)
 
@@ -220,16 +156,14 @@ class Labelling:
 
     def value(self) -> float:
         """Return f at this labelling: the squared MMD once all rows that should move have moved."""
-        f, moved = self.quadratic, self.moved
-        step = self.sign[moved]
+        f, moved, step = self.quadratic, self.moved, self.sign[self.moved]
         slope = f.gradient_as_filed[self.active][moved]
         return float(f.value_as_filed + step @ slope + f.c * (step @ self.shift[moved]))
 
     def move(self, rows: Indices, shift: Float64s | None = None) -> None:
         """Move rows (places among the active ones) to the other group, or back.
 
-        `shift` is the change of K u on the active rows where it is known already: the sum of the
-        rows' columns, each with its sign.
+        `shift` is the change of K u on the active rows, if known: the rows' columns, with signs, added up.
         """
         if shift is None:
             direction = self.sign[rows] * np.where(self.moved[rows], -1.0, 1.0)
@@ -242,10 +176,9 @@ class Labelling:
         return self.quadratic.totals.sums.block(self.pooled(rows), self.active, out)
 
     def swap_gain(self, leaving: Rows, entering: Rows) -> Float64s:
-        """Return by how much f changes when a row with u = 1 and one with u = 0 change places.
+        """Return by how much f changes when a row with u = 1 and one with u = 0 of a group change places.
 
-        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j
-        (places among the active rows, both filed in the same group).
+        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j.
         """
         f, g = self.quadratic, self.gradient()
         out, into = (np.arange(len(g))[rows] for rows in (leaving, entering))

@@ -143,7 +143,7 @@ def test_every_command_that_compares_has_the_shared_options():
 
 
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(mmdbounds.search.METHODS._made, "mine", mmdbounds.search.Sharp())
+    monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
     names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": backend_names()}
     for mark, known in names.items():
         text = with_names(f"One of {mark}.")

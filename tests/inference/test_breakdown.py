@@ -11,7 +11,7 @@ from inference import reference
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.inference import breakdown, worst_case
-from mmdbounds.search.sharp import side_search
+from mmdbounds.search import sharp
 from problems import Problem, all_labellings, naive_values, sample_function, small_matrix, small_problem
 
 N_PERMUTATIONS = 39
@@ -258,7 +258,7 @@ def test_a_grid_of_counts_is_not_a_scan(monkeypatch):
 
 
 def test_without_proofs_it_says_so(monkeypatch):
-    monkeypatch.setattr(side_search, "DENSE_ROWS", 10)
+    monkeypatch.setattr(sharp, "DENSE_ROWS", 10)
     result = mb.sweep(*groups(), epsilons=[0, 0.1], kernel=sample_function, n_permutations=19, rng=0)
     assert not result.is_valid
     assert [point.lower_certified is None for point in result.points] == [False, True]

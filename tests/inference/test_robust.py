@@ -13,7 +13,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import ROUGH, WorstCase
-from mmdbounds.search.sharp import side_search
+from mmdbounds.search import sharp
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
 from problems import sample_function
@@ -268,7 +268,7 @@ def test_printed_floors_are_floors():
 
 
 def test_without_a_proof_it_says_so(monkeypatch):
-    monkeypatch.setattr(side_search, "DENSE_ROWS", 10)
+    monkeypatch.setattr(sharp, "DENSE_ROWS", 10)
     X, Y = groups()
     result = mb.robust_test(X, Y, 0.1, kernel=sample_function, n_permutations=19, best_case=True, rng=0)
     assert not result.is_valid

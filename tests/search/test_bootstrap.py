@@ -11,7 +11,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
-from mmdbounds.search.bootstrap import STREAM, Bootstrap, resampled_values
+from mmdbounds.search.baselines import STREAM, Bootstrap, resampled_values
 from mmdbounds.search.protocol import Task
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import naive_mmd2, small_matrix, small_problem, totals_of

@@ -9,8 +9,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.search.exchanges import refine
-from mmdbounds.search.protocol import outwards
-from mmdbounds.search.top_rows import leading
+from mmdbounds.search.protocol import leading, outwards
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import Problem, naive_mmd2, naive_values, quadratic_of, small_matrix, small_problem, two_clouds
 

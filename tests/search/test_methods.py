@@ -33,7 +33,7 @@ class RandomLabelling(EachSide):
 
 @pytest.fixture
 def registered(monkeypatch):
-    monkeypatch.setattr(METHODS, "_made", dict(METHODS._made))
+    monkeypatch.setattr(METHODS, "data", dict(METHODS.data))
     register_method(RandomLabelling())
 
 

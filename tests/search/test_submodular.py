@@ -12,7 +12,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
-from mmdbounds.search.submodular import Submodular
+from mmdbounds.search.baselines import Submodular
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmdbounds.objective import Labelling
-from mmdbounds.search.top_rows import largest_places, largest_sums, leading, top_places, top_sum
+from mmdbounds.search.protocol import largest_places, largest_sums, leading, top_places, top_sum
 from problems import quadratic_of, two_clouds
 
 

@@ -13,7 +13,7 @@ from made import LOWER, UPPER, bound, result
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.results import Bound, BoundsResult
 from mmdbounds.results.bounds import KINDS
-from mmdbounds.search.bootstrap import Bootstrap
+from mmdbounds.search.baselines import Bootstrap
 from mmdbounds.words import bounds as words
 
 

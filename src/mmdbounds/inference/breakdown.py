@@ -35,9 +35,8 @@ from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
 from mmdbounds.search.exchanges import refine, row_effects
-from mmdbounds.search.protocol import Found, outwards
+from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
-from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions

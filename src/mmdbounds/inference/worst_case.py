@@ -21,7 +21,7 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
-from mmdbounds.search.sharp.side_search import SideSearch
+from mmdbounds.search.sharp import SideSearch
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread

@@ -1,9 +1,7 @@
 """Kernels: small frozen descriptions of k(a, b), one file each.
 
-A kernel is a formula on one number per pair of rows (`Kernel.geometry`): a squared Euclidean distance, an L1
-distance or an inner product. Its file declares everything that is known of it: names, formula, slope, what
-rounding does to it, and its compiled forms. Blocks, threads and precision belong to `mmdbounds.sums`.
-
+A kernel is a formula on one number per pair of rows (`Kernel.geometry`): a distance or an inner product. Its
+file declares all that is known of it: names, formula, slope, what rounding does to it, its compiled forms.
 To add one to the package, write a file and list it in `SHIPPED`. From outside, derive a class from
 `PairKernel` or `BandwidthKernel` and hand in an object, or `register` the class and use its name.
 """
@@ -14,13 +12,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Floats, Geometry, Kernel, PairKernel
-    from mmdbounds.kernels.given import FunctionKernel, Precomputed
+    from mmdbounds.kernels.base import (
+        BandwidthKernel,
+        CompiledForms,
+        Floats,
+        FunctionKernel,
+        Geometry,
+        Kernel,
+        PairKernel,
+        Precomputed,
+    )
     from mmdbounds.kernels.imq import InverseMultiquadric
     from mmdbounds.kernels.laplacian import Laplacian
-    from mmdbounds.kernels.linear import Cosine, Linear
     from mmdbounds.kernels.matern import Matern32, Matern52
-    from mmdbounds.kernels.polynomial import Polynomial
+    from mmdbounds.kernels.polynomial import Cosine, Linear, Polynomial
     from mmdbounds.kernels.rbf import RBF
     from mmdbounds.kernels.registry import (
         is_precomputed,
@@ -31,32 +36,13 @@ if TYPE_CHECKING:
         takes_bandwidth,
     )
 
-__all__ = [
-    "RBF",
-    "SHIPPED",
-    "BandwidthKernel",
-    "CompiledForms",
-    "Cosine",
-    "Floats",
-    "FunctionKernel",
-    "Geometry",
-    "InverseMultiquadric",
-    "Kernel",
-    "Laplacian",
-    "Linear",
-    "Matern32",
-    "Matern52",
-    "PairKernel",
-    "Polynomial",
-    "Precomputed",
-    "is_precomputed",
-    "kernel_class",
-    "kernel_names",
-    "lists_kernels",
-    "register",
-    "takes_bandwidth",
-]
+__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Cosine", "Floats", "FunctionKernel"]
+__all__ += ["Geometry", "InverseMultiquadric", "Kernel", "Laplacian", "Linear", "Matern32", "Matern52"]
+__all__ += ["PairKernel", "Polynomial", "Precomputed", "is_precomputed", "kernel_class", "kernel_names"]
+__all__ += ["lists_kernels", "register", "takes_bandwidth"]
 
+# The kernels of the package in the order of every list: name, then file and class. Help and completion need
+# the names alone, and must not wait for NumPy: nothing else is imported here.
 SHIPPED = {
     "rbf": ("rbf", "RBF"),
     "laplacian": ("laplacian", "Laplacian"),
@@ -64,29 +50,13 @@ SHIPPED = {
     "matern32": ("matern", "Matern32"),
     "matern52": ("matern", "Matern52"),
     "polynomial": ("polynomial", "Polynomial"),
-    "linear": ("linear", "Linear"),
-    "cosine": ("linear", "Cosine"),
-    "precomputed": ("given", "Precomputed"),
+    "linear": ("polynomial", "Linear"),
+    "cosine": ("polynomial", "Cosine"),
+    "precomputed": ("base", "Precomputed"),
 }
-"""The kernels of the package in the order of every list: name, then file and class.
 
-Help and completion need the names alone, and must not wait for NumPy: nothing else is imported here.
-"""
-
-_HOME = {
-    **dict.fromkeys(
-        ("BandwidthKernel", "CompiledForms", "Floats", "Geometry", "Kernel", "PairKernel"), "base"
-    ),
-    **dict.fromkeys(
-        (
-            *("is_precomputed", "kernel_class", "kernel_names"),
-            *("lists_kernels", "register", "takes_bandwidth"),
-        ),
-        "registry",
-    ),
-    "FunctionKernel": "given",
-    **{made: home for home, made in SHIPPED.values()},
-}
+_HOME = {name: "registry" if name.islower() else "base" for name in __all__}
+_HOME |= {made: home for home, made in SHIPPED.values()}
 
 
 def __getattr__(name: str) -> Any:

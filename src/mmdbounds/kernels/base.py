@@ -1,4 +1,4 @@
-"""What a kernel says of itself: the base classes."""
+"""What a kernel says of itself: the base classes, and the kernels whose values the user computes."""
 
 from __future__ import annotations
 
@@ -18,39 +18,26 @@ Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix", "
 Floats = NDArray[np.floating[Any]]
 
 LOG2_E = math.log2(math.e)
+SMALLEST_BANDWIDTH = 1e-100  # squares of bandwidths from here to its inverse are ordinary numbers
+NOTHING_BEYOND = 1e4  # exp(-this) is 0; an infinite distance, times an exponential, would be no number
 
-SMALLEST_BANDWIDTH = 1e-100
-"""Squares of bandwidths from here to its inverse are ordinary numbers."""
-
-NOTHING_BEYOND = 1e4
-"""Exponentials of minus this are 0; an infinite distance, times an exponential, would be no number."""
-
-_OF_THE_FORMULA = (
-    *("forms", "frequencies", "is_nonnegative", "is_positive_definite", "sensitivity"),
-    *("slope", "squared_scale", "tensor", "upper_bound"),
-)
-"""What is true of one formula, and may be wrong for that of a subclass."""
+# What is true of one formula, and may be wrong for that of a subclass.
+_OF_THE_FORMULA = ["forms", "frequencies", "is_nonnegative", "is_positive_definite", "sensitivity"]
+_OF_THE_FORMULA += ["slope", "squared_scale", "tensor", "upper_bound"]
 
 
 @dataclass(frozen=True)
 class CompiledForms:
-    """A kernel's formula for the compilers, as plain functions of this file: no compiler is imported there.
+    """A kernel's formula for the compilers, as plain functions of its file: no compiler is imported there.
 
     With x the number that a product of prepared rows gives (see `Kernel.squared_scale`), and two constants
     of the kernel (`Kernel.constants`). Without a `row` (`triton`) the kernel value is x itself.
 
-    Attributes
-    ----------
-    row
-        ``row(x, offset, degree)`` turns a row of x into kernel values, in place; for numba, which writes
-        `exp2` its own way. Used for the kernels of the package only.
-    far
-        The same where rounding is so large that x may claim a squared distance well below 0.
-    sums
-        ``sums(x, partial)`` adds the kernel values to `partial` and returns their sum. At most one kernel
-        has it: the default one.
-    triton
-        ``triton(x, offset, degree)`` returns kernel values; `tl` in it is Triton's language.
+    ``row(x, offset, degree)`` turns a row of x into kernel values, in place; for numba, which writes `exp2`
+    its own way. Used for the kernels of the package only. `far` is the same where rounding is so large that x
+    may claim a squared distance well below 0. ``sums(x, partial)`` adds the kernel values to `partial` and
+    returns their sum; at most one kernel has it: the default one. ``triton(x, offset, degree)`` returns
+    kernel values; `tl` in it is Triton's language.
     """
 
     row: Callable[..., None] | None = None
@@ -172,10 +159,7 @@ class Kernel:
         return type(self).tensor is not Kernel.tensor
 
     def tensor(self, t: Any) -> Any:
-        """Return k for a tensor of pair numbers, which may be overwritten.
-
-        For a kernel with a `squared_scale` these are x = -|a - b|^2 / 2 of scaled rows.
-        """
+        """Return k for a tensor of pair numbers (of x, with a `squared_scale`), which may be overwritten."""
         raise NotImplementedError
 
     @property
@@ -184,10 +168,7 @@ class Kernel:
         return type(self).frequencies is not Kernel.frequencies
 
     def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw frequencies at bandwidth 1, one column each, shape (n_columns, count).
-
-        They have the kernel as their characteristic function, so that k(z, z) = 1.
-        """
+        """Draw frequencies at bandwidth 1, (n_columns, count); k is their characteristic function."""
         raise NotImplementedError
 
 
@@ -211,9 +192,8 @@ class BandwidthKernel(PairKernel):
             msg = f"`bandwidth` must be a positive finite number; got {self.bandwidth!r}."
             raise MmdBoundsError(msg)
         if not SMALLEST_BANDWIDTH <= self.bandwidth <= 1 / SMALLEST_BANDWIDTH:
-            msg = (
-                f"`bandwidth` must be between 1e-100 and 1e+100; got {self.bandwidth:g}. Rescale the columns."
-            )
+            came = f"{self.bandwidth:g}"
+            msg = f"`bandwidth` must be between 1e-100 and 1e+100; got {came}. Rescale the columns."
             raise MmdBoundsError(msg)
         object.__setattr__(self, "bandwidth", float(self.bandwidth))
 
@@ -221,3 +201,24 @@ class BandwidthKernel(PairKernel):
     def length(self) -> float:
         """The bandwidth."""
         return self.bandwidth
+
+
+@dataclass(frozen=True)
+class FunctionKernel(Kernel):
+    """A user's function ``k(A, B)`` that returns the block of kernel values, shape (len(A), len(B))."""
+
+    function: Callable[[Floats, Floats], Any]
+    name = "function"
+    geometry = "function"
+
+    def options(self) -> dict[str, float | str]:
+        """Return the name of the function."""
+        return {"function": getattr(self.function, "__qualname__", type(self.function).__name__)}
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The pooled kernel matrix is given instead of rows, X first."""
+
+    name = "precomputed"
+    geometry = "matrix"

@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mmdbounds.kernels.base import (
-    LOG2_E,
-    NOTHING_BEYOND,
-    BandwidthKernel,
-    CompiledForms,
-    Floats,
-    exp2,
-)
+from mmdbounds.kernels.base import LOG2_E, NOTHING_BEYOND, BandwidthKernel, CompiledForms, Floats, exp2
 
 if TYPE_CHECKING:
     import triton.language as tl

@@ -11,21 +11,16 @@ from typing import Any, TypeVar
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import SHIPPED
-from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Kernel, PairKernel
-from mmdbounds.kernels.given import Precomputed
+from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Kernel, PairKernel, Precomputed
 
 K = TypeVar("K", bound=type[Kernel])
 T = TypeVar("T")
 
-OF_PAIRS = ("distance2", "l1", "inner", "cosine")
-"""Geometries with a number per pair."""
-
-LINE = 104
-"""Letters in a line of a docstring."""
+OF_PAIRS = ("distance2", "l1", "inner", "cosine")  # geometries with a number per pair
+LINE = 104  # letters in a line of a docstring
 
 _CLASSES: dict[str, type[Kernel]] = {}
-_NAMES: dict[str, str] = {}
-"""The kernel's name for each spelling of it, folded."""
+_NAMES: dict[str, str] = {}  # the kernel's name for each spelling of it, folded
 
 
 def folded(name: str) -> str:
@@ -64,9 +59,10 @@ def register(cls: K) -> K:
     _check_class(cls)
     spellings = (cls.name, *cls.spellings)
     for spelling in spellings:
-        taken = _NAMES.get(folded(spelling))
-        if taken is not None and not _is_made_anew(cls, _CLASSES[taken]):
-            msg = f"a kernel called {spelling!r} is there already: {_CLASSES[taken].__name__}."
+        known = _CLASSES.get(_NAMES.get(folded(spelling), ""), cls)
+        # A class may be defined again, as in a notebook.
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            msg = f"a kernel called {spelling!r} is there already: {known.__name__}."
             raise MmdBoundsError(msg)
     _CLASSES[cls.name] = cls
     _NAMES.update(dict.fromkeys(map(folded, spellings), cls.name))
@@ -94,20 +90,13 @@ def _check_class(cls: Any) -> None:
         raise MmdBoundsError(msg) from None
 
 
-def _is_made_anew(cls: type[Kernel], known: type[Kernel]) -> bool:
-    """Return whether a class was defined again, as in a notebook."""
-    return (cls.__module__, cls.__qualname__) == (known.__module__, known.__qualname__)
-
-
 def kernel_class(name: str) -> type[Kernel]:
     """Return the kernel of a name, however it is spelt, or say which there are."""
     found = _NAMES.get(folded(name))
     if found is None:
         known = [*_CLASSES, *(spelling for cls in _CLASSES.values() for spelling in cls.spellings)]
-        msg = (
-            f"`kernel` must be one of {', '.join(map(repr, _CLASSES))}, a kernel object or a function "
-            f"k(A, B); got {name!r}.{did_you_mean(name, known)}"
-        )
+        hint, names = did_you_mean(name, known), ", ".join(map(repr, _CLASSES))
+        msg = f"`kernel` must be one of {names}, a kernel object or a function k(A, B); got {name!r}.{hint}"
         raise MmdBoundsError(msg)
     return _CLASSES[found]
 
@@ -129,9 +118,8 @@ def kernel_names(having: str = "name") -> tuple[str, ...]:
 
 def takes_bandwidth(kernel: object) -> bool:
     """Return whether `kernel` is the name of a kernel with a bandwidth."""
-    if not isinstance(kernel, str) or folded(kernel) not in _NAMES:
-        return False
-    return issubclass(kernel_class(kernel), BandwidthKernel)
+    known = isinstance(kernel, str) and folded(kernel) in _NAMES
+    return known and issubclass(kernel_class(str(kernel)), BandwidthKernel)
 
 
 def is_precomputed(kernel: object) -> bool:
@@ -152,11 +140,7 @@ def is_shipped(kernel: Kernel) -> bool:
 
 
 def lists_kernels(of: T) -> T:
-    """Fill the lists of kernels into a docstring; a decorator of functions and classes.
-
-    A line ``<kernels having slope>`` (or whatever `kernel_names` takes) becomes their names, and what follows
-    on the line stays behind them.
-    """
+    """Fill names of kernels into a docstring, for a line ``<kernels having slope>`` (see `kernel_names`)."""
 
     def filled(found: re.Match[str]) -> str:
         names = ", ".join(f'``"{name}"``' for name in kernel_names(found[2]))
@@ -172,7 +156,7 @@ for _name, (_file, _made) in SHIPPED.items():
     _CLASSES[_name] = _cls
     _NAMES.update(dict.fromkeys(map(folded, (_name, *_cls.spellings)), _name))
 
+# The compiled forms of the package; numba makes them a part of its loops.
 SHIPPED_FORMS: tuple[tuple[type[Kernel], CompiledForms], ...] = tuple(
     (cls, cls.forms) for cls in _CLASSES.values() if cls.forms is not None
 )
-"""The compiled forms of the package; numba makes them a part of its loops."""

@@ -1,85 +1,56 @@
 """Searches for the extreme labellings, and the one list of their names.
 
-A method of the package is one file with its class (see `protocol.Method`) and a line in `_BUILT_IN`. Other
-methods are added with `register_method`. Messages, help and completion take the names from here; a method is
-imported when it is used, so that listing them costs nothing.
+A method of the package is a class (see `protocol.Method`) and a line in `_BUILT_IN`; others are added with
+`register_method`. A method is imported when it is used, so that listing the names costs nothing.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections import UserDict
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 
 if TYPE_CHECKING:
-    from mmdbounds.search.bootstrap import Bootstrap
+    from mmdbounds.search.baselines import Bootstrap, Submodular
     from mmdbounds.search.exhaustive import Exhaustive
     from mmdbounds.search.protocol import EachSide, Found, Method, Task
     from mmdbounds.search.quasi_newton import QuasiNewton
     from mmdbounds.search.sharp import Sharp
     from mmdbounds.search.stepwise import StepwiseDominance
-    from mmdbounds.search.submodular import Submodular
 
-__all__ = [
-    "METHODS",
-    "Bootstrap",
-    "EachSide",
-    "Exhaustive",
-    "Found",
-    "Method",
-    "QuasiNewton",
-    "Sharp",
-    "StepwiseDominance",
-    "Submodular",
-    "Task",
-    "as_method",
-    "method_names",
-    "register_method",
-]
+__all__ = ["METHODS", "Bootstrap", "EachSide", "Exhaustive", "Found", "Method", "QuasiNewton", "Sharp"]
+__all__ += ["StepwiseDominance", "Submodular", "Task", "as_method", "method_names", "register_method"]
 
+# By name: the file, the class, and the options that make it this method.
 _BUILT_IN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sharp": ("sharp", "Sharp", {}),
     "s-sd": ("stepwise", "StepwiseDominance", {}),
     "sd": ("stepwise", "StepwiseDominance", {"n_steps": 1}),
     "s-qno": ("quasi_newton", "QuasiNewton", {"n_steps": None}),
     "qno": ("quasi_newton", "QuasiNewton", {}),
-    "sm": ("submodular", "Submodular", {}),
-    "bootstrap": ("bootstrap", "Bootstrap", {}),
+    "sm": ("baselines", "Submodular", {}),
+    "bootstrap": ("baselines", "Bootstrap", {}),
     "exhaustive": ("exhaustive", "Exhaustive", {}),
 }
-"""By name: the file, the class, and the options that make it this method."""
 
 _HOME = {class_name: module for module, class_name, _ in _BUILT_IN.values()}
 _HOME |= dict.fromkeys(("EachSide", "Found", "Method", "Task"), "protocol")
 
 
-class _Methods(Mapping[str, "Method"]):
+class _Methods(UserDict[str, Any]):
     """The methods by name; those of the package are made when somebody asks for them."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, Method | None] = dict.fromkeys(_BUILT_IN)
-
     def __getitem__(self, name: str) -> Method:
-        made = self._made[name]
-        if made is None:
-            module, class_name, options = _BUILT_IN[name]
-            made = getattr(importlib.import_module(f"{__name__}.{module}"), class_name)(**options)
-            self._made[name] = made
-        return made
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._made)
-
-    def __len__(self) -> int:
-        return len(self._made)
-
-    def add(self, method: Method) -> None:
-        self._made[method.name] = method
+        if isinstance(self.data[name], tuple):
+            module, class_name, options = self.data[name]
+            self.data[name] = getattr(importlib.import_module(f"{__name__}.{module}"), class_name)(**options)
+        method: Method = self.data[name]
+        return method
 
 
-METHODS = _Methods()
+METHODS = _Methods(_BUILT_IN)
 
 
 def method_names() -> tuple[str, ...]:
@@ -99,14 +70,11 @@ def register_method(method: Method) -> None:
 
     Examples
     --------
-    >>> from dataclasses import dataclass
-    >>> from typing import ClassVar
     >>> import numpy as np
     >>> from mmdbounds.objective import Labelling, Quadratic
     >>> from mmdbounds.search import EachSide, Found
-    >>> @dataclass(frozen=True)
-    ... class FirstRows(EachSide):
-    ...     name: ClassVar[str] = "first-rows"
+    >>> class FirstRows(EachSide):
+    ...     name = "first-rows"
     ...
     ...     def search(self, totals, counts, estimator, side):
     ...         return Found.at(Labelling(Quadratic(totals, counts, estimator), np.arange(counts.n_moved)))
@@ -121,7 +89,7 @@ def register_method(method: Method) -> None:
     if not isinstance(method.name, str) or not method.name or method.name in METHODS:
         msg = f"the `name` of a method must be a text that no other method has; got {method.name!r}."
         raise MmdBoundsError(msg)
-    METHODS.add(method)
+    METHODS[method.name] = method
 
 
 def as_method(method: str | Method) -> Method:

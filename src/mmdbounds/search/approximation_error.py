@@ -1,15 +1,8 @@
 r"""What bounds found with an approximate kernel say about the exact one (docs/features.md).
 
 With R = K - K~ a labelling's exact value is that of K~ plus the squared MMD of R. For `Nystrom` R is positive
-semidefinite with largest eigenvalue at most :math:`\Lambda`. Let r be its diagonal, o = 1 for the
-unbiased estimator and 0 for the biased one, and
-
-.. math::
-    T(u) = o \left(\frac{r'u}{n_X (n_X - 1)} + \frac{r'(1 - u)}{n_Y (n_Y - 1)}\right).
-
-The biased squared MMD of R is between 0 and :math:`\Lambda\,(1/n_X + 1/n_Y)`. The unbiased one is that, plus
-u'Ru / (n_X^2 (n_X - 1)), which is between 0 and :math:`\Lambda / (n_X (n_X - 1))`, plus the same of Y, less
-T. So
+semidefinite with largest eigenvalue at most :math:`\Lambda`. Let r be its diagonal, o = 1 for the unbiased
+estimator and 0 for the biased one, and T(u) = o (r'u / (n_X (n_X - 1)) + r'(1 - u) / (n_Y (n_Y - 1))). Then
 
 .. math::
     -T(u) \;\le\; \mathrm{mmd2}_R(u) \;\le\; \Lambda \left(\frac{1}{n_X - o} + \frac{1}{n_Y - o}\right) - T(u)
@@ -30,28 +23,16 @@ from mmdbounds.objective import GroupSums, Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Approximation, Compared
-from mmdbounds.search.protocol import Found
-from mmdbounds.search.top_rows import largest_sums
+from mmdbounds.search.protocol import Found, largest_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
+from mmdbounds.sums.features import residual as residuals
 from mmdbounds.sums.features.maps import FeatureMap, make_map
-from mmdbounds.sums.features.residual import (
-    LEVEL,
-    Sides,
-    all_pairs_pay,
-    largest_of_random_features,
-    own_residuals,
-    residual_norm,
-    sampled_difference,
-)
 from mmdbounds.sums.protocol import Float64s
 
 Range = tuple[float, float]
-Estimate = tuple[float, float]
-"""A value, and its largest error."""
-
-STREAMS = {"observed": 0, "lower": 1, "upper": 2}
-"""Of random numbers, so that a labelling's draws do not depend on which others there are."""
+Estimate = tuple[float, float]  # a value, and its largest error
+STREAMS = {"observed": 0, "lower": 1, "upper": 2}  # draws of a labelling do not depend on the others
 
 
 class Marked(NamedTuple):
@@ -74,8 +55,7 @@ class Residual:
 
     def of(self, in_x: Mask) -> Range:
         """Return the range of the squared MMD of R for one labelling."""
-        n_x = int(np.count_nonzero(in_x))
-        total = float(self.own[in_x].sum())
+        n_x, total = int(np.count_nonzero(in_x)), float(self.own[in_x].sum())
         of_x, of_y = int(np.count_nonzero(~in_x[: self.p])), int(np.count_nonzero(in_x[self.p :]))
         return self._range(Counts(of_y, of_x, n_x, len(in_x) - n_x), total, total)
 
@@ -109,24 +89,28 @@ def compared_with_exact(
     if not isinstance(kernel, ApproximateKernel):
         return None
     feature_map = make_map(kernel, problem.pooled.shape[1])
-    own = own_residuals(problem.pooled, kernel, totals.diagonal)
+    own = residuals.own_residuals(problem.pooled, kernel, totals.diagonal)
     residual = None
     if isinstance(kernel, Nystrom):  # of random features nothing is proved
-        norm = residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
+        norm = residuals.residual_norm(problem.pooled, kernel, feature_map, own, totals.value_margin, meter)
         residual = Residual(own, norm, problem.p, problem.estimator == "unbiased", totals.value_margin)
     labellings = _labellings(found, problem, totals)
-    if all_pairs_pay(len(own), kernel.size):
+    if residuals.all_pairs_pay(len(own), kernel.size):
         exact = _by_all_pairs(labellings, problem, kernel, meter)
         n_sampled, level = len(own), None
     else:
         drawing = Drawing(kernel, feature_map, problem, own, totals.value_margin)
         exact = {side: drawing.of(one, STREAMS[side]) for side, one in labellings.items()}
-        n_sampled, level = drawing.n_rows, LEVEL
-    compared = {
-        side: Compared(value=one.value, exact=value, margin=margin, proved=_proved(one, residual))
-        for (side, one), (value, margin) in zip(labellings.items(), exact.values(), strict=True)
-    }
-    low, high = _certified(found, residual, admissible)
+        n_sampled, level = drawing.n_rows, residuals.LEVEL
+    compared = {}
+    for side, one in labellings.items():
+        value, margin = exact[side]
+        proved = None  # or two values that the exact one is proved to lie between
+        if residual is not None:
+            low, high = residual.of(one.in_x)
+            proved = one.value + low, one.value + high
+        compared[side] = Compared(value=one.value, exact=value, margin=margin, proved=proved)
+    lower_certified, upper_certified = _certified(found, residual, admissible)
     return Approximation(
         kernel=kernel.exact.name,
         level=level,
@@ -134,8 +118,8 @@ def compared_with_exact(
         lower=compared.get("lower"),
         upper=compared.get("upper"),
         observed=compared["observed"],
-        lower_certified=low,
-        upper_certified=high,
+        lower_certified=lower_certified,
+        upper_certified=upper_certified,
     )
 
 
@@ -156,13 +140,8 @@ def _by_all_pairs(
     labellings: dict[str, Marked], problem: Problem, kernel: ApproximateKernel, meter: Meter
 ) -> dict[str, Estimate]:
     """Return the values of labellings with the exact kernel, and their rounding: one pass over the pairs."""
-    sums = make_sums(
-        problem.pooled,
-        kernel.exact,
-        backend=problem.backend,
-        working_memory=problem.working_memory,
-        meter=meter,
-    )
+    memory, backend = problem.working_memory, problem.backend
+    sums = make_sums(problem.pooled, kernel.exact, backend=backend, working_memory=memory, meter=meter)
     everyone = slice(0, len(problem.pooled))
     marks = np.column_stack([np.ones(everyone.stop), *(one.in_x for one in labellings.values())])
     totals, diagonal = sums.apply(everyone, everyone, marks), sums.diagonal(everyone)
@@ -186,20 +165,15 @@ class Drawing:
     """
 
     def __init__(
-        self,
-        kernel: ApproximateKernel,
-        feature_map: FeatureMap,
-        problem: Problem,
-        own: Float64s,
-        error: float,
+        self, kernel: ApproximateKernel, features: FeatureMap, problem: Problem, own: Float64s, error: float
     ) -> None:
-        self._kernel, self._map, self._problem, self._own = kernel, feature_map, problem, own
-        self._delta, self.n_rows = 1 - LEVEL, 0
+        self._kernel, self._map, self._problem, self._own = kernel, features, problem, own
+        self._delta, self.n_rows = 1 - residuals.LEVEL, 0
         if isinstance(kernel, Nystrom):  # R is positive semidefinite
             self._roots = np.sqrt(np.maximum(own, 0.0) + error)
         else:
             self._delta /= 2
-            largest = largest_of_random_features(len(own), kernel.size, self._delta)
+            largest = residuals.largest_of_random_features(len(own), kernel.size, self._delta)
             self._own, self._roots = np.zeros(len(own)), np.full(len(own), math.sqrt(largest))
 
     def of(self, labelling: Marked, stream: int) -> Estimate:
@@ -207,27 +181,14 @@ class Drawing:
         o = 1 if self._problem.estimator == "unbiased" else 0
         groups = np.flatnonzero(labelling.in_x), np.flatnonzero(~labelling.in_x)
         factors = [len(rows) / (len(rows) - o) for rows in groups]
-        drawn = sampled_difference(
-            self._problem.pooled,
-            self._kernel,
-            self._map,
-            Sides(groups, self._roots, (factors[0], factors[1])),
-            self._delta,
-            np.random.default_rng([self._kernel.seed, 1, stream]),
-            self._problem.working_memory,
-        )
+        sides = residuals.Sides(groups, self._roots, (factors[0], factors[1]))
+        rng, memory = np.random.default_rng([self._kernel.seed, 1, stream]), self._problem.working_memory
+        rows, kernel = self._problem.pooled, self._kernel
+        drawn = residuals.sampled_difference(rows, kernel, self._map, sides, self._delta, rng, memory)
         self.n_rows = drawn.n_rows
         taken = [float(self._own[rows].mean()) / (len(rows) - o) for rows in groups] if o else [0.0]
         # The rounding of the value, and of what was drawn.
         return labelling.value + drawn.value - sum(taken), drawn.margin + 2 * labelling.margin
-
-
-def _proved(labelling: Marked, residual: Residual | None) -> Range | None:
-    """Return two values that the exact one is proved to lie between."""
-    if residual is None:
-        return None
-    low, high = residual.of(labelling.in_x)
-    return labelling.value + low, labelling.value + high
 
 
 def _certified(

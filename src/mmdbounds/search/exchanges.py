@@ -1,9 +1,7 @@
 """Exchanges of a row that has moved for one that has not: to refine a labelling, and to tell what a row does.
 
-Formulas: docs/sharp.md, "Refinement: from a start to a local optimum". On the upper side all rows are first
-chosen anew by their gradient, which never loses because the squared MMD is convex in the labels. Then, on
-both sides, the best exchange is made again and again. Exchanges are sought among the rows with the most
-promising gradients, many at a time; where there are few rows, among all.
+See docs/sharp.md, "Refinement: from a start to a local optimum". Exchanges are sought among the rows with the
+most promising gradients, many at a time; where there are few rows, among all.
 """
 
 from __future__ import annotations
@@ -12,8 +10,7 @@ import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import outwards
-from mmdbounds.search.top_rows import largest, leading
+from mmdbounds.search.protocol import largest, leading, outwards
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -24,10 +21,7 @@ SHARE_OF_MEMORY = 0.25  # share of the budget that the kernel values of one stri
 
 
 def refine(labelling: Labelling, side: Side, worth: float = 0.0) -> None:
-    """Bring a labelling to a local optimum, in place.
-
-    A round of exchanges that gains less than `worth` is the last one.
-    """
+    """Bring a labelling to a local optimum, in place; a round that gains less than `worth` is the last."""
     if side == "upper":
         _ascend(labelling)
     for _ in range(MOST_ROUNDS):
@@ -56,22 +50,15 @@ def _ascend(labelling: Labelling) -> None:
 
 def _exchange(labelling: Labelling, part: slice, out: float) -> bool:
     """Make the best exchanges among the most promising rows of one group; return whether there were any."""
-    f = labelling.quadratic
+    f, moved = labelling.quadratic, labelling.moved[part]
     scores = out * (labelling.sign * labelling.gradient())[part]
-    moved = labelling.moved[part]
     inside, outside = np.flatnonzero(moved), np.flatnonzero(~moved)
-    candidates = part.start + np.concatenate(
-        [_first(inside, scores[inside], CANDIDATES), _first(outside, -scores[outside], CANDIDATES)]
-    )
+    both = _first(inside, scores[inside], CANDIDATES), _first(outside, -scores[outside], CANDIDATES)
+    candidates = part.start + np.concatenate(both)
     here = labelling.pooled(candidates)
     k = f.totals.sums.block(here, here)
-    swapped = _best_swaps(
-        labelling.moved[candidates],
-        scores[candidates - part.start],
-        out * f.c * k,
-        out * f.c * f.totals.diagonal[here],
-        f.totals.margin,
-    )
+    now, own = labelling.moved[candidates], out * f.c * f.totals.diagonal[here]
+    swapped = _best_swaps(now, scores[candidates - part.start], out * f.c * k, own, f.totals.margin)
     labelling.move(candidates[swapped])
     return len(swapped) > 0
 
@@ -84,8 +71,8 @@ def _first(rows: Indices, keys: Float64s, count: int) -> Indices:
 def _best_swaps(moved: Mask, scores: Float64s, pairs: Float64s, own: Float64s, least: float) -> Indices:
     """Exchange the best pair again and again; return the rows that ended on the other side.
 
-    Row i leaves and row j enters at a gain of s_j - s_i + w_ii + w_jj - 2 w_ij; after that
-    every score changes by 2 (w_.j - w_.i).
+    Row i leaves and row j enters at a gain of s_j - s_i + w_ii + w_jj - 2 w_ij; after that every score
+    changes by 2 (w_.j - w_.i).
     """
     now, scores = moved.copy(), scores.copy()
     while True:
@@ -120,20 +107,17 @@ def row_effects(labelling: Labelling, side: Side) -> Float64s:
         moved = part.start + np.flatnonzero(labelling.moved[part])
         stayed = part.start + np.flatnonzero(~labelling.moved[part])
         if len(stayed):
-            effects[moved] = _best_exchanges(labelling, alone, moved, stayed, outwards(side))
-            effects[stayed] = _best_exchanges(labelling, alone, stayed, moved, outwards(side))
+            effects[moved] = _changes(labelling, alone, moved, stayed, outwards(side))
+            effects[stayed] = _changes(labelling, alone, stayed, moved, outwards(side))
     return effects
 
 
-def _best_exchanges(
-    labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float
-) -> Float64s:
+def _changes(labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float) -> Float64s:
     """Return for each of `rows` the change by its best exchange with one of `others`."""
     f = labelling.quadratic
     everyone = np.ones(len(others), dtype=np.bool_)
     count = min(len(others), CANDIDATES, max(FEWEST_PARTNERS, EXCHANGES // len(rows)))
-    chosen = largest(out * alone[others], count, everyone, f.tie_width)
-    partners = others[chosen]
+    partners = others[largest(out * alone[others], count, everyone, f.tie_width)]
     best = np.empty(len(rows))
     room = SHARE_OF_MEMORY * f.totals.sums.working_memory * MIB
     for start, stop in strips([0, len(rows)], max(1, int(room / (8 * len(partners))))):

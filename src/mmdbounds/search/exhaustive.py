@@ -29,29 +29,24 @@ class Exhaustive(EachSide):
 
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse counts with too many labellings or rows."""
-        n_labellings = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
-        if n_labellings > MOST_LABELLINGS:
-            msg = (
-                f"`method='exhaustive'` tries every labelling, at most {MOST_LABELLINGS:,}; "
-                f"here there are {_readable(n_labellings)}. Use method='sharp'."
-            )
+        count = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
+        if count > MOST_LABELLINGS:
+            here = f"{count:,}" if count < 10**12 else f"about 10^{len(str(count)) - 1}"
+            most = f"`method='exhaustive'` tries every labelling, at most {MOST_LABELLINGS:,}"
+            msg = f"{most}; here there are {here}. Use method='sharp'."
             raise MmdBoundsError(msg)
         if counts.n_moved + counts.n_moved_of_x and max(p, q) > MOST_ROWS:
-            msg = (
-                f"`method='exhaustive'` takes groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}. "
-                "Use method='sharp'."
-            )
+            groups = f"groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}"
+            msg = f"`method='exhaustive'` takes {groups}. Use method='sharp'."
             raise MmdBoundsError(msg)
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the extreme of all labellings."""
         f, out = Quadratic(totals, counts, estimator), outwards(side)
-        rows, gain, n_labellings = _best(Labelling(f), out)
-        return Found.at(
-            Labelling(f, rows),
-            status=f"all {n_labellings:,} labelling{'' if n_labellings == 1 else 's'} tried",
-            certified=f.value_as_filed + out * (gain + f.margin),  # nothing beyond but rounding
-        )
+        rows, gain, n = _best(Labelling(f), out)
+        status = f"all {n:,} labelling{'' if n == 1 else 's'} tried"
+        certified = f.value_as_filed + out * (gain + f.margin)  # nothing beyond but rounding
+        return Found.at(Labelling(f, rows), status=status, certified=certified)
 
 
 def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:
@@ -79,15 +74,10 @@ def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:
 def _chunks(labelling: Labelling) -> Iterator[Mask]:
     """Yield all labellings in chunks of shape (`CHUNK`, active rows), a labelling a row."""
     counts, n_x, n = labelling.quadratic.counts, labelling.n_active_x, len(labelling.sign)
-    of_x = combinations(range(n_x), counts.n_moved_of_x)
-    of_y = combinations(range(n_x, n), counts.n_moved)
-    everything = (a + b for a, b in product(of_x, of_y))
+    both = product(combinations(range(n_x), counts.n_moved_of_x), combinations(range(n_x, n), counts.n_moved))
+    everything = (of_x + of_y for of_x, of_y in both)
     width = counts.n_moved + counts.n_moved_of_x
     while chunk := list(islice(everything, CHUNK)):
         movers = np.zeros((len(chunk), n), dtype=np.bool_)
         np.put_along_axis(movers, np.array(chunk, dtype=np.intp).reshape(len(chunk), width), True, axis=1)
         yield movers
-
-
-def _readable(count: int) -> str:
-    return f"{count:,}" if count < 10**12 else f"about 10^{len(str(count)) - 1}"

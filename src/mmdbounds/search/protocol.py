@@ -1,4 +1,4 @@
-"""What a search is given, what it returns, and what all methods share: two sides and many counts.
+"""What a search is given, what it returns, and what methods share: two sides, many counts, top rows.
 
 A method is a class with a `name` and `both_sides`; its options are its fields. `Method` has defaults for the
 rest. `EachSide` is for methods that search one side of one count at a time.
@@ -7,9 +7,8 @@ rest. `EachSide` is for methods that search one side of one count at a time.
 from __future__ import annotations
 
 import dataclasses
-import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
@@ -18,14 +17,15 @@ import numpy as np
 
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.objective import GroupSums, Indices, Labelling
+from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Estimator, Side
+from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
 T = TypeVar("T")
-
+Part = tuple[slice, int]  # rows of one group, and how many of them are to be chosen
 NO_ROWS: Indices = np.empty(0, dtype=np.intp)
 
 
@@ -82,7 +82,6 @@ class Method(Protocol):
     @property
     def name(self) -> str:
         """The name under which `mmd_bounds(method=...)` knows it."""
-        ...
 
     @property
     def is_random(self) -> bool:
@@ -122,7 +121,8 @@ class EachSide(Method):
 def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
     """Call `find` for the lower and the upper side, in two threads where pairs are computed as needed.
 
-    The limit on BLAS is set once for both: two threads that set and lift it in turn do not always see it.
+    When one fails, the other stops. The limit on BLAS is set once for both: two threads that set and lift it
+    in turn do not always see it.
     """
     with one_blas_thread():
         if task.totals.sums.holds_matrix:
@@ -131,8 +131,6 @@ def for_both_sides(find: Callable[[Side], T], task: Task) -> tuple[T, T]:
 
 
 def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
-    """Search both sides at once; when one fails, the other stops."""
-
     def guarded(side: Side) -> T:
         try:
             return find(side)
@@ -163,16 +161,70 @@ def most_extreme(every: list[Found], side: Side) -> Found:
     if not every:
         msg = "there is no count of misfiled rows to search."
         raise MmdBoundsError(msg)
-    sign = -outwards(side)
-    best = min(every, key=lambda found: sign * found.value)  # the first of equals
+    outermost = max if side == "upper" else min
+
+    def proved(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return outermost(known) if len(known) == len(every) else None
+
     return dataclasses.replace(
-        best,
-        certified=_outermost([found.certified for found in every], sign),
-        fractional=_outermost([found.fractional for found in every], sign),
+        outermost(every, key=lambda found: found.value),  # the first of equals
+        certified=proved(found.certified for found in every),
+        fractional=proved(found.fractional for found in every),
     )
 
 
-def _outermost(values: list[float | None], sign: float) -> float | None:
-    """Return the smallest (`sign` 1) or largest (-1) value, `None` unless all are known."""
-    known = [sign * value for value in values if value is not None]
-    return sign * min(known, default=math.inf) if len(known) == len(values) else None
+def largest(scores: Float64s, count: int, eligible: Mask, tie_width: float) -> Indices:
+    """Return the `count` eligible rows with the largest scores, in the order of the rows.
+
+    Scores within `tie_width` of the last one to be taken are tied with it, and the lowest rows of these are
+    taken: duplicates differ by rounding only, and the order in which a sum was added up must not decide.
+    """
+    if count == 0:
+        return NO_ROWS
+    masked = np.where(eligible, scores, -np.inf)
+    cut = masked.max() if count == 1 else np.partition(masked, len(masked) - count)[len(masked) - count]
+    sure = masked > cut + tie_width
+    tied = np.flatnonzero((masked >= cut - tie_width) & ~sure)
+    return np.sort(np.concatenate([np.flatnonzero(sure), tied[: count - np.count_nonzero(sure)]]))
+
+
+def at_least(scores: Float64s, rank: int, eligible: Mask, tie_width: float) -> Indices:
+    """Return the eligible rows whose score is no less than the `rank`-th largest, ties included."""
+    masked = np.where(eligible, scores, -np.inf)
+    cut = np.partition(masked, len(masked) - rank)[len(masked) - rank]
+    return np.flatnonzero(masked >= cut - tie_width)
+
+
+def leading(labelling: Labelling, scores: Float64s) -> Indices:
+    """Return the active rows with the largest scores, as many of each group as are to move."""
+    everyone, tie_width = np.ones(len(scores), dtype=np.bool_), labelling.quadratic.tie_width
+    rows = [part.start + largest(scores[part], m, everyone[part], tie_width) for part, m in labelling.parts()]
+    return np.concatenate(rows) if rows else NO_ROWS
+
+
+def largest_sums(values: Float64s, count: int) -> Float64s:
+    """Return for each row of `values`, shape (n, d), the sum of its `count` largest entries."""
+    if count == 0:
+        return np.zeros(len(values))
+    first = values.shape[1] - count
+    return np.asarray(np.partition(values, first, axis=1)[:, first:].sum(axis=1))
+
+
+def largest_places(values: Float64s, count: int) -> Indices:
+    """Return for each row of `values`, shape (n, d), where its `count` largest entries are: (n, count)."""
+    if count == 0:
+        return np.empty((len(values), 0), dtype=np.intp)
+    first = values.shape[1] - count
+    return np.asarray(np.argpartition(values, first, axis=1)[:, first:])
+
+
+def top_sum(scores: Float64s, parts: list[Part]) -> float:
+    """Return the sum of the largest scores, as many in each part as its quota says."""
+    return float(sum(largest_sums(scores[None, part], quota)[0] for part, quota in parts))
+
+
+def top_places(scores: Float64s, parts: list[Part]) -> Indices:
+    """Return where the largest scores are, as many in each part as its quota says."""
+    places = [part.start + largest_places(scores[None, part], quota)[0] for part, quota in parts]
+    return np.concatenate(places)

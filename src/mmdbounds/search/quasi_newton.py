@@ -7,9 +7,8 @@ and Y - C as signed measures, the squared MMD is defined for any points,
     f(C) = f(u_0) + 2b' \sum_{ij} k(x_i, c_j) - 2b \sum_{ij} k(y_i, c_j) - e \sum_j k(c_j, c_j)
     + c \sum_{ij} k(c_i, c_j), \quad b' = \frac{N-o}{n_X n_Y (n_X-o)}
 
-(the other letters as in `mmdbounds.objective`), and rows of Y as points give exactly the value of the
-labelling that moves them. Other points have the value of no labelling, and nothing about it is proved: the
-paper compares its own method with it.
+(the other letters as in docs/method.md), and rows of Y as points give exactly the value of the labelling that
+moves them. Other points have the value of no labelling, and nothing about it is proved.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,9 +28,8 @@ from mmdbounds.objective import Indices, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme, outwards
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, largest, most_extreme, outwards
 from mmdbounds.search.stepwise import DEFAULT_STEPS
-from mmdbounds.search.top_rows import largest
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
 from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s
@@ -46,8 +44,8 @@ REMEMBERED = 30  # numbers stored of each coordinate: ten steps and gradients, a
 BLOCKS = 32  # blocks of kernel values that fit the budget: two sides, and what a formula keeps of each
 ENOUGH = 1e-9  # error of a kernel value that a search over free points tolerates: it proves nothing
 
+# From the points placed so far and the number of new ones to the rows of Y where these start.
 NextRows = Callable[[Float64s, int], Indices]
-"""From the points placed so far and the number of new ones to the rows of Y where these start."""
 
 
 @lists_kernels
@@ -166,12 +164,9 @@ def exact_weights(quadratic: Quadratic, *, unbiased: bool) -> Weights:
 
 
 def printed_weights(counts: Counts, steps: int) -> Weights:
-    """Return the weights that the paper prints (equation 6), with epsilon / S in each of S steps.
-
-    Its n is the true size of X. A point placed earlier has entered X and left Y, which makes
-    (1 - epsilon / S) + (1 + epsilon / S) = 2.
-    """
-    n, part = counts.n_x, float(counts.stated_epsilon) / steps
+    """Return the weights that the paper prints (equation 6), with epsilon / S in each of S steps."""
+    n, part = counts.n_x, float(counts.stated_epsilon) / steps  # its n is the true size of X
+    # A point placed earlier has entered X and left Y: (1 - part) + (1 + part) = 2.
     return Weights((1 - part) / n, -(1 + part) / n, 2 / n, -part / n, part / n)
 
 
@@ -179,17 +174,14 @@ class FreePoints:
     """Sums of k at points in the box of the pooled rows, with their gradient; points have shape (m, d).
 
     `rows` are the pooled rows, the p of X first, in the coordinates of the kernel's formula: centred, or
-    scaled. `low` and `high` are the range of each column. `unit` is a distance that matters: the bandwidth,
-    or the spread of the rows if that is less.
+    scaled. `low` and `high` are the range of each column, `unit` is a distance that matters.
     """
 
     def __init__(self, problem: Problem, meter: Meter) -> None:
         if not isinstance(problem.kernel, PairKernel) or not problem.kernel.has_slope:
             names = ", ".join(map(repr, kernel_names("slope")))
-            msg = (
-                f"free points need the slope of the kernel, which the {problem.kernel.name} kernel does not "
-                f"have. Use one of {names}, or method='s-sd'."
-            )
+            needed = f"free points need the slope of the kernel, which the {problem.kernel.name} kernel"
+            msg = f"{needed} does not have. Use one of {names}, or method='s-sd'."
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
@@ -236,33 +228,25 @@ class FreePoints:
 
     def value(self, points: Float64s, weights: Weights) -> float:
         """Return the objective at all points, without its constant."""
-        return float(
-            self.to_rows(points, weights).sum()
-            + self.to_points(points, weights.pair, points).sum()
-            + self.to_itself(points, weights.own).sum()
-        )
+        value = self.to_rows(points, weights).sum() + self.to_points(points, weights.pair, points).sum()
+        return float(value + self.to_itself(points, weights.own).sum())
 
     def value_and_gradient(
         self, points: Float64s, weights: Weights, placed: Float64s
     ) -> tuple[float, Float64s]:
         """Return the part of the objective that `points` change, with those `placed` earlier held fixed."""
         gradient = np.zeros_like(points)
-        among = self.to_points(points, weights.pair, points, gradient)
+        value = self.to_points(points, weights.pair, points, gradient).sum()
         gradient *= 2  # both points of a pair move
-        value = (
-            among.sum()
-            + self.to_rows(points, weights, gradient).sum()
-            + self.to_points(placed, weights.to_placed, points, gradient).sum()
-            + self.to_itself(points, weights.own, gradient).sum()
-        )
-        return float(value), gradient
+        value += self.to_rows(points, weights, gradient).sum()
+        value += self.to_points(placed, weights.to_placed, points, gradient).sum()
+        return float(value + self.to_itself(points, weights.own, gradient).sum()), gradient
 
     def _pulled(
         self, others: Float64s, norms: Float64s, w: Float64s, points: Float64s, gradient: Float64s | None
     ) -> Float64s:
         """Return sum_i w_i k(a_i, c_j) for each point c_j, in strips; add the derivative to `gradient`."""
-        total = np.zeros(len(points))
-        height = max(1, int(self._block // (8 * max(len(points), 1))))
+        total, height = np.zeros(len(points)), max(1, int(self._block // (8 * max(len(points), 1))))
         for i, j in strips([0, len(others)], height):
             self._meter.add((j - i) * len(points))
             t = self._pair_numbers(others[i:j], norms[i:j], points)
@@ -290,13 +274,10 @@ class FreePoints:
         return np.maximum(t, 0.0, out=t)
 
 
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    """Points that were placed, shape (m, d), the iterations it took, and the steps that did not converge."""
-
-    points: Float64s
+class _Placed(NamedTuple):
+    points: Float64s  # shape (m, d)
     iterations: int
-    unfinished: int
+    unfinished: int  # steps that did not converge
 
 
 class _Search:
@@ -325,29 +306,24 @@ class _Search:
         """Place all points, step by step."""
         m, steps = self._f.counts.n_moved, self._steps
         next_rows = self._random_rows() if start == "random" else self._leading_rows()
-        weights = self._exact
-        if self._method.objective == "printed":
-            weights = printed_weights(self._f.counts, steps)
-        points = np.empty((0, self._space.rows.shape[1]))
-        iterations = unfinished = 0
+        printed = self._method.objective == "printed"
+        weights = printed_weights(self._f.counts, steps) if printed else self._exact
+        points, iterations, unfinished = np.empty((0, self._space.rows.shape[1])), 0, 0
         for s in range(1, steps + 1):
             rows = next_rows(points, m * s // steps - m * (s - 1) // steps)
             step = self._climb(self._space.rows[self._space.p + rows], points, weights)
             points = np.concatenate([points, step.points])
-            iterations += step.iterations
-            unfinished += step.unfinished
+            iterations, unfinished = iterations + step.iterations, unfinished + step.unfinished
         return _Placed(points, iterations, unfinished)
 
     def _random_rows(self) -> NextRows:
-        t, m = self._f.totals, self._f.counts.n_moved
-        drawn = self._rng.choice(t.q, m, replace=False)
+        drawn = self._rng.choice(self._f.totals.q, self._f.counts.n_moved, replace=False)
         return lambda placed, quota: drawn[len(placed) : len(placed) + quota]
 
     def _leading_rows(self) -> NextRows:
         """Return a function that takes the rows that S-SD would move next, each row once."""
-        f, space = self._f, self._space
+        f, space, free = self._f, self._space, np.ones(self._f.totals.q, dtype=np.bool_)
         of_y = slice(f.totals.p, f.totals.p + f.totals.q)
-        free = np.ones(f.totals.q, dtype=np.bool_)
 
         def next_rows(placed: Float64s, quota: int) -> Indices:
             gradient = f.gradient_as_filed[of_y] + space.to_points(placed, 2 * f.c, space.rows[of_y])
@@ -376,18 +352,13 @@ class _Search:
             return height * value, (height * unit * gradient).ravel()
 
         box = Bounds(np.tile(space.low / unit, len(begin)), np.tile(space.high / unit, len(begin)))
-        options = {
-            "maxiter": method.max_iterations,
-            "maxfun": EVALUATIONS * method.max_iterations,
-            "gtol": method.tolerance,
-            "ftol": method.tolerance**2,
-        }
+        most, least = method.max_iterations, method.tolerance
+        options = {"maxiter": most, "maxfun": EVALUATIONS * most, "gtol": least, "ftol": least**2}
         x = (begin / unit).ravel()
         end = minimize(descent, x, jac=True, method="L-BFGS-B", bounds=box, options=options)
         points = np.clip(end.x.reshape(begin.shape) * unit, space.low, space.high)
-        if not end.fun <= descent(x)[0]:  # rounding has led it astray
-            points = begin
-        return _Placed(points, int(end.nit), int(not end.success))
+        astray = not end.fun <= descent(x)[0]  # by rounding
+        return _Placed(begin if astray else points, int(end.nit), int(not end.success))
 
     def _unit_of_gain(self, weights: Weights) -> float:
         """Return the range of the objective over the rows of Y, for one point."""

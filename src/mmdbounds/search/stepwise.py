@@ -1,7 +1,7 @@
 """Stepwise stochastic dominance, S-SD, and its one-step form SD (algorithms 1 and 2 of the paper).
 
 In each step the rows with the most extreme gradient move, and the gradient is updated by their columns
-alone: the pairs are visited once, whatever the number of steps (docs/method.md, "S-SD, step by step").
+alone (docs/method.md, "S-SD, step by step").
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, outwards
-from mmdbounds.search.top_rows import at_least, largest
+from mmdbounds.search.protocol import EachSide, Found, at_least, largest, outwards
 from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
@@ -92,13 +91,11 @@ class StepwiseDominance(EachSide):
         rows = _printed_rows(totals, counts, steps, side, means=self.weights == "means")
         resized = Counts(len(rows), 0, totals.p + len(rows), totals.q - len(rows))
         check_sizes(resized, totals.p, totals.q, unbiased=estimator == "unbiased")
-        exact = len(rows) == counts.n_moved
-        return Found.at(
-            Labelling(Quadratic(totals, resized, estimator), rows),
-            kind="labelling" if exact else "resized labelling",
-            status=f"{steps} quantile steps moved {len(rows)} rows"
-            + ("" if exact else f" instead of {counts.n_moved}"),
-        )
+        kind, instead = "labelling", ""
+        if len(rows) != counts.n_moved:
+            kind, instead = "resized labelling", f" instead of {counts.n_moved}"
+        status = f"{steps} quantile steps moved {len(rows)} rows{instead}"
+        return Found.at(Labelling(Quadratic(totals, resized, estimator), rows), kind=kind, status=status)
 
 
 class ColumnCache:
@@ -106,18 +103,13 @@ class ColumnCache:
 
     One column at a time is a matrix-vector product, limited by memory; the columns of many leading candidates
     at once run at the speed of the pass over the pairs. The oldest columns make room for new ones.
-
-    `columns`, shape (capacity, n), has the kernel values of the stored rows to the n active rows. `place`
-    says for each active row where its column is, -1 if it is not stored.
     """
 
     def __init__(self, labelling: Labelling, capacity: int) -> None:
-        n = len(labelling.sign)
-        self._labelling = labelling
+        n, self._labelling, self._head = len(labelling.sign), labelling, 0
         self._owner = np.full(capacity, -1, dtype=np.intp)
-        self._head = 0
-        self.columns: Float64s = np.empty((capacity, n))
-        self.place: Indices = np.full(n, -1, dtype=np.intp)
+        self.columns: Float64s = np.empty((capacity, n))  # kernel values of stored rows to the active ones
+        self.place: Indices = np.full(n, -1, dtype=np.intp)  # where an active row's column is, -1: not stored
 
     def columns_of(self, rows: Indices, scores: Float64s) -> Float64s:
         """Return the columns of `rows`, one row each; at most half the capacity."""
@@ -128,8 +120,7 @@ class ColumnCache:
     def fetch(self, rows: Indices, scores: Float64s) -> None:
         """Compute the columns of `rows`, and of the rows with the largest scores that are not stored."""
         free = ~self._labelling.moved
-        count = min(len(self._owner) // 3, int(np.count_nonzero(free)))
-        leading = largest(scores, count, free, 0.0)
+        leading = largest(scores, min(len(self._owner) // 3, int(np.count_nonzero(free))), free, 0.0)
         # `rows` are computed anew, so that they cannot be among the columns that make room.
         wanted = np.union1d(rows, leading[self.place[leading] < 0])
         if self._head + len(wanted) > len(self._owner):
@@ -153,9 +144,8 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
         return
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
     for s in range(1, steps + 1):
-        quota_y, quota_x = (
-            m * s // steps - m * (s - 1) // steps for m in (counts.n_moved, counts.n_moved_of_x)
-        )
+        both = counts.n_moved, counts.n_moved_of_x
+        quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
         scores = towards * labelling.sign * labelling.gradient()
         rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
         if quota_x:
@@ -168,24 +158,20 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
 
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
     """Move the m rows one after the other (one-way), many of them in one call."""
-    f = labelling.quadratic
-    compiled = f.totals.sums.is_compiled
-    left = f.counts.n_moved
+    f, left = labelling.quadratic, labelling.quadratic.counts.n_moved
+    factor, compiled = 2 * f.c * towards, f.totals.sums.is_compiled
     while left:
         scores = np.where(labelling.moved, -np.inf, towards * labelling.gradient())
-        first = np.flatnonzero(scores >= scores.max() - f.tie_width)[:1]
-        cache.fetch(first, scores)
-        rows, shift = take_one_by_one(
-            scores, cache.place, cache.columns, 2 * f.c * towards, left, f.tie_width, compiled=compiled
-        )
+        cache.fetch(np.flatnonzero(scores >= scores.max() - f.tie_width)[:1], scores)
+        places = cache.place, cache.columns
+        rows, shift = take_one_by_one(scores, *places, factor, left, f.tie_width, compiled=compiled)
         labelling.move(rows, shift)
         left -= len(rows)
 
 
 def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, means: bool) -> Indices:
     """Return the rows that the printed algorithm moves: weighted sums, quantiles, ties included."""
-    p, q = totals.p, totals.q
-    epsilon = counts.stated_epsilon
+    p, q, epsilon = totals.p, totals.q, counts.stated_epsilon
     level = epsilon / (epsilon + steps)  # alpha_s, a fraction: 1/6 of 60 rows are 10, not 11
     weight_x, weight_y = float(1 - epsilon / steps), float(1 + epsilon / steps)
     to_x, to_y = totals.to_x[p:].copy(), totals.to_y[p:].copy()
@@ -207,18 +193,12 @@ def _printed_rows(totals: GroupSums, counts: Counts, steps: int, side: Side, *, 
     return np.flatnonzero(moved)
 
 
-def _quantile_rows(
-    witness: Float64s,
-    level: Fraction,
-    eligible: Mask,
-    side: Side,
-    tie_width: float,
-) -> Indices:
+def _quantile_rows(witness: Float64s, level: Fraction, free: Mask, side: Side, tie_width: float) -> Indices:
     """Return the rows beyond the quantile inf{f : level < CDF(f)}, ties included.
 
     Without ties these are ceil(alpha n) rows above and floor(alpha n) + 1 below.
     """
-    n = int(np.count_nonzero(eligible))
+    n = int(np.count_nonzero(free))
     if side == "upper":
-        return at_least(witness, max(math.ceil(level * n), 1), eligible, tie_width)
-    return at_least(-witness, min(math.floor(level * n) + 1, n), eligible, tie_width)
+        return at_least(witness, max(math.ceil(level * n), 1), free, tie_width)
+    return at_least(-witness, min(math.floor(level * n) + 1, n), free, tie_width)

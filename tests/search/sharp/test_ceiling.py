@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmdbounds.objective import Labelling
-from mmdbounds.search.protocol import outwards
+from mmdbounds.search.protocol import outwards, top_sum
 from mmdbounds.search.sharp.ceiling import _Walk, ceiling
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import RowMultipliers
-from mmdbounds.search.top_rows import top_sum
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     naive_extension,

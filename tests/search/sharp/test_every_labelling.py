@@ -126,7 +126,7 @@ def share_found(seeds, method, *, proved=True):
 
 def use(monkeypatch, constants):
     for name, value in constants.items():
-        where = "mmdbounds.sums.plan" if name == "SMALL_ROWS" else "mmdbounds.search.sharp.side_search"
+        where = "mmdbounds.sums.plan" if name == "SMALL_ROWS" else "mmdbounds.search.sharp"
         monkeypatch.setattr(f"{where}.{name}", value)
 
 
@@ -188,7 +188,7 @@ def test_a_gap_that_was_asked_for_is_kept():
 
 @pytest.mark.parametrize("dense_rows", [2500, 0])
 def test_with_many_counts_the_proof_holds_for_each(monkeypatch, dense_rows):
-    monkeypatch.setattr("mmdbounds.search.sharp.side_search.DENSE_ROWS", dense_rows)
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
     for seed in range(4000, 4016):
         problem = small_problem(seed, kernel="rbf", most=(9, 6))
         n, n_of_x = problem.counts.n_moved, problem.counts.n_moved_of_x
@@ -270,7 +270,7 @@ def cancelling_matrix(p, q, rng):
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])
 def test_counts_at_their_limits(monkeypatch, estimator, dense_rows):
     # All rows of a group but the last, all of them, none; as few rows in a group as the estimator takes.
-    monkeypatch.setattr("mmdbounds.search.sharp.side_search.DENSE_ROWS", dense_rows)
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
     least, tried = (2 if estimator == "unbiased" else 1), 0
     drawn = small_problem(7, kernel="matern52", estimator=estimator, two_way=True)
     p, q = 5, 6
@@ -301,7 +301,7 @@ def test_proofs_in_single_precision_hold_in_double(monkeypatch):
         except DataError:  # too coarse, and said so
             continue
         assert sums.backend != "matrix"
-        monkeypatch.setattr("mmdbounds.search.sharp.side_search.DENSE_ROWS", [0, 2500][seed % 2])
+        monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", [0, 2500][seed % 2])
         lower, upper = bounds(truth.problem, mb.Sharp(n_starts=4), seed=seed, sums=sums)
         done += 1
         if lower.certified is None:

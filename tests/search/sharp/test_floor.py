@@ -562,7 +562,7 @@ def test_a_mixture_is_the_best_one_and_knows_its_product():
 
 
 def test_a_proof_is_in_float64_whatever_the_search_used(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.sharp.side_search.DENSE_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
     monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 0)
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(80, 3)), rng.normal(0.6, 1, size=(120, 3))

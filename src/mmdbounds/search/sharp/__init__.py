@@ -1,18 +1,46 @@
-"""Sharp bounds: the best labelling found on each side, and a proof of how far the extreme can be from it."""
+"""Sharp bounds: the best labelling found on each side, and a proof of how far the extreme can be from it.
+
+One side searches all admissible counts: starts, refinement, proof (docs/sharp.md). The upper side has many
+local optima in different regions of the data. Which starts pay was measured on draws of FOREST, BIO and
+two-dimensional logits, as the share of problems whose best labelling was found from twelve starts: random
+sets 92 %, the rows drawn to one random row 97 %, to about the square root of m random rows 99 %, farthest
+points 84 %, S-SD alone 46 %. The lower side is nearly convex: any start comes within 1 %.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
 from typing import ClassVar, Literal
+
+import numpy as np
 
 from mmdbounds.checks import check_count, check_share
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, most_extreme
-from mmdbounds.search.sharp.side_search import SideSearch
+from mmdbounds.search.exchanges import refine
+from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
+from mmdbounds.search.sharp.ceiling import ceiling as relax_above
+from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
+from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
+from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
+from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.plan import MIB
 
-PATIENT = 20.0
-"""How many times more a proof may spend with ``certify=True`` than with ``"auto"``."""
+PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
+FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
+DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)
+MATRICES = 10  # most matrices of the active rows that a proof holds at once
+EFFORT, EFFORT_OF_PAIR = 1e8, 200.0  # a second, and two microseconds for each pair of active rows...
+EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
+ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
+SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
+SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
+WORTH = 1e-6  # ... and a round of exchanges must gain this part of what the labelling has gained
 
 
 @dataclass(frozen=True)
@@ -53,16 +81,190 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
+    certify = patience is not None
+    lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
+    slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
+    sides = {"lower": lower, "upper": upper}
+    return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
 
-    def begin(side: Side) -> SideSearch:
-        return SideSearch(task, side, n_starts, certify=patience is not None)
 
-    lower, upper = for_both_sides(begin, task)
-    width = upper.best_gain + lower.best_gain  # gains of the lower side are negative values
-    slack = gap * max(width, 0.0)
+class SideSearch:
+    """The search of one side, from `n_starts` starts for each count.
 
-    def finish(side: Side) -> Found:
-        one = lower if side == "lower" else upper
-        return most_extreme(one.finish(slack, patience or 0.0), side)
+    With `certify` some of the starts wait until a proof has been tried. `best_gain` is the largest gain
+    reached with any count; a gain is minus the value on the lower side.
+    """
 
-    return for_both_sides(finish, task)
+    def __init__(self, task: Task, side: Side, n_starts: int, *, certify: bool) -> None:
+        self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
+        self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
+        self._shared: dict[int, SharedRows] = {}
+        self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
+        many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
+        now = (1 if many and side == "lower" else FIRST_STARTS[side]) if certify else n_starts
+        self._best = [max(islice(some, now), key=self._gain) for some in self._waiting]
+        self.best_gain = max(map(self._gain, self._best))
+
+    def finish(self, slack: float, patience: float) -> list[Found]:
+        """Prove what can be proved, with improvements on the way; return what was found for each count."""
+        if not self._certify:
+            return [Found.at(best, status="refined") for best in self._best]
+        patience /= np.sqrt(len(self._best))
+        # The most extreme count first: what it reaches makes the proofs of the others easier.
+        order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
+        found = {i: self._proved(i, slack, patience) for i in order}
+        return [found[i] for i in range(len(self._best))]
+
+    def _gain(self, labelling: Labelling) -> float:
+        return self._out * labelling.value()
+
+    def _refined(self, i: int, n_starts: int) -> Iterator[Labelling]:
+        """Yield local optima of one count, each from another start."""
+        rng = np.random.default_rng([self._task.seed, self._side == "upper", i])
+        filed = Labelling(self._quadratics[i])
+        if not filed.parts():
+            n_starts = 1
+        elif self._side == "lower" and len(filed.sign) > DENSE_ROWS:
+            n_starts = min(n_starts, FIRST_STARTS["lower"])  # costly here
+            if self._task.totals.sums.is_positive_definite:
+                yield self._rounded(i)
+                n_starts = n_starts if len(filed.sign) <= SEVERAL_STARTS else 0
+        for labelling in islice(starts(filed.quadratic, self._side, rng), n_starts):
+            self._refine(labelling)
+            yield labelling
+
+    def _rounded(self, i: int) -> Labelling:
+        """Return the labelling of whole rows nearest to the best shares; with many rows, nearly the best."""
+        start = StepwiseDominance().from_quadratic(self._quadratics[i], "lower")
+        shared = self._shared[i] = SharedRows(start)
+        shared.improve(SHARED * shared.gap, self._effort_through_sums(1.0))
+        best = max(start, Labelling(self._quadratics[i], leading(start, shared.share)), key=self._gain)
+        self._refine(best)
+        return best
+
+    def _refine(self, labelling: Labelling) -> None:
+        many = len(labelling.sign) > DENSE_ROWS
+        gained = labelling.value() - labelling.quadratic.value_as_filed
+        refine(labelling, self._side, WORTH * abs(gained) if many else 0.0)
+
+    def _effort_through_sums(self, patience: float) -> Effort:
+        sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
+        return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+
+    def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
+        """Refine what a proof suggests and, if there may be `more` to find, the starts still waiting."""
+        suggested = Labelling(self._quadratics[i], rows)
+        self._refine(suggested)
+        self._best[i] = max([self._best[i], suggested, *(self._waiting[i] if more else ())], key=self._gain)
+        self.best_gain = max(self.best_gain, self._gain(self._best[i]))
+        return self._gain(self._best[i]), np.flatnonzero(self._best[i].moved)
+
+    def _proved(self, i: int, slack: float, patience: float) -> Found:
+        """Return the best labelling of one count with its proof."""
+        n, sums = len(self._best[i].sign), self._task.totals.sums
+        if not self._best[i].parts():
+            self._take_float64(i)
+            bound: float | None = self._gain(self._best[i])
+            fractional, status = bound, ""
+        elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
+            effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
+            bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
+        else:
+            bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
+            fractional = bound
+        f = self._quadratics[i]
+        margin = f.margin if self._side == "upper" else f.margin_by_gradient  # what rounding can do
+        # Over Claim 1's distributions something is proved for the biased, one-way case alone.
+        known = self._task.estimator == "biased" and not f.counts.n_moved_of_x and sums.is_positive_definite
+        certified, fractional = (
+            None if proved is None else self._out * (proved + margin)
+            for proved in (bound, fractional if known else None)
+        )
+        return Found.at(self._best[i], status=status, certified=certified, fractional=fractional)
+
+    def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
+        """Prove by branch and bound; also return what is proved over fractions of rows."""
+        problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
+        relax: Relaxation = relax_above
+        fractional = None
+        if self._side == "lower":
+            relax = self._floor(i, problem, slack)
+            if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
+                exact = replace(relax, tolerance=self._task.totals.margin, most_steps=EXACT_STEPS)
+                fractional = exact.plain(problem, effort).bound
+        improve = partial(self._improved, i)
+        proof = BranchAndBound(relax, self.best_gain, slack, effort, improve, room).run(problem)
+        if proof.rows is not None:
+            self._improved(i, proof.rows)
+        bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)
+        n = proof.n_nodes
+        # A convex function is largest where no row is split.
+        fractional = bound if self._side == "upper" else fractional
+        return bound, fractional, f"{n:,} branch{'' if n == 1 else 'es'}" if n else ""
+
+    def _floor(self, i: int, problem: QuotaProblem, slack: float) -> Floor:
+        f, labelling = self._quadratics[i], self._best[i]
+        diagonal = f.c * f.totals.diagonal[labelling.active]
+        if not f.totals.sums.is_positive_definite:
+            diagonal = raised(problem, diagonal)
+        return Floor(diagonal, np.flatnonzero(labelling.moved), max(ROUGHLY * slack, f.totals.margin))
+
+    def _through_sums(self, i: int, slack: float, effort: Effort) -> tuple[float | None, str]:
+        """Prove without a matrix; return the bound, if there is one, and the status."""
+        labelling = self._best[i]
+        if self._side == "upper":
+            self._improved(i, np.flatnonzero(labelling.moved))
+            bound = RowMultipliers(labelling).ceiling(self.best_gain, self.best_gain + slack, effort)
+            return bound, "" if bound is not None else "too many rows"
+        if not self._task.totals.sums.is_positive_definite:
+            return None, "too many rows to check that the kernel is positive definite"
+        shared = self._shared.get(i) or SharedRows(labelling)
+        shared.improve(max(ROUGHLY * slack, self._task.totals.precise.margin), effort)
+        suggested = leading(labelling, shared.share)
+        self._take_float64(i)
+        floor = shared.floor(self._quadratics[i])
+        self._improved(i, suggested, more=-floor > self.best_gain + slack)
+        return -floor, ""
+
+    def _take_float64(self, i: int) -> None:
+        """Compute the proof, and the value beside it, from sums in float64, whatever the search used."""
+        precise = self._task.totals.precise
+        if precise is not self._task.totals:
+            f = Quadratic(precise, self._task.admissible[i], self._task.estimator)
+            self._quadratics[i], self._waiting[i] = f, iter(())
+            self._best[i] = Labelling(f, np.flatnonzero(self._best[i].moved))
+            self.best_gain = max(map(self._gain, self._best))
+
+
+def starts(quadratic: Quadratic, side: Side, rng: np.random.Generator) -> Iterator[Labelling]:
+    """Yield labellings to start from, S-SD first, without end."""
+    for n_steps in (None, max(quadratic.counts.n_moved, 1), 1) if side == "lower" else (None,):
+        yield StepwiseDominance(n_steps).from_quadratic(quadratic, side)
+    most = max(quadratic.counts.n_moved, quadratic.counts.n_moved_of_x)
+    while True:
+        if side == "lower":
+            yield Labelling(quadratic, _random_rows(Labelling(quadratic), rng, most))
+        else:
+            yield _gathered(quadratic, rng, 1)
+            yield _gathered(quadratic, rng, max(2, math.isqrt(most)))
+
+
+def _gathered(quadratic: Quadratic, rng: np.random.Generator, n_seeds: int) -> Labelling:
+    """Return the labelling that the gradient asks for when all movers are placed on a few random rows."""
+    filed = Labelling(quadratic)
+    seeds = _random_rows(filed, rng, n_seeds)
+    share = np.ones(len(seeds))
+    for part, quota in filed.parts():
+        here = (seeds >= part.start) & (seeds < part.stop)
+        share[here] = quota / max(int(np.count_nonzero(here)), 1)
+    pull = quadratic.totals.sums.apply(filed.active, filed.pooled(seeds), filed.sign[seeds] * share)
+    gradient = filed.gradient() + 2 * quadratic.c * pull
+    return Labelling(quadratic, leading(filed, filed.sign * gradient))
+
+
+def _random_rows(filed: Labelling, rng: np.random.Generator, most: int) -> Indices:
+    """Return random rows of each group, no more than are to move."""
+    drawn = [np.empty(0, dtype=np.intp)]
+    for part, quota in filed.parts():
+        drawn.append(part.start + rng.choice(part.stop - part.start, min(quota, most), replace=False))
+    return np.sort(np.concatenate(drawn))

@@ -1,18 +1,9 @@
 r"""The ceiling: no choice of rows gains more (docs/sharp.md, "The ceiling: what each row can add").
 
-A chosen row has a known number of chosen partners in each group, so its own gain is at most
-
-.. math::
-    r_i = a_i + \text{the sum of the largest } (w_{ij} + \lambda_{ij}) \text{ of that many partners } j \ne i,
-
-and the gain of any choice is at most the sum of the largest r. The multipliers :math:`\lambda`
-are antisymmetric: what one row gains on a pair the other loses, so a choice's gain does
-not change and every :math:`\lambda` gives a valid bound. Subgradient steps make it tight:
-:math:`\lambda_{ij}` falls where i counts on j and j does not count on i.
-
-The step follows Polyak's rule with the best gain found as its target, along a direction that
-keeps half of the last one; it is cut whenever the bound has stopped falling. Keeping half saved a third of
-the steps on draws of FOREST.
+With two groups a chosen row has a known number of partners in each. The multipliers :math:`\lambda` are
+antisymmetric, and :math:`\lambda_{ij}` falls where i counts on j and j does not count on i. The step follows
+Polyak's rule with the best gain found as its target, along a direction that keeps half of the last one (which
+saved a third of the steps on draws of FOREST); it is cut whenever the bound has stopped falling.
 """
 
 from __future__ import annotations
@@ -23,8 +14,8 @@ from dataclasses import replace
 import numpy as np
 
 from mmdbounds.objective import Indices
+from mmdbounds.search.protocol import NO_ROWS, largest_places, largest_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
-from mmdbounds.search.top_rows import largest_places, largest_sums
 from mmdbounds.sums.protocol import Float64s
 
 ROOT_STEPS, NODE_STEPS = 100, 8
@@ -38,23 +29,15 @@ MEAN = 0.1  # weight of the newest choice in the running mean of choices
 
 
 def ceiling(
-    problem: QuotaProblem,
-    gain: float,
-    enough: float,
-    effort: Effort,
-    state: State = (),
-    *,
-    is_root: bool = True,
+    problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), is_root: bool = True
 ) -> ScoreBound:
-    """Bound the gain from above; see `Relaxation`.
+    """Bound the gain from above (see `Relaxation`); the state is the multipliers, shape (n, n), at first 0.
 
-    The state is the multipliers, shape (n, n); without one it starts at 0. At the root many steps pay: all
-    other problems continue from its multipliers.
+    At the root many steps pay: all other problems continue from its multipliers.
     """
-    walk = _Walk(problem, gain, state)
+    walk, factor, stalled = _Walk(problem, gain, state), FIRST_STEP, 0
     best = walk.look(effort)
     walk.keep(None)
-    factor, stalled = FIRST_STEP, 0
     for _ in range(ROOT_STEPS if is_root else NODE_STEPS):
         if best.bound <= enough or effort.is_spent or factor < LAST_STEP or not walk.step(factor):
             break
@@ -69,11 +52,8 @@ def ceiling(
 
 
 def raised_by_rounding(proof: ScoreBound, n_chosen: int) -> ScoreBound:
-    """Return a proof that allows for the rounding of its multipliers, which may be larger than the pairs.
-
-    They are antisymmetric, so their largest entry is their size; a chosen row adds up one for each partner
-    (docs/rounding.md, "One proof").
-    """
+    """Return a proof that allows for the rounding of its multipliers (docs/rounding.md, "One proof")."""
+    # They are antisymmetric, so their largest entry is their size.
     extra = ULPS * n_chosen**2 * float(proof.state[0].max(initial=0.0))
     return replace(proof, base=proof.base + extra, bound=proof.bound + extra)
 
@@ -81,21 +61,18 @@ def raised_by_rounding(proof: ScoreBound, n_chosen: int) -> ScoreBound:
 class _Walk:
     """Subgradient steps: `look` computes the bound, `step` moves the multipliers.
 
-    The direction d keeps part of the last one, d' = S + MEMORY d, but S has few entries. So the
-    multipliers are two (n, n) matrices, ``settled + weight * trail`` with d = scale * trail, and a
-    step changes these in the entries of S alone.
+    The direction d keeps part of the last one, d' = S + MEMORY d, but S has few entries. So the multipliers
+    are two (n, n) matrices, ``settled + weight * trail`` with d = scale * trail, and a step changes these in
+    the entries of S alone.
     """
 
     def __init__(self, problem: QuotaProblem, gain: float, state: State) -> None:
-        n = len(problem.rows)
-        self._problem, self._gain = problem, gain
-        self._settled = state[0].copy() if state else np.zeros((n, n))
-        self._trail = np.zeros((n, n))
+        n, self._problem, self._gain, self._bound = len(problem.rows), problem, gain, np.inf
+        self._settled, self._trail = state[0].copy() if state else np.zeros((n, n)), np.zeros((n, n))
         self._weight, self._scale, self._length = 0.0, 1.0, 0.0
         self._values, self._multipliers = np.empty((n, n)), np.empty((n, n))
         self._share: Float64s | None = None
-        self._chosen: Indices = np.empty(0, dtype=np.intp)
-        self._bound = np.inf
+        self._chosen = NO_ROWS
 
     def look(self, effort: Effort) -> ScoreBound:
         """Return the proof that the multipliers give; its state is valid until the next look, unless kept."""
@@ -133,15 +110,11 @@ class _Walk:
             self._settled[i, j] -= one * (self._weight / self._scale)
             self._settled[j, i] += one * (self._weight / self._scale)
         self._weight -= factor * (self._bound - self._gain) / self._length * self._scale
-        if self._scale < SMALLEST_SCALE:
-            self._rescale()
+        if self._scale < SMALLEST_SCALE:  # start again with 1, before the two cancel in too many digits
+            self._settled += self._weight * self._trail
+            self._trail *= self._scale
+            self._weight, self._scale = 0.0, 1.0
         return True
-
-    def _rescale(self) -> None:
-        """Start again with scale 1, before the two matrices cancel in too many digits."""
-        self._settled += self._weight * self._trail
-        self._trail *= self._scale
-        self._weight, self._scale = 0.0, 1.0
 
 
 def _one_sided(pairs: list[tuple[Indices, Indices]], n: int) -> list[tuple[Indices, Indices, Float64s]]:
@@ -157,10 +130,8 @@ def _partners_gain(problem: QuotaProblem, values: Float64s) -> Float64s:
     """Return for each row the largest sum of values to as many partners as a chosen row has."""
     gain = np.zeros(len(values))
     for part, quota in problem.parts():
-        gain[part] += largest_sums(values[part, part], quota - 1)
         for other, _ in problem.parts():
-            if other != part:
-                gain[other] += largest_sums(values[other, part], quota)
+            gain[other] += largest_sums(values[other, part], quota - (other == part))
     return gain
 
 
@@ -169,5 +140,4 @@ def _partners(problem: QuotaProblem, values: Float64s, chosen: Indices) -> Itera
     for part, quota in problem.parts():
         for other, _ in problem.parts():
             rows = chosen[(chosen >= other.start) & (chosen < other.stop)]
-            places = largest_places(values[rows, part], quota - (other == part))
-            yield rows[:, None], part.start + places
+            yield rows[:, None], part.start + largest_places(values[rows, part], quota - (other == part))

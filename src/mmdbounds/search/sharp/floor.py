@@ -1,18 +1,8 @@
 r"""The floor: a proof for the lower side by convexity (docs/sharp.md, "The floor: a convex relaxation").
 
-The gain is concave once its diagonal is large enough, so over shares 0 <= t <= 1 that add up to the quotas it
-has one maximum, and at any t
-
-.. math::
-    \mathrm{gain}(v) \le \mathrm{gain}(t) + g'(v - t)
-
-for every choice v. Pairwise steps bring t to the maximum, where the right-hand side is that maximum itself;
-wherever they end, it is a proof.
-
-On whole rows t_i^2 = t_i, so any diagonal may be taken from the quadratic and put into the linear part. The
-relaxation over fractions is a proof only if diag(D) - pairs is positive semidefinite on vectors that sum to
-zero in each group. It is the tighter the smaller D is where rows are split: each costs D_i t_i (1 - t_i). So
-D solves a small semidefinite programme,
+The gain is concave once its diagonal D is large enough: a proof over fractions needs diag(D) - pairs positive
+semidefinite on vectors that sum to zero in each group. It is the tighter the smaller D is where rows are
+split: each costs D_i t_i (1 - t_i). So D solves a small semidefinite programme,
 
 .. math::
     \min_D \sum_i \omega_i D_i \quad\text{with}\quad
@@ -23,6 +13,7 @@ here by Newton's steps on its logarithmic barrier. The last term vanishes on the
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,38 +44,26 @@ class Floor:
     most_steps: int = MOST_STEPS
 
     def __call__(
-        self,
-        problem: QuotaProblem,
-        gain: float,
-        enough: float,
-        effort: Effort,
-        state: State = (),
-        *,
-        is_root: bool = True,
+        self, problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), **_: bool
     ) -> ScoreBound:
-        """Return a proof; see `Relaxation`."""
+        """Return a proof; see `Relaxation`. It is the same at the root and elsewhere."""
         if state:
-            share, diagonal = state
-            return self._at_optimum(problem, share, diagonal, effort)
+            return self._best(problem, state[0], state[1], effort)
         found = self.plain(problem, effort)
         if found.bound <= enough or len(problem.rows) > EIGENVALUE_ROWS:
             return found
-        return self._over_diagonals(problem, found, enough, effort)
+        return self._tighter(problem, found, enough, effort)
 
     def plain(self, problem: QuotaProblem, effort: Effort) -> ScoreBound:
         """Return the proof for the diagonal as it is given."""
         share = np.isin(problem.rows, self.start).astype(np.float64)
-        return self._at_optimum(problem, share, self.diagonal[problem.rows], effort)
+        return self._best(problem, share, self.diagonal[problem.rows], effort)
 
-    def _over_diagonals(
-        self, problem: QuotaProblem, found: ScoreBound, enough: float, effort: Effort
-    ) -> ScoreBound:
+    def _tighter(self, problem: QuotaProblem, found: ScoreBound, enough: float, effort: Effort) -> ScoreBound:
         """Return the best proof over several diagonals."""
-        n = len(problem.rows)
-        share, diagonal = found.state
-        diagonal = raised(problem, diagonal)
+        n, share, diagonal = len(problem.rows), found.state[0], raised(problem, found.state[1])
         effort.spend(n**3 / 60)
-        best = min(found, self._at_optimum(problem, share, diagonal, effort), key=lambda proof: proof.bound)
+        best = min(found, self._best(problem, share, diagonal, effort), key=lambda proof: proof.bound)
         if n > TIGHTEST_ROWS:
             return best
         weights = best.share * (1 - best.share) + SPLIT
@@ -92,14 +71,12 @@ class Floor:
             if best.bound <= enough or effort.is_spent:
                 break
             effort.spend(2 * n**3 + 1e6)
-            tight = self._at_optimum(problem, best.share, tightest(problem, diagonal, weights), effort)
+            tight = self._best(problem, best.share, tightest(problem, diagonal, weights), effort)
             best = min(best, tight, key=lambda proof: proof.bound)
             weights = 0.6 * weights + 0.4 * tight.share * (1 - tight.share)
         return best
 
-    def _at_optimum(
-        self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort
-    ) -> ScoreBound:
+    def _best(self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort) -> ScoreBound:
         """Return the proof at the best shares for one diagonal."""
         from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
@@ -134,28 +111,22 @@ def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:
 
     This is the smallest eigenvalue on vectors that sum to zero, with an allowance for rounding.
     """
-    matrix = _matrix(problem, diagonal)
-    values = np.linalg.eigvalsh(matrix)
-    allowance = ROUNDING * len(matrix) * max(values[-1], -values[0])
+    values = np.linalg.eigvalsh(_matrix(problem, diagonal))
+    allowance = ROUNDING * len(values) * max(values[-1], -values[0])
     return np.asarray(diagonal - values[0] + allowance)
 
 
 def tightest(problem: QuotaProblem, diagonal: Float64s, weights: Float64s) -> Float64s:
-    """Return the diagonal with the smallest weighted sum, from one for which the problem is concave.
-
-    The weights are positive. A few hundred rows at most: each step inverts a matrix.
-    """
-    size = np.abs(problem.pairs).max()
+    """Return the diagonal of the smallest sum by positive weights, from one for which the gain is concave."""
+    # A few hundred rows at most: each step inverts a matrix.
+    size, barrier = np.abs(problem.pairs).max(), FIRST_BARRIER
     found = diagonal + max(float(np.abs(diagonal).max()), size) * 1e-2
-    barrier = FIRST_BARRIER
-    try:
+    with suppress(np.linalg.LinAlgError):  # rows that are all alike: what was found so far is as good
         while barrier > LAST_BARRIER:
             for _ in range(NEWTON_STEPS):
                 step = _newton(problem, found, weights / weights.max(), barrier * size)
                 found = _inside(problem, found, step)
             barrier *= CUT
-    except np.linalg.LinAlgError:  # rows that are all alike: what was found so far is as good
-        pass
     return raised(problem, found)
 
 

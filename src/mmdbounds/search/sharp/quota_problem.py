@@ -1,19 +1,15 @@
 r"""The form in which extremes are proved: rows to choose with quotas, and branch and bound on them.
 
-Let t mark the rows that change group and :math:`\sigma` be +1 for rows of Y and -1 for rows
-of X. Up to the side's sign the squared MMD is exactly
+Let t mark the rows that change group, :math:`\sigma` be +1 for rows of Y and -1 for rows of X. The squared
+MMD, on the lower side with a minus, is exactly
 
 .. math::
     \mathrm{gain}(t) = \mathrm{constant} + \sum_i a_i t_i + \sum_{i \ne j} w_{ij} t_i t_j,
-    \qquad a_i = \sigma_i g_i(u_0) + c\,k_{ii}, \quad w_{ij} = c\,\sigma_i \sigma_j k_{ij},
+    \qquad a_i = \sigma_i g_i(u_0) + c\,k_{ii}, \quad w_{ij} = c\,\sigma_i \sigma_j k_{ij}.
 
-and m rows of Y and m_D rows of X are to be chosen. Both sides maximise the gain: on the
-lower side it is minus the squared MMD. The diagonal of K is in the linear part, so nothing
-here depends on whether K is definite.
-
-A relaxation (`floor`, `ceiling`) bounds what each row can add (`ScoreBound`). Branch and bound makes it tight
-(docs/sharp.md, "Branch and bound: closing the gap"). Rows that cannot be in a better choice, or cannot be
-missing from it, are settled without branching, as in the literature on the quadratic knapsack. Otherwise the
+The diagonal of K is in the linear part, so K need not be definite. A relaxation (`floor`, `ceiling`) bounds
+what each row can add (`ScoreBound`). Branch and bound makes it tight (docs/sharp.md, "Branch and bound:
+closing the gap"): rows that cannot be in a better choice, or missing from it, are settled; otherwise the
 problem with the largest bound is split on the row about which its relaxation is least decided.
 """
 
@@ -22,21 +18,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import count, pairwise
-from typing import Protocol
+from itertools import count
 
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, outwards
-from mmdbounds.search.top_rows import Part, top_places, top_sum
+from mmdbounds.search.protocol import NO_ROWS, Part, outwards, top_places, top_sum
 from mmdbounds.sums.protocol import Float64s
 
+# Arrays from which a relaxation continues: one entry, or one row and column, for each open row.
 State = tuple[Float64s, ...]
-"""Arrays from which a relaxation continues: one entry, or one row and column, for each open row."""
-
 OVERHEAD = 30_000  # work that a problem costs beside its relaxation
 ROUND = 0.1  # rounds at the root continue while each takes this share off the distance to the gain
 
@@ -56,16 +49,15 @@ class QuotaProblem:
     @classmethod
     def of(cls, labelling: Labelling, side: Side) -> QuotaProblem:
         """Return the problem of all active rows of a labelling as filed; it holds n x n numbers."""
-        f, sign = labelling.quadratic, labelling.sign
-        out = outwards(side)
+        f, sign, out = labelling.quadratic, labelling.sign, outwards(side)
         pairs = f.totals.sums.block(labelling.active, labelling.active)
         pairs *= out * f.c * sign[:, None]
         pairs *= sign
         np.fill_diagonal(pairs, 0.0)
-        own = f.c * f.totals.diagonal[labelling.active]
+        own, gradient = f.c * f.totals.diagonal[labelling.active], f.gradient_as_filed[labelling.active]
         return cls(
             constant=out * f.value_as_filed,
-            linear=out * (sign * f.gradient_as_filed[labelling.active] + own),
+            linear=out * (sign * gradient + own),
             pairs=pairs,
             rows=np.arange(len(sign)),
             settled=NO_ROWS,
@@ -75,15 +67,12 @@ class QuotaProblem:
 
     def parts(self) -> list[Part]:
         """Return the groups that have open rows, with their quotas."""
-        edges = (0, self.n_x, len(self.rows))
-        return [
-            (slice(i, j), quota) for (i, j), quota in zip(pairwise(edges), self.quotas, strict=True) if j > i
-        ]
+        both = ((slice(0, self.n_x), self.quotas[0]), (slice(self.n_x, len(self.rows)), self.quotas[1]))
+        return [(part, quota) for part, quota in both if part.stop > part.start]
 
     def is_possible(self) -> bool:
         """Return whether the quotas can be met."""
-        n_y = len(self.rows) - self.n_x
-        return 0 <= self.quotas[0] <= self.n_x and 0 <= self.quotas[1] <= n_y
+        return 0 <= self.quotas[0] <= self.n_x and 0 <= self.quotas[1] <= len(self.rows) - self.n_x
 
     def fixed(self, chosen: Mask, rejected: Mask) -> tuple[QuotaProblem, Indices]:
         """Settle rows; return the smaller problem, and the places of its rows among the open ones."""
@@ -107,8 +96,7 @@ class QuotaProblem:
             return self, np.arange(len(self.rows))
         chosen, rejected = (np.zeros(len(self.rows), dtype=np.bool_) for _ in range(2))
         for part, quota in self.parts():
-            chosen[part] = quota == part.stop - part.start
-            rejected[part] = quota == 0
+            chosen[part], rejected[part] = quota == part.stop - part.start, quota == 0
         return self.fixed(chosen, rejected)
 
     def top_sum(self, scores: Float64s) -> float:
@@ -152,8 +140,7 @@ class Effort:
     """
 
     def __init__(self, limit: float, meter: Meter | None = None) -> None:
-        self.left = self._limit = limit
-        self._meter = meter or Meter()
+        self.left, self._limit, self._meter = limit, limit, meter or Meter()
 
     def spend(self, units: float) -> None:
         """Count `units` of work."""
@@ -166,21 +153,9 @@ class Effort:
         return self.left <= 0
 
 
-class Relaxation(Protocol):
-    """Bounds the gain of a problem in which something is left to choose in every group."""
-
-    def __call__(
-        self,
-        problem: QuotaProblem,
-        gain: float,
-        enough: float,
-        effort: Effort,
-        state: State,
-        *,
-        is_root: bool,
-    ) -> ScoreBound:
-        """Return a proof, given the gain reached, the bound that is enough and the state to continue from."""
-        ...
+# Bounds the gain of a problem in which something is left to choose in every group, given the gain reached,
+# the bound that is enough and the state to continue from: (problem, gain, enough, effort, state, is_root=).
+Relaxation = Callable[..., ScoreBound]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,8 +185,7 @@ class BranchAndBound:
         most_bytes: float = np.inf,
     ) -> None:
         self._relax, self._slack, self._effort, self._improve = relax, slack, effort, improve
-        self._bytes_left = most_bytes
-        self._gain = gain
+        self._bytes_left, self._gain = most_bytes, gain
         self._rows: Indices | None = None
         self._closed = -np.inf  # the largest bound of what was put aside
         self._open: list[tuple[float, int, QuotaProblem, ScoreBound]] = []
@@ -227,8 +201,9 @@ class BranchAndBound:
             bound, _, top, proof = heapq.heappop(self._open)
             self._bytes_left += _size(top, proof)
             n_nodes += 1
-            for chosen in (True, False):
-                rest, places = _with_row(top, int(np.argmin(np.abs(proof.share - 0.5))), chosen=chosen)
+            row = np.arange(len(top.rows)) == np.argmin(np.abs(proof.share - 0.5))
+            for chosen, rejected in ((row, np.zeros_like(row)), (np.zeros_like(row), row)):
+                rest, places = top.fixed(chosen, rejected)
                 self._consider(rest, -bound, restricted(proof.state, places), is_root=False)
         left = max([self._closed, self._gain, *(-entry[0] for entry in self._open)])
         return Proof(left, self._gain, self._rows, n_nodes)
@@ -238,10 +213,7 @@ class BranchAndBound:
         return self._gain + self._slack
 
     def _consider(self, problem: QuotaProblem, bound: float, state: State, *, is_root: bool) -> None:
-        """Bound a problem, settle what can be settled, and keep it open if it may hold something better.
-
-        `bound` holds for it already, from the problem that it came from.
-        """
+        """Bound a problem (so far by `bound`), settle rows, keep it open if it may hold a better choice."""
         while problem.is_possible():
             problem, places = problem.forced()
             if len(problem.rows) == 0:
@@ -252,8 +224,9 @@ class BranchAndBound:
             self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
             proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
             self._reached(problem, problem.best_rows(proof.scores))
-            if is_root and proof.bound > self._enough:
-                self._suggested(problem, problem.best_rows(proof.share))
+            if is_root and proof.bound > self._enough and self._improve is not None:
+                suggested = problem.rows[problem.best_rows(proof.share)]
+                self._keep(*self._improve(np.concatenate([problem.settled, suggested])))
             last, bound = bound, min(bound, proof.bound)
             if bound <= self._enough:
                 self._closed = max(self._closed, bound)
@@ -267,17 +240,10 @@ class BranchAndBound:
             problem, state = smaller, restricted(proof.state, places)
 
     def _reached(self, problem: QuotaProblem, chosen: Indices) -> None:
-        """Record a choice whose gain is known."""
-        gain = problem.gain(chosen)
-        if gain > self._gain:
-            self._gain = gain
-            self._rows = np.concatenate([problem.settled, problem.rows[chosen]])
+        """Record a choice of open rows."""
+        self._keep(problem.gain(chosen), np.concatenate([problem.settled, problem.rows[chosen]]))
 
-    def _suggested(self, problem: QuotaProblem, chosen: Indices) -> None:
-        """Improve a choice, if there is a way to."""
-        if self._improve is None:
-            return
-        gain, rows = self._improve(np.concatenate([problem.settled, problem.rows[chosen]]))
+    def _keep(self, gain: float, rows: Indices) -> None:
         if gain > self._gain:
             self._gain, self._rows = gain, rows
 
@@ -297,10 +263,3 @@ class BranchAndBound:
 
 def _size(problem: QuotaProblem, proof: ScoreBound) -> int:
     return problem.pairs.nbytes + sum(array.nbytes for array in proof.state)
-
-
-def _with_row(problem: QuotaProblem, place: int, *, chosen: bool) -> tuple[QuotaProblem, Indices]:
-    """Settle one row."""
-    row, nothing = (np.zeros(len(problem.rows), dtype=np.bool_) for _ in range(2))
-    row[place] = True
-    return problem.fixed(row, nothing) if chosen else problem.fixed(nothing, row)

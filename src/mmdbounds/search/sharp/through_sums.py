@@ -1,10 +1,9 @@
 r"""Floor and ceiling where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
 
 For the floor, the convex relaxation continues among the few hundred rows that gain most, then updates the
-gradient of all rows by their columns. On a GPU, where pairs are cheap and rounds are not, whole labellings
-are mixed first. For the ceiling, each row has one multiplier instead of one for each pair,
-:math:`\lambda_{ij} = \mu_i - \mu_j`: how often the others count on it is made to agree with how often they
-may. A step is one pass over the active rows.
+gradient of all rows by their columns; on a GPU, where pairs are cheap and rounds are not, labellings are
+mixed first. For the ceiling, each row has one multiplier: how often the others count on it is made to agree
+with how often they may. A step is one pass over the active rows.
 """
 
 from __future__ import annotations
@@ -14,17 +13,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.search.protocol import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.top_rows import Part, largest_places, largest_sums, top_places, top_sum
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
 WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
 MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
 CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
-MOST_ROUNDS = 1000
-MOST_STEPS = 100_000
+MOST_ROUNDS, MOST_STEPS = 1000, 100_000
 PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
 PASSES = 60
 MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
@@ -33,15 +31,11 @@ STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
-    """Shares of the n active rows, improved towards the smallest value (`floor` of the lower side).
-
-    They start at a labelling; `share` has shape (n,), with entries between 0 and 1.
-    """
+    """Shares of the active rows, 0 to 1, improved from a labelling towards the smallest value (`floor`)."""
 
     def __init__(self, labelling: Labelling) -> None:
-        self._labelling = labelling
+        self._labelling, self._parts = labelling, labelling.parts()
         self._rough = labelling.quadratic.totals.sums.rough
-        self._parts = labelling.parts()
         self.share: Float64s = labelling.moved.astype(np.float64)
         self._shift = labelling.shift.copy()
 
@@ -51,13 +45,9 @@ class SharedRows:
         return self._gap(self._gradient())
 
     def floor(self, quadratic: Quadratic) -> float:
-        """Return a value that no labelling undercuts: what the shares prove, with fresh sums in float64.
-
-        `quadratic` is the labelling's own, or the same in float64.
-        """
-        f, labelling = quadratic, self._labelling
+        """Return a value that no labelling undercuts: what the shares prove, with sums of `quadratic`."""
+        f, labelling, signed = quadratic, self._labelling, self._labelling.sign * self.share
         shift = self._columns(f.totals.sums, np.flatnonzero(self.share), self.share)
-        signed = labelling.sign * self.share
         linear = f.gradient_as_filed[labelling.active]
         # Sums in pairs, whose rounding hardly grows with the number of rows.
         value = f.value_as_filed + (signed * (linear + f.c * shift)).sum()
@@ -78,8 +68,7 @@ class SharedRows:
     def _mix(self, tolerance: float, effort: Effort) -> None:
         """Mix the labellings that the gradient asks for while they differ in many rows: far fewer rounds."""
         f, labelling = self._labelling.quadratic, self._labelling
-        slope = f.gradient_as_filed[labelling.active]
-        mixture = Mixture(f.c, slope, labelling.sign, self.share, self._shift)
+        mixture = Mixture(f.c, f.gradient_as_filed[labelling.active], labelling.sign, self.share, self._shift)
         for _ in range(MOST_ROUNDS):
             gradient = self._gradient()
             if effort.is_spent or self._gap(gradient) <= tolerance:
@@ -121,13 +110,11 @@ class SharedRows:
         """Let some rows share among themselves; return whether anything changed."""
         from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 
-        labelling, f = self._labelling, self._labelling.quadratic
-        rows = np.concatenate(groups)
+        labelling, f, rows = self._labelling, self._labelling.quadratic, np.concatenate(groups)
         here, sign = labelling.pooled(rows), labelling.sign[rows]
         pairs = -f.c * sign[:, None] * self._rough.block(here, here) * sign
         np.fill_diagonal(pairs, 0.0)
-        own = f.c * f.totals.diagonal[here]
-        share = self.share.copy()
+        own, share = f.c * f.totals.diagonal[here], self.share.copy()
         edges = np.cumsum([0, *(len(group) for group in groups)])
         among, gradient = share[rows], self._gradient()[rows]
         steps = pairwise_steps(pairs, own, gradient, among, edges, tolerance, MOST_STEPS)
@@ -142,10 +129,8 @@ class SharedRows:
 class Mixture:
     """Points with the weights at which the quadratic slope . t + c t'Kt of the signed shares t is smallest.
 
-    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. While
-    the best shares are far away, the labelling that the gradient asks for joins the mixture and all weights
-    are chosen anew. A few dozen labellings are enough where rows are many, because nearly all of their best
-    shares are 0 or 1.
+    A point is a share for each of the n active rows, stored with its shift: K times its signed shares. A few
+    dozen labellings are enough where rows are many, because nearly all of their best shares are 0 or 1.
     """
 
     def __init__(self, c: float, slope: Float64s, sign: Float64s, share: Float64s, shift: Float64s) -> None:
@@ -164,10 +149,7 @@ class Mixture:
         return point - self._points[k]
 
     def add(self, k: int, point: Float64s, shift: Float64s) -> tuple[Float64s, Float64s]:
-        """Add a point, whose product differs by `shift` from that of point `k`, and choose all weights anew.
-
-        Returns the shares of the mixture and its product.
-        """
+        """Add a point, a product `shift` from that of point `k`; return the mixture's shares and product."""
         self._points.append(point)
         self._shifts.append(self._shifts[k] + shift)
         row = np.array([(self._sign * x) @ self._shifts[-1] for x in self._points])
@@ -187,17 +169,15 @@ class Mixture:
         pairwise_steps(pairs, own, gradient, weights, np.array([0, len(weights)]), tolerance, MOST_STEPS)
         kept = np.flatnonzero(weights)
         self._weights, self._products = weights[kept], self._products[np.ix_(kept, kept)]
-        self._points = [self._points[k] for k in kept]
-        self._shifts = [self._shifts[k] for k in kept]
+        self._points, self._shifts = ([each[k] for k in kept] for each in (self._points, self._shifts))
 
 
 class RowMultipliers:
     """One multiplier for each active row, shape (n,) (`ceiling` of the upper side)."""
 
     def __init__(self, labelling: Labelling) -> None:
-        f, self._labelling = labelling.quadratic, labelling
-        self._parts = labelling.parts()
-        n = len(labelling.sign)
+        f, n = labelling.quadratic, len(labelling.sign)
+        self._labelling, self._parts = labelling, labelling.parts()
         own = f.c * f.totals.diagonal[labelling.active]
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
         self._multipliers = np.zeros(n)  # in units of c
@@ -208,14 +188,13 @@ class RowMultipliers:
 
         `value` is reached by a labelling; a bound of `enough` ends the work.
         """
-        n, c = len(self._linear), self._labelling.quadratic.c
+        n, f = len(self._linear), self._labelling.quadratic
         if effort.left < PAIR * n * n:
             return None
-        bound, factor, stalled = np.inf, FIRST_STEP, 0
-        direction = np.zeros(n)
+        bound, factor, stalled, direction = np.inf, FIRST_STEP, 0, np.zeros(n)
         for _ in range(PASSES):
             scores = self._scores(effort)
-            found = self._labelling.quadratic.value_as_filed + top_sum(scores, self._parts) + self._rounding()
+            found = f.value_as_filed + top_sum(scores, self._parts) + self._rounding()
             stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
             bound = min(bound, found)
             if bound <= enough or effort.left < PAIR * n * n:
@@ -226,7 +205,7 @@ class RowMultipliers:
             length = float(direction @ direction)
             if length == 0:
                 break
-            self._multipliers -= factor * (found - value) / (c * length) * direction
+            self._multipliers -= factor * (found - value) / (f.c * length) * direction
         return float(bound)
 
     def _rounding(self) -> float:
