@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -39,10 +38,6 @@ class Filed:
 
 class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What both estimators share: two labels of `y` become two groups."""
-
-    def _keep(self, given: Mapping[str, Any]) -> None:
-        """Keep the arguments of `__init__` under their names and unchecked, as scikit-learn wants it."""
-        self.__dict__.update({name: value for name, value in given.items() if name != "self"})
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -176,7 +171,18 @@ class MMDBounds(_TwoLabels):
         rng: int | np.random.Generator | None = None,
         progress: bool | None = None,
     ) -> None:
-        self._keep(locals())
+        self.epsilon = epsilon
+        self.hidden = hidden
+        self.method = method
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.estimator = estimator
+        self.at_most = at_most
+        self.backend = backend
+        self.dtype = dtype
+        self.working_memory = working_memory
+        self.rng = rng
+        self.progress = progress
 
     def fit(self, X: Any, y: Any) -> Self:
         """Bound the squared MMD between the rows of the two labels.
@@ -258,7 +264,20 @@ progress
         rng: int | np.random.Generator | None = None,
         progress: bool | None = None,
     ) -> None:
-        self._keep(locals())
+        self.epsilon = epsilon
+        self.hidden = hidden
+        self.n_permutations = n_permutations
+        self.at_most = at_most
+        self.best_case = best_case
+        self.beta = beta
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.estimator = estimator
+        self.backend = backend
+        self.dtype = dtype
+        self.working_memory = working_memory
+        self.rng = rng
+        self.progress = progress
 
     def fit(self, X: Any, y: Any, *, unit: Units | None = None) -> Self:
         """Test whether the rows of the two labels differ.
