@@ -142,7 +142,7 @@ class FusedEngine(PlainEngine):
     def _arguments(self, strip: Strip) -> tuple[Any, ...]:
         buffer = np.empty(len(strip.left) * strip.columns.widest, dtype=self.dtype)
         where = (strip.same, strip.columns.edges, strip.symmetric)
-        return (strip.left, strip.right, *where, *self._parameters, buffer)
+        return (strip.left, strip.right, *where, self._parameters, buffer)
 
 
 class Strips:

@@ -173,14 +173,13 @@ def _add_up(slab, kind, offset, degree, row_sums, partial):
 
 
 @_entry
-def strip_sums(
-    left, right, same, edges, symmetric, kind, offset, degree, buffer, segment, row_sums, column_sums
-):
+def strip_sums(left, right, same, edges, symmetric, formula, buffer, segment, row_sums, column_sums):
     """Add a strip to its row sums, one line for each segment of columns, and to its column sums.
 
     With `symmetric` the first block is the square on the diagonal, whose columns are the
     strip's own rows and must not be counted twice; without it there are no column sums.
     """
+    kind, offset, degree = formula
     partial = np.empty(len(buffer) // len(left), right.dtype)
     for k in range(len(segment)):
         start, stop = edges[k], edges[k + 1]
@@ -195,10 +194,9 @@ def strip_sums(
 
 
 @_entry
-def strip_products(
-    left, right, same, edges, symmetric, kind, offset, degree, buffer, mine, theirs, row_sums, column_sums
-):
+def strip_products(left, right, same, edges, symmetric, formula, buffer, mine, theirs, row_sums, column_sums):
     """Add strip @ theirs to the row sums; with `symmetric` strip.T @ mine to the column sums."""
+    kind, offset, degree = formula
     for k in range(len(edges) - 1):
         start, stop = edges[k], edges[k + 1]
         block = _product(left, right[start:stop], start, same, kind, buffer)
@@ -210,8 +208,9 @@ def strip_products(
 
 
 @_entry
-def strip_block(left, right, same, edges, symmetric, kind, offset, degree, buffer, out):
+def strip_block(left, right, same, edges, symmetric, formula, buffer, out):
     """Write the kernel values of a strip to `out`."""
+    kind, offset, degree = formula
     for k in range(len(edges) - 1):
         start, stop = edges[k], edges[k + 1]
         block = _product(left, right[start:stop], start, same, kind, buffer)
