@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from mmdbounds.problem import Problem
     from mmdbounds.tables.group import Group
 
-COLUMNS_SHOWN = 40
-"""Columns that are listed; of more, the rest are counted."""
-
+COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
 SEARCH_EACH = "Search and proofs take additional time in every trial; several processes share the work."
 SEARCH = "Search and proofs take additional time; `bounds --method s-sd` needs little more than this."
 

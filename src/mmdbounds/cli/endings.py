@@ -18,9 +18,8 @@ WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 LOW_MEMORY = "not enough memory. Give a smaller `--working-memory`, or fewer rows."
 
+# What Python says if the system has no memory for the stack of another thread, or allows no more threads.
 NO_THREAD = "can't start new thread"
-"""What Python says if the system has no memory for the stack of another thread, or allows no more threads."""
-
 _received: list[int] = []
 
 

@@ -130,10 +130,10 @@ def _bare_rates(result: Evaluation) -> str:
     return "\n".join(f"{label} {_bare(*both)}" for label, both in rates.items())
 
 
+# Columns and bare answer of each kind of result; by name, for a command loads no more than it needs.
 FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
     "BoundsResult": (_bounds_columns, lambda result: _bare(*result.interval)),
     "RobustTestResult": (_test_columns, lambda result: _bare(result.pvalue)),
     "SweepResult": (_sweep_columns, _bare_breakdown),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }
-"""Columns and bare answer of each kind of result; by name, for a command loads no more than it needs."""

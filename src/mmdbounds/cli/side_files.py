@@ -15,8 +15,7 @@ from mmdbounds.errors import MmdBoundsError
 
 Signature = tuple[int, int, int] | None
 
-STDIN = "-"
-"""Name of standard input on the command line; a file of this name is ``./-``."""
+STDIN = "-"  # name of standard input on the command line; a file of this name is ``./-``
 
 
 @dataclass(frozen=True)

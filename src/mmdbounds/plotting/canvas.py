@@ -18,19 +18,18 @@ from mmdbounds.words.phrases import percent, shown
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "0.45"
 
+# How the two sides are drawn: apart in colour, lightness, line and marker.
 LOWER: dict[str, Any] = {"color": BLUE, "linestyle": "-", "marker": "v", "markersize": 6}
 UPPER: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "marker": "^", "markersize": 6}
-"""How the two sides are drawn: apart in colour, lightness, line and marker."""
-
+# What makes the style of a line that of single markers.
 FILLED: dict[str, Any] = {"linestyle": ""}
 HOLLOW: dict[str, Any] = {"linestyle": "", "markerfacecolor": "white"}
-"""What makes the style of a line that of single markers."""
-
 AS_FILED: dict[str, Any] = {"color": BLACK, "linestyle": ":", "linewidth": 1.5}
 BREAKDOWN: dict[str, Any] = {"color": GREY, "linestyle": (0, (8, 3)), "linewidth": 1.3}
 CHANCE: dict[str, Any] = {"color": GREY, "linestyle": "-.", "linewidth": 1.3}
 CHANCE_LABEL = "95 % of what chance alone would give"
 
+# Settings of figures that are written to files by the package itself.
 SETTINGS: Any = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -39,18 +38,10 @@ SETTINGS: Any = {
     "svg.hashsalt": "mmdbounds",
     "svg.fonttype": "none",
 }
-"""Settings of figures that are written to files by the package itself."""
-
 SIZE = (6.4, 4.0)
-LABEL_WIDTH = 66
-"""Characters of a line of text below a picture of the usual size."""
-
-HEIGHT_WIDTH = 44
-"""Characters of a line of text beside it."""
-
-LONGEST_NAME = 32
-"""Characters of a name from the data: there is less room than in a sentence."""
-
+LABEL_WIDTH = 66  # characters of a line of text below a picture of the usual size
+HEIGHT_WIDTH = 44  # characters of a line of text beside it
+LONGEST_NAME = 32  # characters of a name from the data: there is less room than in a sentence
 LEGEND: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85}
 
 

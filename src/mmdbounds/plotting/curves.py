@@ -16,9 +16,7 @@ from mmdbounds.words.phrases import assumption, number, percent, proved_number, 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
 BAR: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 8, "solid_capstyle": "butt"}
-Ends = list[tuple[float, str]]
-"""Both ends of an interval, and how they are printed."""
-
+Ends = list[tuple[float, str]]  # both ends of an interval, and how they are printed
 SQUARED = "squared MMD of the true groups"
 
 UNPROVED = "found by a labelling, not proved"

@@ -10,8 +10,7 @@ from mmdbounds.results import AggregatedResult, BoundsResult, Evaluation, Robust
 from mmdbounds.words.phrases import number, proved_number, rows
 
 COLOURS = (canvas.BLUE, canvas.ORANGE, canvas.BLACK, canvas.VERMILION, canvas.SKY, canvas.GREEN, canvas.PINK)
-MARKERS = "os*^DvP"
-"""Colours and markers of the methods, in turn."""
+MARKERS = "os*^DvP"  # colours and markers of the methods, in turn
 
 
 def plot_null(

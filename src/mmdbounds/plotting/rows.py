@@ -16,12 +16,9 @@ from mmdbounds.words.phrases import number, row_name
 
 SIDES = (("lower", canvas.LOWER, "rises"), ("upper", canvas.UPPER, "falls"))
 
+# Places along each of two axes at which the function itself is computed; of one axis, five times as many.
 GRID = 60
-"""Places along each of two axes at which the function itself is computed; of one axis, five times as many."""
-
-SHADES = "cividis"
-"""From dark blue to light yellow, for all eyes and in grey."""
-
+SHADES = "cividis"  # from dark blue to light yellow, for all eyes and in grey
 EDGE: dict[str, Any] = {"edgecolors": canvas.BLACK, "linewidths": 0.3, "rasterized": True}
 WITNESS = "witness (above 0: like X; below 0: like Y)"
 

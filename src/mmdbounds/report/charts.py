@@ -14,15 +14,11 @@ from typing import Any
 Spec = dict[str, Any]
 Values = list[dict[str, Any]]
 
-CHOSEN = "chosen"
-"""The parameter that holds the place of the share that the slider is at."""
-
+CHOSEN = "chosen"  # the parameter that holds the place of the share that the slider is at
 BLUE, ORANGE, GREY, DARK = "#2f7fc1", "#c8651b", "#808080", "#333333"
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
-UPRIGHT = "M0,-1V1"
-"""A short upright line, as a path."""
-
+UPRIGHT = "M0,-1V1"  # a short upright line, as a path
 HERE = f"datum.f0 == {CHOSEN}"
 X_TITLE = "share of the true X rows that are misfiled"
 
@@ -30,6 +26,7 @@ UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
 WORST, BEST = "largest p-value", "smallest p-value"
 VALUE_TITLES = {"f1": "value", "f2": "squared MMD"}
+# Colour and dashes of each series.
 STYLES: dict[str, tuple[str, list[int]]] = {
     UPPER: (ORANGE, [1, 0]),
     LOWER: (BLUE, [1, 0]),
@@ -38,7 +35,6 @@ STYLES: dict[str, tuple[str, list[int]]] = {
     WORST: (ORANGE, [1, 0]),
     BEST: (BLUE, [6, 3]),
 }
-"""Colour and dashes of each series."""
 
 
 def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: str) -> Spec:
@@ -173,8 +169,7 @@ def _marked(marks: Values) -> list[Spec]:
     ]
 
 
-ROW_SIDES = (LOWER, UPPER)
-"""The two ends that a row can change."""
+ROW_SIDES = (LOWER, UPPER)  # the two ends that a row can change
 
 
 def row_changes(values: Values, words: str) -> Spec:

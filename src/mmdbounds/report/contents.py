@@ -9,8 +9,8 @@ from typing import Any, Self
 from mmdbounds.report.charts import Spec
 from mmdbounds.words.phrases import percent, rows
 
+# The columns of a table: the heading of each, and the function that gives its cell for one item.
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
-"""The columns of a table: the heading of each, and the function that gives its cell for one item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,7 @@ from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
 
-VOID = ("meta", "input", "br")
-"""Elements without an end tag."""
+VOID = ("meta", "input", "br")  # elements without an end tag
 
 
 class Html(str):

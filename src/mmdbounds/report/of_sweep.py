@@ -30,9 +30,7 @@ NOT_PROVED = (
 )
 CUT = "Intervals that are several times wider than most are cut off; the table has their ends."
 CHANCE = "Dashed: if the groups did not differ, 95 % of all values would lie below this line."
-FAR = 3.0
-"""Ends this many times as far apart as those of half the points are not drawn to their end."""
-
+FAR = 3.0  # ends this many times as far apart as those of half the points are not drawn to their end
 P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 
 

@@ -19,6 +19,7 @@ from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepR
 Reproducible = BoundsResult | RobustTestResult | SweepResult
 Options = Mapping[str, Any]
 
+# The public class of each method; a test compares it with the methods there are.
 METHOD_CLASSES = {
     "sharp": "Sharp",
     "s-sd": "StepwiseDominance",
@@ -29,19 +30,14 @@ METHOD_CLASSES = {
     "sm": "Submodular",
     "bootstrap": "Bootstrap",
 }
-"""The public class of each method; a test compares it with the methods there are."""
-
+# The options of a method that are flags of the command line.
 METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "schedule")}
-"""The options of a method that are flags of the command line."""
-
+# Class, size and flag of the kernels that stand for another one.
 APPROXIMATE = {
     "random features": ("RandomFeatures", "n_features", "features"),
     "nystrom": ("Nystrom", "n_landmarks", "landmarks"),
 }
-"""Class, size and flag of the kernels that stand for another one."""
-
-STDIN = "<stdin>"
-"""What a table that was piped in is called in its record."""
+STDIN = "<stdin>"  # what a table that was piped in is called in its record
 
 
 def recipe(result: Reproducible) -> str:

@@ -15,13 +15,10 @@ from mmdbounds.words.phrases import kernel_name, rows, shown
 
 Facts = list[tuple[str, str]]
 
-COLUMNS_NAMED = 40
-"""Columns named on a page; the others are counted."""
-
+COLUMNS_NAMED = 40  # columns named on a page; the others are counted
 APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
 
-CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"
-"""What draws the charts; a test compares it with the file."""
+CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"  # what draws the charts; a test compares it with the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,12 +15,8 @@ from mmdbounds.report.contents import Columns, Figure, Table
 from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
 from mmdbounds.words.phrases import number, row_name, shown
 
-ROWS_SHOWN = 30
-"""Rows shown at most, the most important first: a page must not grow with the data."""
-
-MOST_COLUMNS = 30
-"""Columns whose cells are shown; more are not read."""
-
+ROWS_SHOWN = 30  # rows shown at most, the most important first: a page must not grow with the data
+MOST_COLUMNS = 30  # columns whose cells are shown; more are not read
 SIDES = ("lower", "upper")
 
 CAPTION = (
@@ -51,6 +47,7 @@ class ShownRow:
     cells: Sequence[str]
 
 
+# The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow.
 ROW_COLUMNS: Columns = (
     ("row", lambda row: row.label),
     ("moved for lower bound", lambda row: "yes" * row.moved["lower"]),
@@ -58,7 +55,6 @@ ROW_COLUMNS: Columns = (
     ("change of lower bound", lambda row: _digits(row.change["lower"])),
     ("change of upper bound", lambda row: _digits(row.change["upper"])),
 )
-"""The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow."""
 
 
 def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:

@@ -21,8 +21,7 @@ from mmdbounds.words.phrases import assumption, number, proved_number, shown
 PROVED, FOUND = "proved limit", "value found"
 SQUARED_MMD = "Squared MMD of the true groups"
 COUNT_ASSUMED = "the number of misfiled rows is as assumed;"
-BARS = 40
-"""Bars of the histogram: it stays small for any number of permutations."""
+BARS = 40  # bars of the histogram: it stays small for any number of permutations
 
 
 class End(NamedTuple):
@@ -33,6 +32,7 @@ class End(NamedTuple):
     bound: Bound | None = None
 
 
+# The table of bounds; each cell is a function of an `End`.
 BOUNDS_COLUMNS: Columns = (
     ("", lambda end: end.name),
     (FOUND, lambda end: number(end.value)),
@@ -40,7 +40,6 @@ BOUNDS_COLUMNS: Columns = (
     ("rows moved", lambda end: "" if end.bound is None else _n_moved(end.bound)),
     ("remarks", lambda end: "" if end.bound is None else _remarks(end.bound)),
 )
-"""The table of bounds; each cell is a function of an `End`."""
 
 
 def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
@@ -111,13 +110,13 @@ class Case(NamedTuple):
     n_moved: str = ""
 
 
+# The table of a test; each cell is a function of a `Case`.
 TEST_COLUMNS: Columns = (
     ("", lambda case: case.name),
     ("p-value", lambda case: case.pvalue),
     ("squared MMD", lambda case: case.statistic),
     ("misfiled rows", lambda case: case.n_moved),
 )
-"""The table of a test; each cell is a function of a `Case`."""
 
 
 def contents_of_test(result: RobustTestResult) -> Contents:
