@@ -1,8 +1,4 @@
-"""Where pictures are drawn; the only file that imports matplotlib.
-
-Colours are those of Okabe and Ito, told apart by people who do not see all colours. Two that
-stand for two things in one picture also differ in lightness, and never by colour alone.
-"""
+"""Where pictures are drawn; the only file that imports matplotlib."""
 
 from __future__ import annotations
 
@@ -15,6 +11,8 @@ from typing import Any
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.words.phrases import percent, shown
 
+# The colours of Okabe and Ito, told apart by people who do not see all colours. Two that stand for two things
+# in one picture also differ in lightness, and never by colour alone.
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "0.45"
 
@@ -107,11 +105,11 @@ def small_numbers(ax: Any, axis: str) -> None:
     ax.locator_params(axis=axis, nbins=7)
 
 
-def explain(ax: Any, *, given: Any) -> None:
-    """Put the legend below axes of our own, where it hides nothing, and inside axes that were given."""
+def explain(ax: Any, *, given: Any) -> Any:
+    """Return axes with a legend: below our own, where it hides nothing, and inside those that were given."""
     if given is not None:  # what is around them is the user's
         ax.legend(**LEGEND, loc="best")
-        return
+        return ax
     from matplotlib.transforms import ScaledTranslation
 
     n_lines = 1 + ax.get_xlabel().count("\n")
@@ -121,6 +119,7 @@ def explain(ax: Any, *, given: Any) -> None:
     # Two columns where they fit; too wide a legend would squeeze the picture.
     longest = max(map(len, ax.get_legend_handles_labels()[1]))
     ax.legend(**LEGEND, **place, ncols=2 if 2 * longest <= LABEL_WIDTH + 6 else 1, frameon=False)
+    return ax
 
 
 def empty_figure(rows: int, columns: int, figsize: tuple[float, float], **shared: Any) -> tuple[Any, Any]:

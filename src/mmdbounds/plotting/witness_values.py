@@ -33,30 +33,16 @@ THINNING_SEED = 0
 
 @dataclass(frozen=True, eq=False)
 class RowsShown:
-    """The rows that are shown.
+    """The rows that are shown, and the witness there."""
 
-    Attributes
-    ----------
-    pooled, rows
-        All rows, X first, and which of them are shown.
-    places, names
-        Where these stand on one or two axes, and what the axes are called; shape (rows, axes).
-    columns
-        The columns that the axes are, `None` for principal components.
-    witness
-        The witness of the rows shown.
-    kernel, weights
-        Of all rows; see `weights_of`.
-    """
-
-    pooled: Float64s
-    rows: NDArray[np.intp]
-    places: Float64s
-    names: list[str]
-    columns: list[int] | None
-    witness: Float64s
+    pooled: Float64s  # all rows, X first
+    rows: NDArray[np.intp]  # those of them that are shown
+    places: Float64s  # where these stand on one or two axes, shape (rows, axes)
+    names: list[str]  # of the axes
+    columns: list[int] | None  # that the axes are; `None` for principal components
+    witness: Float64s  # of the rows shown
     kernel: Kernel
-    weights: Float64s
+    weights: Float64s  # of all rows; see `weights_of`
 
     @property
     def is_whole(self) -> bool:
@@ -163,12 +149,9 @@ def _column(group: Group, feature: Feature) -> int:
     if isinstance(feature, str):
         known = group.columns or ()
         if feature not in known:
-            there = (
-                f"there is no such column.{did_you_mean(feature, known)}"
-                if known
-                else "`X` has no column names."
-            )
-            msg = f"`features` must name columns of `X`; got {feature!r}: {there}"
+            there = f"there is no such column.{did_you_mean(feature, known)}"
+            why = there if known else "`X` has no column names."
+            msg = f"`features` must name columns of `X`; got {feature!r}: {why}"
             raise MmdBoundsError(msg)
         return known.index(feature)
     if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < n_columns:

@@ -37,6 +37,29 @@ STYLES: dict[str, tuple[str, list[int]]] = {
 }
 
 
+AXIS = {
+    "labelFontSize": 12,
+    "titleFontSize": 12,
+    "labelColor": DARK,
+    "titleColor": DARK,
+    "titleFontWeight": "normal",
+    "titlePadding": 8,
+    "gridColor": "#e4e4e4",
+    "domainColor": "#999999",
+    "tickColor": "#999999",
+}
+LEGEND = {
+    "orient": "top",
+    "direction": "horizontal",
+    "columns": 2,
+    "title": None,
+    "labelFontSize": 12,
+    "labelColor": DARK,
+    "labelLimit": 300,
+    "symbolSize": 90,
+}
+
+
 def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: str) -> Spec:
     """Return a chart as wide as the page, and `height` pixels high."""
     return {
@@ -48,30 +71,7 @@ def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: st
         "params": [{"name": CHOSEN, "value": 0}],
         "datasets": datasets,
         "layer": layers,
-        "config": {
-            "aria": False,
-            "font": FONT,
-            "view": {"stroke": None},
-            "axis": {
-                **{f"{part}FontSize": 12 for part in ("label", "title")},
-                **{f"{part}Color": DARK for part in ("label", "title")},
-                "titleFontWeight": "normal",
-                "titlePadding": 8,
-                "gridColor": "#e4e4e4",
-                "domainColor": "#999999",
-                "tickColor": "#999999",
-            },
-            "legend": {
-                "orient": "top",
-                "direction": "horizontal",
-                "columns": 2,
-                "title": None,
-                "labelFontSize": 12,
-                "labelColor": DARK,
-                "labelLimit": 300,
-                "symbolSize": 90,
-            },
-        },
+        "config": {"aria": False, "font": FONT, "view": {"stroke": None}, "axis": AXIS, "legend": LEGEND},
     }
 
 
@@ -125,18 +125,9 @@ def over_shares(
 ) -> Spec:
     """Return curves over the share of misfiled rows, with a band between two of them.
 
-    Parameters
-    ----------
-    points
-        f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering.
-    lines
-        f0: place, f1: share, f2: value, f3: which of `names`.
-    names, y
-        The series, and the position on the vertical axis, of field f2.
-    hover
-        Titles of the texts for hovering.
-    marks
-        f0: a share that is marked by a vertical line, f1: what it is.
+    Points are f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering, whose
+    titles are `hover`. Lines are f0: place, f1: share, f2: value, f3: which of `names`. Marks are f0: a share
+    with a vertical line, f1: what it is. `y` is the position on the vertical axis, of field f2.
     """
     x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
     looks = series(names, "f3")
@@ -158,15 +149,11 @@ def over_shares(
 
 def _marked(marks: Values) -> list[Spec]:
     """Return vertical lines with their names at the top."""
-    if not marks:
-        return []
     x = {"field": "f0", "type": "quantitative"}
     at_top = {"align": "left", "baseline": "top", "dx": 5, "dy": 2}
     text = {"type": "text", **at_top, "fontSize": 12, "color": DARK}
-    return [
-        layer("marks", DOTTED, {"x": x}),
-        layer("marks", text, {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}),
-    ]
+    name = {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}
+    return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)] if marks else []
 
 
 ROW_SIDES = (LOWER, UPPER)  # the two ends that a row can change
@@ -178,14 +165,9 @@ def row_changes(values: Values, words: str) -> Spec:
     Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of
     `ROW_SIDES`, f5: whether the row is moved there; f6 and f7: the change, and whether it is moved, as text.
     """
+    ranked = {"sort": {"field": "f1", "op": "min"}, "axis": {"labelLimit": 150, "grid": True}}
     encoding = {
-        "y": {
-            "field": "f2",
-            "type": "nominal",
-            "title": None,
-            "sort": {"field": "f1", "op": "min"},
-            "axis": {"labelLimit": 150, "grid": True},
-        },
+        "y": {"field": "f2", "type": "nominal", "title": None, **ranked},
         "x": quantitative("f3", "change of the bound (squared MMD)", axis={"format": "~g", "tickCount": 5}),
         **markers(ROW_SIDES, "f4", {"circle": BLUE, "square": ORANGE}),
         "tooltip": tooltip({"f2": "row", "f4": "changes the", "f6": "by", "f7": "moved there"}),
