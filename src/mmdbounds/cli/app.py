@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mmdbounds._version import __version__
-from mmdbounds.cli import endings, side_files
+from mmdbounds.cli import main, side_files
 from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
@@ -62,7 +62,7 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise endings.Interrupted from None
+            raise main.Interrupted from None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name in the first line; newer releases of typer put braces round FILE."""
@@ -164,17 +164,17 @@ def run(arguments: list[str] | None = None) -> int:
         return int(left.code or 0)
     except BaseException as error:
         return _ended(error)
-    if outcome == endings.signal_exit_code():  # newer releases of typer return it
+    if outcome == main.signal_exit_code():  # newer releases of typer return it
         return _ended(KeyboardInterrupt())
     return outcome if isinstance(outcome, int) else 0
 
 
 def _ended(error: BaseException) -> int:
     """Say in one line how the work ended, and return the exit code."""
-    if endings.received_signal() or isinstance(error, KeyboardInterrupt | endings.Interrupted | typer.Abort):
+    if main.received_signal() or isinstance(error, KeyboardInterrupt | main.Interrupted | typer.Abort):
         more = getattr(error, "resumes_from", "") or side_files.so_far()
-        typer.echo(f"mmdbounds: {endings.signal_word()}; {more}.", err=True)
-        return endings.signal_exit_code()
+        typer.echo(f"mmdbounds: {main.signal_word()}; {more}.", err=True)
+        return main.signal_exit_code()
     if isinstance(error, _ClickError):
         message, context = error.format_message().strip(), getattr(error, "ctx", None)
         stop = "" if message.endswith((".", "?")) else "."
@@ -182,21 +182,22 @@ def _ended(error: BaseException) -> int:
         return _wrong(f"{message}{stop} See `{command} --help`.")
     if isinstance(error, MmdBoundsError):
         return _wrong(str(error))
-    if endings.is_low_memory(error):
-        return _wrong(endings.LOW_MEMORY)
-    typer.echo(f"mmdbounds: {endings.unexpected(error)}", err=True)
-    return endings.EXIT_UNEXPECTED
+    if main.is_low_memory(error):
+        return _wrong(main.LOW_MEMORY)
+    typer.echo(f"mmdbounds: {main.unexpected(error)}", err=True)
+    return main.EXIT_UNEXPECTED
 
 
 def _wrong(message: str) -> int:
     typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
-    return endings.EXIT_WRONG
+    return main.EXIT_WRONG
 
 
 def _on_one_line(message: str) -> str:
     """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
-    with_flags = re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message)
-    return " ".join(with_flags.split())
+    return " ".join(
+        re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
+    )
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

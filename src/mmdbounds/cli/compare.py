@@ -20,7 +20,7 @@ from mmdbounds.cli.arguments import (
     Table,
 )
 from mmdbounds.cli.dry_run import show_plan
-from mmdbounds.cli.endings import interruptible
+from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     COMPUTED,
     DONE,

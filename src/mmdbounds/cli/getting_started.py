@@ -55,7 +55,12 @@ def demo_command(wanted: Demonstration) -> None:
     tumours = overlooked_tumours(SHARE)
     n_overlooked = len(tumours.overlooked)
     X, Y = _groups(tumours, tumours.filed)
-    say(wrapped(_opening(len(X), len(Y), n_overlooked)))
+    opening = (
+        f"Real data: {len(X) + len(Y)} breast tumours with 30 measurements each, {len(X)} filed as malignant "
+        f"and {len(Y)} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
+        "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
+    )
+    say(wrapped(opening))
     result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked), rng=0)
     say(f"\n{result.summary()}\n")
     truth = mmd2(*_groups(tumours, tumours.truth))
@@ -70,14 +75,6 @@ def _groups(tumours: FiledTumours, diagnosis: NDArray[np.str_]) -> tuple[Group, 
     from mmdbounds.tables import groups
 
     return groups(tumours.table(diagnosis), "diagnosis", hidden="malignant", among="benign", id="patient")
-
-
-def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
-    return (
-        f"Real data: {n_x + n_y} breast tumours with 30 measurements each, {n_x} filed as malignant "
-        f"and {n_y} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
-        "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
-    )
 
 
 def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
@@ -137,7 +134,8 @@ def backends_command(listing: Listing) -> None:
     found = registry.backends()
     choice, why = registry.automatic(found)
     if listing.json:
-        say(as_json(found, choice, why))
+        about = {"backends": list(map(asdict, found)), "auto": {"backend": choice, "why": why}}
+        say(json.dumps({"version": __version__, **about}, indent=2))
         return
     for backend in found:
         say("\n".join(shown(backend)))
@@ -154,18 +152,13 @@ def shown(backend: Status) -> list[str]:
     if backend.version is None:
         word, about = "missing", [notes.pop(0)]
     else:
-        word = "available" if backend.is_available else "broken"
-        package = backend_called(backend.name).package
-        about = [f"{package} {backend.version}", backend.how, threads(backend.n_threads)]
+        word, count = "available" if backend.is_available else "broken", backend.n_threads
+        threads = "" if count is None else f"{count} thread{'' if count == 1 else 's'}"
+        about = [f"{backend_called(backend.name).package} {backend.version}", backend.how, threads]
     lines = [f"{backend.name:<{INDENT}}{word:<{INDENT + 2}}{', '.join(filter(None, about))}"]
     lines += [] if backend.device is None else [f"{margin}{'on':<{INDENT + 2}}{backend.device}"]
     lines += [f"{margin}{dtype:<{INDENT + 2}}{in_words(rate)}" for dtype, rate in backend.rates.items()]
     return lines + [wrapped(note, margin) for note in notes]
-
-
-def threads(count: int | None) -> str:
-    """Return ``1 thread`` or ``2 threads``, nothing where threads do not count."""
-    return "" if count is None else f"{count} thread{'' if count == 1 else 's'}"
 
 
 def in_words(rate: Rate) -> str:
@@ -174,13 +167,3 @@ def in_words(rate: Rate) -> str:
     many = f"{millions:,.0f} million" if millions < 1e4 else f"{millions / 1e3:,.0f} billion"
     pass_ = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
     return f"{many} kernel values per second, {pass_} s per pass"
-
-
-def as_json(found: list[Status], choice: str, why: str) -> str:
-    """Return the same for machines."""
-    content = {
-        "version": __version__,
-        "backends": [asdict(backend) for backend in found],
-        "auto": {"backend": choice, "why": why},
-    }
-    return json.dumps(content, indent=2)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mmdbounds.cli.arguments import PROGRESS, Comparison, Output, Table
 from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
-from mmdbounds.cli.endings import interruptible
+from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     COMPARED,
     COMPUTED,
@@ -80,10 +80,9 @@ class Trials:
         """Return how many rows of each group are drawn, `None` for all."""
         if self.sizes is None:
             return None
-        text = self.sizes
-        parts = [part.strip() for part in text.split(",")]
+        parts = [part.strip() for part in self.sizes.split(",")]
         if len(parts) != 2 or not all(part == "all" or part.isdecimal() for part in parts):
-            got = shown_value(text)
+            got = shown_value(self.sizes)
             msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {got}."
             raise MmdBoundsError(msg)
         of_x, of_y = (None if part == "all" else whole_number(part) for part in parts)
@@ -162,7 +161,11 @@ def reproduce_command(wanted: Reproduction) -> None:
       mmdbounds reproduce main --n-trials 10 --out results --data data
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     if wanted.list:
-        say(_listing())
+        from mmdbounds.paper.experiments import listing
+
+        width = max(len(name) for name, _, _ in listing())
+        for name, title, minutes in listing():
+            say(f"{name:<{width}}  {title} (about {minutes:g} min)")
         return
     if wanted.name is None:
         msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
@@ -170,24 +173,5 @@ def reproduce_command(wanted: Reproduction) -> None:
     from mmdbounds.paper.runs import reproduce
 
     with interruptible(wanted.out):
-        page = reproduce(
-            wanted.name,
-            preset=wanted.preset,
-            n_trials=wanted.n_trials,
-            out=wanted.out,
-            data=wanted.data,
-            n_processes=wanted.n_processes,
-            rng=wanted.rng,
-            progress=wanted.progress,
-        )
+        page = reproduce(**{name: value for name, value in vars(wanted).items() if name != "list"})
     say(f"The paper's numbers beside ours: {page}")
-
-
-def _listing() -> str:
-    """Return one line for each table and figure."""
-    from mmdbounds.paper.experiments import listing
-
-    width = max(len(name) for name, _, _ in listing())
-    return "\n".join(
-        f"{name:<{width}}  {title} (about {minutes:g} min)" for name, title, minutes in listing()
-    )

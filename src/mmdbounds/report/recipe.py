@@ -207,12 +207,10 @@ def _call(result: Reproducible) -> str:
 
 def _amount_code(amount: Contamination | None) -> str:
     """Return how much is misfiled as it is typed."""
-    if amount is None:
-        return "your_amount"
-    given = amount.stated()
+    given = {} if amount is None else amount.stated()
     if list(given) == ["x_in_y"]:
         return f"epsilon={given['x_in_y']!r}"
-    return f"mb.Contamination({_keywords(given)})"
+    return "your_amount" if amount is None else f"mb.Contamination({_keywords(given)})"
 
 
 def _kernel(made: Provenance) -> str:

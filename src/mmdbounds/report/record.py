@@ -23,16 +23,13 @@ CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"  # what draws the charts; a test 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Where a result comes from, as names and values, and how to make it again.
-
-    `is_open` says whether the page contains names or values of rows.
-    """
+    """Where a result comes from, as names and values, and how to make it again."""
 
     data: Facts
     settings: Facts
     versions: Facts
     recipe: str
-    is_open: bool
+    is_open: bool  # whether the page contains names or values of rows
 
 
 def record_of(result: Any, *, is_open: bool) -> Record:
@@ -92,9 +89,8 @@ def _left_out(record: Mapping[str, Any]) -> str:
 def _missing(record: Mapping[str, Any]) -> str:
     """Say how many cells were filled, where some were."""
     filled = sum((record.get("n_filled_cells") or {}).values())
-    return (
-        f"{filled:,} filled: numbers with the median, others with the most frequent value" if filled else ""
-    )
+    how = f"{filled:,} filled: numbers with the median, others with the most frequent value"
+    return how if filled else ""
 
 
 def _names(names: Any) -> str:

@@ -1,7 +1,4 @@
-"""The pages about one share of misfiled rows, without a slider: a pair of bounds, and a test.
-
-To add a column to the table of bounds, add a pair to `BOUNDS_COLUMNS`; to that of a test, to `TEST_COLUMNS`.
-"""
+"""The pages about one share of misfiled rows, without a slider: a pair of bounds, and a test."""
 
 from __future__ import annotations
 
@@ -90,11 +87,8 @@ def _range_figure(result: BoundsResult) -> Figure:
     both = (result.lower, result.upper)
     values = [{"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)}]
     values += [{"f0": bound.value, "f1": FOUND, "f2": number(bound.value)} for bound in both]
-    values += [
-        {"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)}
-        for bound in both
-        if bound.certified is not None
-    ]
+    proved = (bound for bound in both if bound.certified is not None)
+    values += [{"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)} for bound in proved]
     words = f"{SQUARED_MMD}. The same numbers are in the table below."
     spec = charts.interval(*result.interval, values, (PROVED, FOUND, charts.FILED), words)
     caption = "The range that the assumed misfiling allows."
@@ -159,14 +153,11 @@ def _null_figure(result: RobustTestResult) -> Figure:
         {"f0": result.statistic, "f1": charts.LOWER, "f2": _statistic(result)},
         {"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)},
     ]
-    if result.null_quantile is not None:
-        quantile = result.null_quantile
+    if (quantile := result.null_quantile) is not None:
         marks.append({"f0": quantile, "f1": charts.CHANCE, "f2": number(quantile)})
     counts, edges = np.histogram(result.null, bins=BARS)
-    bars = [
-        {"f0": low, "f1": high, "f2": count}
-        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
-    ]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    bars = [{"f0": low, "f1": high, "f2": count} for low, high, count in ends]
     title = "What chance alone would give, and what was found"
     words = f"{title}: squared MMD of random labellings. The p-values are in the table below."
     spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], words)
