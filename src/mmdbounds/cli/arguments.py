@@ -139,30 +139,28 @@ class Permutations:
     )
 
 
-@options(COMPUTED)
+@options(COMPARED)
 class Comparison:
     """How the groups are compared, and where that is computed."""
 
-    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME", COMPARED)
+    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME")
     bandwidth: str = option(
-        "median",
-        "Kernel bandwidth: 'median' (of the distances between rows) or a number.",
-        "LENGTH",
-        COMPARED,
+        "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
     estimator: str | None = option(
-        "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME", COMPARED
+        "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"
     )
-    backend: str = option("auto", "Where to compute: {backends}; see `mmdbounds backends`.", "NAME")
-    dtype: str = option("float64", "Precision of kernel values: 'float64' or 'float32'.", "NAME")
-    working_memory: float = option(1024, "Memory budget, per process.", "MIB")
+    backend: str = option("auto", "Where to compute: {backends}; see `mmdbounds backends`.", "NAME", COMPUTED)
+    dtype: str = option("float64", "Precision of kernel values: 'float64' or 'float32'.", "NAME", COMPUTED)
+    working_memory: float = option(1024, "Memory budget, per process.", "MIB", COMPUTED)
     features: int | None = option(
         None,
         "Approximate the kernel with this many random features; time then grows linearly with the rows.",
         "NUMBER",
+        COMPUTED,
     )
     landmarks: int | None = option(
-        None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER"
+        None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
     )
     rng: int = option(0, "Random seed; choose it before you see a result.", "SEED", DONE)
 

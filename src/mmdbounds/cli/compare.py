@@ -19,7 +19,6 @@ from mmdbounds.cli.arguments import (
     Search,
     Table,
 )
-from mmdbounds.cli.dry_run import show_plan
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     COMPUTED,
@@ -34,7 +33,14 @@ from mmdbounds.cli.options import (
     options,
 )
 from mmdbounds.cli.side_files import STDIN, plan_file, say, write_beside
-from mmdbounds.cli.table import note_changes, note_repeated_ids, one_row_per_unit, read_split, recorded
+from mmdbounds.cli.table import (
+    note_changes,
+    note_repeated_ids,
+    one_row_per_unit,
+    read_split,
+    recorded,
+    show_plan,
+)
 from mmdbounds.errors import DataError, MmdBoundsError
 
 if TYPE_CHECKING:
@@ -100,17 +106,8 @@ def bounds_command(
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(files.checkpoint):
-        result = mmd_bounds(
-            X,
-            Y,
-            amount,
-            method=method,
-            at_most=misfiling.at_most,
-            rng=comparison.rng,
-            checkpoint=files.checkpoint,
-            progress=output.progress,
-            **how,
-        )
+        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
         write_beside(files.rows, lambda: formats.rows_csv(result).encode())
@@ -155,17 +152,8 @@ def robust_test_command(
         return
     note_changes(X, output)
     with interruptible():
-        result = robust_test(
-            X,
-            Y,
-            amount,
-            at_most=misfiling.at_most,
-            unit=split.units,
-            rng=comparison.rng,
-            progress=output.progress,
-            **vars(testing),
-            **how,
-        )
+        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(result, table, output)
 
@@ -212,9 +200,8 @@ def sweep_command(
         return
     note_changes(X, output)
     with interruptible():
-        result = sweep(
-            X, Y, unit=split.units, rng=comparison.rng, progress=output.progress, **vars(sweeping), **how
-        )
+        how |= {"rng": comparison.rng, "progress": output.progress}
+        result = sweep(X, Y, unit=split.units, **vars(sweeping), **how)
     output.show(result)
     page.write(result, table, output)
 

@@ -91,10 +91,6 @@ def _test_columns(result: RobustTestResult) -> Columns:
     return {**columns, **_one_row(result, TESTED)}
 
 
-def _sweep_columns(result: SweepResult) -> Columns:
-    return {name: [getattr(point, name) for point in result.points] for name in POINT}
-
-
 def _one_row(result: Any, names: Iterable[str], more: Mapping[str, Any] | None = None) -> Columns:
     cells = {name: getattr(result, name) for name in names} | {**(more or {})}
     return {name: [cell] for name, cell in cells.items()}
@@ -121,6 +117,9 @@ def _bare_rates(result: Evaluation) -> str:
 FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
     "BoundsResult": (_bounds_columns, lambda result: _bare(*result.interval)),
     "RobustTestResult": (_test_columns, lambda result: _bare(result.pvalue)),
-    "SweepResult": (_sweep_columns, _bare_breakdown),
+    "SweepResult": (
+        lambda result: {n: [getattr(p, n) for p in result.points] for n in POINT},
+        _bare_breakdown,
+    ),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }

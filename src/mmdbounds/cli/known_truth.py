@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from mmdbounds.cli.arguments import PROGRESS, Comparison, Output, Table
-from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     COMPARED,
@@ -22,7 +21,7 @@ from mmdbounds.cli.options import (
     whole_number,
 )
 from mmdbounds.cli.side_files import plan_file, say
-from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split
+from mmdbounds.cli.table import SEARCH_EACH, note_changes, one_row_per_unit, read_split, show_plan
 from mmdbounds.errors import MmdBoundsError, shown_value
 
 
@@ -37,12 +36,12 @@ class TrueTable(Table):
     )
 
 
-@options(COMPUTED)
+@options(COMPARED)
 class TrialComparison(Comparison):
     """How the groups are compared, unless a preset says otherwise."""
 
     estimator: str | None = option(
-        None, "Estimator of the squared MMD: 'unbiased' (default) or 'biased'.", "NAME", COMPARED
+        None, "Estimator of the squared MMD: 'unbiased' (default) or 'biased'.", "NAME"
     )
 
 
@@ -116,15 +115,9 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(trials.checkpoint):
-        result = run.evaluate(
-            X,
-            Y,
-            **{**vars(trials), "sizes": sizes},
-            scale="standard" if table.scale is None and trials.preset is None else table.scale,
-            rng=comparison.rng,
-            progress=output.progress,
-            **how,
-        )
+        scale = "standard" if table.scale is None and trials.preset is None else table.scale
+        how |= {"scale": scale, "rng": comparison.rng, "progress": output.progress}
+        result = run.evaluate(X, Y, **{**vars(trials), "sizes": sizes}, **how)
     output.show(result)
 
 

@@ -61,9 +61,8 @@ def check_result(result: Any, kinds: tuple[type[Any], ...], function: str) -> No
 def check_axes(ax: Any) -> None:
     """Refuse what nothing can be drawn on, such as a whole figure or an array of axes."""
     if ax is not None and not (hasattr(ax, "plot") and hasattr(ax, "set_xlabel")):
-        msg = (
-            f"`ax` must be one matplotlib Axes; got {type(ax).__name__}. Pass one, such as `figure.axes[0]`."
-        )
+        kind = type(ax).__name__
+        msg = f"`ax` must be one matplotlib Axes; got {kind}. Pass one, such as `figure.axes[0]`."
         raise DataError(msg)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.plotting import canvas
-from mmdbounds.plotting.witness_values import Feature, RowsShown, rows_shown
+from mmdbounds.plotting.witness_values import Features, RowsShown, rows_shown
 from mmdbounds.results import BoundsResult
 from mmdbounds.words.phrases import number, row_name
 
@@ -95,7 +94,7 @@ def plot_witness(
     Y: Any,
     ax: Any = None,
     *,
-    features: Feature | Sequence[Feature] | None = None,
+    features: Features = None,
     side: str | None = None,
     kernel: Any = None,
     max_rows: int = 2000,

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds import kernels
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
-from mmdbounds.kernels import (
-    BandwidthKernel,
-    FunctionKernel,
-    Kernel,
-    PairKernel,
-    Precomputed,
-    kernel_class,
-    kernel_names,
-)
+from mmdbounds.kernels import Kernel
 from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
@@ -28,6 +21,7 @@ from mmdbounds.tables import Group, as_groups
 from mmdbounds.words.phrases import percent
 
 Feature = int | str
+Features = Feature | Sequence[Feature] | None
 THINNING_SEED = 0
 
 
@@ -57,14 +51,7 @@ class RowsShown:
 
 
 def rows_shown(
-    result: BoundsResult,
-    X: Any,
-    Y: Any,
-    *,
-    features: Feature | Sequence[Feature] | None,
-    side: str | None,
-    kernel: Any,
-    max_rows: int,
+    result: BoundsResult, X: Any, Y: Any, *, features: Features, side: str | None, kernel: Any, max_rows: int
 ) -> RowsShown:
     """Return the rows to show, and the witness of all rows there."""
     group_x, group_y = as_groups(X, Y)
@@ -91,17 +78,17 @@ def kernel_of(made: Provenance, given: Any) -> Kernel:
         if isinstance(given, Kernel):
             return given
         if callable(given):
-            return FunctionKernel(given)
+            return kernels.FunctionKernel(given)
         msg = f"`kernel` must be a kernel object or a function k(A, B); got {type(given).__name__}."
         raise MmdBoundsError(msg)
     name = made.kernel_options.get("kernel", made.kernel)  # of an approximate kernel, the exact one
-    cls = kernel_class(name) if name in kernel_names() else Kernel
-    if issubclass(cls, BandwidthKernel) and made.bandwidth is not None:
+    cls = kernels.kernel_class(name) if name in kernels.kernel_names() else Kernel
+    if issubclass(cls, kernels.BandwidthKernel) and made.bandwidth is not None:
         return cls(made.bandwidth)
-    if issubclass(cls, PairKernel) and not issubclass(cls, BandwidthKernel):
+    if issubclass(cls, kernels.PairKernel) and not issubclass(cls, kernels.BandwidthKernel):
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{k: v for k, v in made.kernel_options.items() if k in known})
-    why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not stored"
+    why = "is a matrix, which has no rows to draw" if name == kernels.Precomputed.name else "is not stored"
     msg = f"the kernel of this result ({made.kernel!r}) {why}. Pass rows as `X` and `Y`, and `kernel=...`."
     raise MmdBoundsError(msg)
 
@@ -131,7 +118,7 @@ def thinned(n_rows: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(THINNING_SEED).choice(n_rows, most, replace=False))
 
 
-def columns_of(group: Group, features: Feature | Sequence[Feature] | None) -> list[int] | None:
+def columns_of(group: Group, features: Features) -> list[int] | None:
     """Return the columns to draw, one or two; `None` stands for principal components."""
     n_columns = group.shape[1]
     if features is None:

@@ -1,9 +1,7 @@
 """The charts of a page as Vega-Lite specifications.
 
-Fields are called f0, f1, ... and every title, label of a series and expression is written here: names and
-cells of a user's file come as values of fields, or not at all. Colours are dark enough for white paper
-and light enough for a dark screen, and series also differ by dashes or shapes. `words` says what a
-chart shows, for those who do not see it.
+Fields are called f0, f1, ...: names and cells of a user's file come as values of fields, or not at all.
+Series differ by colour and by dashes or shapes. `words` says what a chart shows, for those who do not see it.
 """
 
 from __future__ import annotations
