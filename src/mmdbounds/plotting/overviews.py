@@ -145,7 +145,7 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     result : SweepResult
         The curve.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_bounds`; returned.
+        As in `plot_bounds`; the axes are returned.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def plot_null(
     result : RobustTestResult or AggregatedResult
         The test.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_bounds`; returned.
+        As in `plot_bounds`; the axes are returned.
     bounds : BoundsResult, optional
         Bounds for the same groups, shaded: where the statistic of the true groups can be. Not for an
         `AggregatedResult`, whose statistic is in standard deviations.
@@ -272,7 +272,7 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     result : Evaluation
         The evaluation.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_bounds`; returned.
+        As in `plot_bounds`; the axes are returned.
 
     Examples
     --------

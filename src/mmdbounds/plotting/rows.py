@@ -34,7 +34,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     result : BoundsResult
         The bounds.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_bounds`; returned.
+        As in `plot_bounds`; the axes are returned.
     n_rows : int, default=20
         How many rows to draw, the most important first. The title says of how many.
 
@@ -113,7 +113,7 @@ def plot_witness(
     X, Y : array-like
         The groups, as they were given to `mmd_bounds`. A result holds no rows.
     ax : matplotlib.axes.Axes, optional
-        As in `plot_bounds`; returned.
+        As in `plot_bounds`; the axes are returned.
     features : int, str or a pair of them, optional
         One or two columns, by place or name. By default the only one or two there are, else the first two
         principal components of the rows shown.
