@@ -11,7 +11,7 @@ import pytest
 
 from made import LOWER, UPPER, bound, result
 from mmdbounds.bounds import mmd2, mmd_bounds
-from mmdbounds.cli import demo
+from mmdbounds.cli import getting_started as demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 from mmdbounds.datasets import overlooked_tumours

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.cli import dry_run
+from mmdbounds.cli import table as dry_run
 from mmdbounds.cli.main import run
 
 TABLE = """\

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.cli.evaluate import evaluate_command
+from mmdbounds.cli.known_truth import evaluate_command
 from mmdbounds.cli.main import run
 from mmdbounds.evaluation import Evaluation, evaluate
 from mmdbounds.evaluation import run as evaluation_run

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 import mmdbounds.search
-from mmdbounds.cli import compare, evaluate, options
+from mmdbounds.cli import compare, known_truth, options
 from mmdbounds.cli.app import COMMANDS
 from mmdbounds.cli.options import REQUIRED, argument, grouped, number, option, whole_number, with_names
 from mmdbounds.kernels import SHIPPED
@@ -129,7 +129,7 @@ COMPARING = {
     "bounds": compare.bounds_command,
     "test": compare.robust_test_command,
     "sweep": compare.sweep_command,
-    "evaluate": evaluate.evaluate_command,
+    "evaluate": known_truth.evaluate_command,
 }
 
 

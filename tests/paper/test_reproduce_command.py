@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
+from mmdbounds.cli.known_truth import reproduce_command
 from mmdbounds.cli.main import run
-from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.paper import runs
 from mmdbounds.paper.experiments import EXPERIMENTS
 from mmdbounds.paper.runs import reproduce

@@ -15,7 +15,7 @@ import mmdbounds as mb
 from made import make_provenance, make_result
 from mmdbounds.cli.main import run
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.report.recipe import METHOD_CLASSES, recipe
+from mmdbounds.report.record import METHOD_CLASSES, recipe
 from mmdbounds.search import METHODS
 from report.made import GROUP, HIDDEN
 

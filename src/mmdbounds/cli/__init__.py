@@ -1,1 +1,1 @@
-"""The command line: one file a command, one command a public function; nothing is computed here."""
+"""The command line: one command a public function, in files by the sections of the help; computes nothing."""

@@ -1,9 +1,4 @@
-"""The commands of ``mmdbounds``, their help, their one-line errors and their exit codes.
-
-Exit codes: 0 done, 1 the reader of the output closed the pipe, 2 the input or an option cannot be used, a
-file cannot be written or memory ran out (one line says which), 70 an unexpected error (details in a log
-file), 130 interrupted, 143 terminated.
-"""
+"""The commands of ``mmdbounds``, their help, their one-line errors and their exit codes."""
 
 from __future__ import annotations
 
@@ -18,19 +13,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mmdbounds._version import __version__
-from mmdbounds.cli import endings, side_files
-from mmdbounds.cli.backends import backends_command
-from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
-from mmdbounds.cli.demo import demo_command
-from mmdbounds.cli.evaluate import evaluate_command
+from mmdbounds.cli import main, side_files
+from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
+from mmdbounds.cli.getting_started import backends_command, demo_command
+from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
 from mmdbounds.cli.options import SECTIONS, with_names
-from mmdbounds.cli.report import report_command
-from mmdbounds.cli.reproduce import reproduce_command
 from mmdbounds.errors import MmdBoundsError
 
+# Sections of what has none of its own: the file; the version, the help, shell completion.
 ARGUMENTS, OTHERS = "Arguments", "Options"
-"""Sections of what has none of its own: the file; the version, the help, shell completion."""
-
 Record = tuple[str, str]
 
 
@@ -71,7 +62,7 @@ class Command(TyperCommand):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise endings.Interrupted from None
+            raise main.Interrupted from None
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the name in the first line; newer releases of typer put braces round FILE."""
@@ -111,6 +102,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
 )
+# The commands and a line about each, by the sections of the help.
 COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
     "Commands for a table of your own": {
         "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
@@ -127,8 +119,6 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "backends": (backends_command, "List where this machine can compute, and how fast."),
     },
 }
-"""The commands and a line about each, by the sections of the help."""
-
 for _section, _commands in COMMANDS.items():
     for _name, (_command, _line) in _commands.items():
         app.command(_name, cls=Command, short_help=_line, rich_help_panel=_section)(_command)
@@ -174,44 +164,40 @@ def run(arguments: list[str] | None = None) -> int:
         return int(left.code or 0)
     except BaseException as error:
         return _ended(error)
-    if outcome == endings.signal_exit_code():  # newer releases of typer return it
+    if outcome == main.signal_exit_code():  # newer releases of typer return it
         return _ended(KeyboardInterrupt())
     return outcome if isinstance(outcome, int) else 0
 
 
 def _ended(error: BaseException) -> int:
     """Say in one line how the work ended, and return the exit code."""
-    if endings.received_signal() or isinstance(error, KeyboardInterrupt | endings.Interrupted | typer.Abort):
+    if main.received_signal() or isinstance(error, KeyboardInterrupt | main.Interrupted | typer.Abort):
         more = getattr(error, "resumes_from", "") or side_files.so_far()
-        typer.echo(f"mmdbounds: {endings.signal_word()}; {more}.", err=True)
-        return endings.signal_exit_code()
+        typer.echo(f"mmdbounds: {main.signal_word()}; {more}.", err=True)
+        return main.signal_exit_code()
     if isinstance(error, _ClickError):
-        message = error.format_message().strip()
+        message, context = error.format_message().strip(), getattr(error, "ctx", None)
         stop = "" if message.endswith((".", "?")) else "."
-        return _wrong(f"{message}{stop} {_where_to_look(error)}")
+        command = "mmdbounds" if context is None else context.command_path
+        return _wrong(f"{message}{stop} See `{command} --help`.")
     if isinstance(error, MmdBoundsError):
         return _wrong(str(error))
-    if endings.is_low_memory(error):
-        return _wrong(endings.LOW_MEMORY)
-    typer.echo(f"mmdbounds: {endings.unexpected(error)}", err=True)
-    return endings.EXIT_UNEXPECTED
+    if main.is_low_memory(error):
+        return _wrong(main.LOW_MEMORY)
+    typer.echo(f"mmdbounds: {main.unexpected(error)}", err=True)
+    return main.EXIT_UNEXPECTED
 
 
 def _wrong(message: str) -> int:
     typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
-    return endings.EXIT_WRONG
+    return main.EXIT_WRONG
 
 
 def _on_one_line(message: str) -> str:
     """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
-    with_flags = re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message)
-    return " ".join(with_flags.split())
-
-
-def _where_to_look(error: Any) -> str:
-    context = getattr(error, "ctx", None)
-    command = "mmdbounds" if context is None else context.command_path
-    return f"See `{command} --help`."
+    return " ".join(
+        re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
+    )
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -1,19 +1,26 @@
-"""The options that commands share, in groups, each written once; methods say what a group becomes.
+"""The options that commands share: a flag for all commands that take a group is one more field of it."""
 
-A flag for all commands that take a group is one more field of it, here.
-"""
-
-# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
-from mmdbounds.cli.options import COMPARED, COMPUTED, MISFILED, REQUIRED, SHOWN, TABLE, argument, option
+from mmdbounds.cli import formats
+from mmdbounds.cli.options import (
+    COMPARED,
+    COMPUTED,
+    DONE,
+    MISFILED,
+    REQUIRED,
+    SHOWN,
+    TABLE,
+    argument,
+    option,
+    options,
+)
 from mmdbounds.cli.side_files import STDIN, beside_the_answer, plan_file, say
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, shown_value
 
@@ -22,70 +29,53 @@ if TYPE_CHECKING:
     from mmdbounds.results import Result
     from mmdbounds.search import Method
 
-CERTIFY: dict[str, Literal["auto"] | bool] = {
-    "auto": "auto",
-    **dict.fromkeys(("yes", "true"), True),
-    **dict.fromkeys(("no", "false"), False),
-}
-
+CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
+AT_MOST = ("Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly")
 PROGRESS = "Show progress.  [default: on a terminal]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(TABLE)
 class Table:
     """The table and its two groups."""
 
     file: str = argument(
         REQUIRED, "Table: CSV, Parquet, Arrow or JSON lines, also gzipped; - for standard input.", "FILE"
     )
-    group: str = option(REQUIRED, "Column with the group of each row.", "COL", TABLE)
-    hidden: str = option(REQUIRED, "Group whose rows may be misfiled (X).", "A", TABLE)
-    among: str = option(REQUIRED, "Group they may be misfiled under (Y).", "B", TABLE)
-    id: str | None = option(None, "Column that identifies the rows; never a feature.", "COL", TABLE)
+    group: str = option(REQUIRED, "Column with the group of each row.", "COL")
+    hidden: str = option(REQUIRED, "Group whose rows may be misfiled (X).", "A")
+    among: str = option(REQUIRED, "Group they may be misfiled under (Y).", "B")
+    id: str | None = option(None, "Column that identifies the rows; never a feature.", "COL")
     unit: str | None = option(
-        None,
-        "Column with the unit of each row (patient, household); one row per unit is drawn.",
-        "COL",
-        TABLE,
+        None, "Column with the unit of each row (patient, household); one row per unit is drawn.", "COL"
     )
-    columns: list[str] | None = option(None, "Compare only this column; repeat for more.", "COL", TABLE)
-    exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL", TABLE)
+    columns: list[str] | None = option(None, "Compare only this column; repeat for more.", "COL")
+    exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL")
     scale: str | None = option(
         "standard",
         "Scaling of numeric columns, computed over both groups: 'standard', 'robust', 'rank' or 'none'.",
         "NAME",
-        TABLE,
     )
     missing: str = option(
         "refuse",
         "Missing cells: 'refuse', 'drop' (their rows) or 'impute' (median or most frequent value).",
         "NAME",
-        TABLE,
     )
-    na: list[str] | None = option(
-        None, "Text or number that marks a missing cell; repeat for more.", "TEXT", TABLE
-    )
-    encoding: str | None = option(
-        None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME", TABLE
-    )
+    na: list[str] | None = option(None, "Text or number that marks a missing cell; repeat for more.", "TEXT")
+    encoding: str | None = option(None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(MISFILED)
 class Misfiling:
     """How much is misfiled: at most that, or exactly that."""
 
-    epsilon: float | None = option(None, "Share of the true A rows filed under B.", "SHARE", MISFILED)
+    epsilon: float | None = option(None, "Share of the true A rows filed under B.", "SHARE")
     share_of_y: float | None = option(
-        None, "Instead: share of the rows filed under B that belong to A.", "SHARE", MISFILED
+        None, "Instead: share of the rows filed under B that belong to A.", "SHARE"
     )
-    n_moved: int | None = option(
-        None, "Instead: number of rows filed under B that belong to A.", "ROWS", MISFILED
-    )
-    y_in_x: float = option(0.0, "Two-way: share of the true B rows filed under A.", "SHARE", MISFILED)
-    n_moved_of_x: int = option(0, "Two-way: number of rows filed under A that belong to B.", "ROWS", MISFILED)
-    at_most: bool = option(
-        True, "Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly"
-    )
+    n_moved: int | None = option(None, "Instead: number of rows filed under B that belong to A.", "ROWS")
+    y_in_x: float = option(0.0, "Two-way: share of the true B rows filed under A.", "SHARE")
+    n_moved_of_x: int = option(0, "Two-way: number of rows filed under A that belong to B.", "ROWS")
+    at_most: bool = option(True, *AT_MOST)
 
     def contamination(self) -> Contamination:
         """Return how much is misfiled, stated in exactly one way."""
@@ -97,16 +87,11 @@ class Misfiling:
             flags = " and ".join(given) if given else "none of them"
             msg = f"give exactly one of --epsilon, --share-of-y and --n-moved; got {flags}."
             raise MmdBoundsError(msg)
-        return Contamination(
-            self.epsilon,
-            y_in_x=self.y_in_x,
-            n_moved=self.n_moved,
-            n_moved_of_x=self.n_moved_of_x,
-            share_of_y=self.share_of_y,
-        )
+        stated = {name: value for name, value in vars(self).items() if name not in ("epsilon", "at_most")}
+        return Contamination(self.epsilon, **stated)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(DONE)
 class Search:
     """The method that searches for the extremes, and its options."""
 
@@ -128,7 +113,10 @@ class Search:
         """Return the method with its options, which go with that method only."""
         from mmdbounds.search import Sharp, StepwiseDominance, as_method
 
-        name, method, certify = self.method, as_method(self.method), self._certify()
+        name, method, certify = self.method, as_method(self.method), CERTIFY.get(self.certify.casefold())
+        if certify is None:
+            msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {self.certify!r}."
+            raise MmdBoundsError(msg)
         if name != "s-sd" and (self.n_steps is not None or self.schedule != "even"):
             msg = f"`--n-steps` and `--schedule` go with `--method s-sd`; got --method {name}."
             raise MmdBoundsError(msg)
@@ -138,19 +126,11 @@ class Search:
         if name == "sharp":
             given: dict[str, Any] = {"n_starts": self.n_starts, "gap": self.gap, "certify": certify}
             return Sharp(**{name: value for name, value in given.items() if value is not None})
-        if name == "s-sd":
-            schedule: Any = self.schedule  # checked there
-            return StepwiseDominance(n_steps=self.n_steps, schedule=schedule)
-        return method
-
-    def _certify(self) -> Literal["auto"] | bool:
-        if self.certify.casefold() not in CERTIFY:
-            msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {self.certify!r}."
-            raise MmdBoundsError(msg)
-        return CERTIFY[self.certify.casefold()]
+        schedule: Any = self.schedule  # checked there
+        return StepwiseDominance(n_steps=self.n_steps, schedule=schedule) if name == "s-sd" else method
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(DONE)
 class Permutations:
     """The random labellings of a test."""
 
@@ -159,19 +139,16 @@ class Permutations:
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(COMPARED)
 class Comparison:
     """How the groups are compared, and where that is computed."""
 
-    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME", COMPARED)
+    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME")
     bandwidth: str = option(
-        "median",
-        "Kernel bandwidth: 'median' (of the distances between rows) or a number.",
-        "LENGTH",
-        COMPARED,
+        "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
     estimator: str | None = option(
-        "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME", COMPARED
+        "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"
     )
     backend: str = option("auto", "Where to compute: {backends}; see `mmdbounds backends`.", "NAME", COMPUTED)
     dtype: str = option("float64", "Precision of kernel values: 'float64' or 'float32'.", "NAME", COMPUTED)
@@ -185,7 +162,7 @@ class Comparison:
     landmarks: int | None = option(
         None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
     )
-    rng: int = option(0, "Random seed; choose it before you see a result.", "SEED")
+    rng: int = option(0, "Random seed; choose it before you see a result.", "SEED", DONE)
 
     def keywords(self) -> dict[str, Any]:
         """Return the keywords of `pose`; names are checked there, with a better message."""
@@ -194,18 +171,11 @@ class Comparison:
         if is_precomputed(self.kernel):
             msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
             raise MmdBoundsError(msg)
-        kernel: Any = self.kernel
-        bandwidth = self._bandwidth()
-        if self.features is not None or self.landmarks is not None:
-            kernel, bandwidth = self._approximate_kernel(bandwidth), "median"  # it carries its own
-        return {
-            "kernel": kernel,
-            "bandwidth": bandwidth,
-            "estimator": self.estimator,
-            "backend": self.backend,
-            "dtype": self.dtype,
-            "working_memory": self.working_memory,
-        }
+        names = ("kernel", "estimator", "backend", "dtype", "working_memory")
+        given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
+        if self.features is not None or self.landmarks is not None:  # a kernel that carries its own bandwidth
+            given |= {"kernel": self._approximate_kernel(given["bandwidth"]), "bandwidth": "median"}
+        return given
 
     def _bandwidth(self) -> float | Literal["median"]:
         if self.bandwidth == "median":
@@ -227,15 +197,13 @@ class Comparison:
         return RandomFeatures(self.kernel, self.features or 0, bandwidth=bandwidth)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(SHOWN)
 class Output:
     """What is printed; a contradiction is refused before the work."""
 
-    dry_run: bool = option(
-        False, "Only show what would be compared, and how long it would take.", None, SHOWN, "--dry-run"
-    )
-    json: bool = option(False, "Print the full result as JSON.", None, SHOWN, "--json")
-    csv: bool = option(False, "Print the numbers as CSV.", None, SHOWN, "--csv")
+    dry_run: bool = option(False, "Only show what would be compared, and how long it would take.")
+    json: bool = option(False, "Print the full result as JSON.")
+    csv: bool = option(False, "Print the numbers as CSV.")
     quiet: bool = option(
         False, "Print only the answer, without notes or progress.", None, SHOWN, "--quiet", "-q"
     )
@@ -260,14 +228,12 @@ class Output:
 
     def show(self, result: Result) -> None:
         """Print a result."""
-        from mmdbounds.cli.formats import as_bare, as_csv
-
         if self.json:
             say(result.to_json())
         elif self.csv:
-            say(as_csv(result).rstrip("\n"))
+            say(formats.as_csv(result).rstrip("\n"))
         else:
-            say(as_bare(result) if self.quiet else result.summary())
+            say(formats.as_bare(result) if self.quiet else result.summary())
 
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""
@@ -275,13 +241,11 @@ class Output:
             typer.echo(f"mmdbounds: note: {text}", err=True)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(SHOWN)
 class Page:
     """The page that a command also writes."""
 
-    report: Path | None = option(
-        None, "Also write a self-contained HTML page that works offline.", "FILE", SHOWN
-    )
+    report: Path | None = option(None, "Also write a self-contained HTML page that works offline.", "FILE")
     include_rows: bool = False  # no option: on this page there are none
 
     def plan(self, table: Table) -> None:
@@ -296,7 +260,7 @@ class Page:
             plan_file("--report", self.report, inputs=[table.file])
 
     def write(self, result: Result, table: Table, output: Output) -> None:
-        """Write the page, if one is wanted, and say where it is."""
+        """Write the page, if one is wanted."""
         if self.report is None:
             return
         from mmdbounds.report import write_report
@@ -309,10 +273,8 @@ class Page:
             say(f"\nThe report is in {self.report}.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(SHOWN)
 class PageWithRows(Page):
     """The page that a command also writes, on which rows can be shown."""
 
-    include_rows: bool = option(
-        False, "Show names and cells of individual rows on the page.", None, SHOWN, "--include-rows"
-    )
+    include_rows: bool = option(False, "Show names and cells of individual rows on the page.")

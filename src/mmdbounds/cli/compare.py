@@ -1,12 +1,15 @@
-"""``mmdbounds bounds``, ``test`` and ``sweep``: a table in, and how much its two groups really differ."""
+"""``mmdbounds bounds``, ``test``, ``sweep`` and ``report``: how much two groups of a table really differ."""
 
-# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
+    AT_MOST,
     Comparison,
     Misfiling,
     Output,
@@ -16,27 +19,49 @@ from mmdbounds.cli.arguments import (
     Search,
     Table,
 )
-from mmdbounds.cli.endings import interruptible
-from mmdbounds.cli.options import COMPUTED, DONE, MISFILED, SHOWN, grouped, option
-from mmdbounds.cli.side_files import plan_file, say, write_beside
+from mmdbounds.cli.main import interruptible
+from mmdbounds.cli.options import (
+    COMPUTED,
+    DONE,
+    MISFILED,
+    REQUIRED,
+    SHOWN,
+    TABLE,
+    argument,
+    grouped,
+    option,
+    options,
+)
+from mmdbounds.cli.side_files import STDIN, plan_file, say, write_beside
+from mmdbounds.cli.table import (
+    note_changes,
+    note_repeated_ids,
+    one_row_per_unit,
+    read_split,
+    recorded,
+    show_plan,
+)
+from mmdbounds.errors import DataError, MmdBoundsError
+
+if TYPE_CHECKING:
+    from mmdbounds.results import Result
+
+# What comes of numbers that are no numbers, or lists of the wrong length, in a file of somebody else.
+DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(MISFILED)
 class ExactMisfiling(Misfiling):
     """How much is misfiled: exactly that, unless told otherwise."""
 
-    at_most: bool = option(
-        False, "Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly"
-    )
+    at_most: bool = option(False, *AT_MOST)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(SHOWN)
 class BoundsFiles(PageWithRows):
     """The files that are also written."""
 
-    rows: Path | None = option(
-        None, "Also write the effect of each row on the bounds to a CSV file.", "FILE", SHOWN
-    )
+    rows: Path | None = option(None, "Also write the effect of each row on the bounds to a CSV file.", "FILE")
     checkpoint: Path | None = option(
         None, "Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED
     )
@@ -68,9 +93,6 @@ def bounds_command(
         --among healthy --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import expected_pairs, mmd_bounds
-    from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.formats import rows_csv
-    from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split, recorded
 
     files.plan(table)
     amount, method, how = misfiling.contamination(), search.chosen(), comparison.keywords()
@@ -84,32 +106,21 @@ def bounds_command(
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(files.checkpoint):
-        result = mmd_bounds(
-            X,
-            Y,
-            amount,
-            method=method,
-            at_most=misfiling.at_most,
-            rng=comparison.rng,
-            checkpoint=files.checkpoint,
-            progress=output.progress,
-            **how,
-        )
+        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
-        write_beside(files.rows, lambda: rows_csv(result).encode())
+        write_beside(files.rows, lambda: formats.rows_csv(result).encode())
     files.write(result, table, output)
     if files.rows is not None and output.in_words:
         say(f"\nThe effect of each row on the bounds is in {files.rows}.")
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(DONE)
 class Testing(Permutations):
     """Options of `robust_test`, under their names there."""
 
-    best_case: bool = option(
-        False, "Also prove how small the p-value could be; takes longer.", None, DONE, "--best-case"
-    )
+    best_case: bool = option(False, "Also prove how small the p-value could be; takes longer.")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 
@@ -127,8 +138,6 @@ def robust_test_command(
       mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.worst_case import expected_pairs
 
@@ -143,22 +152,13 @@ def robust_test_command(
         return
     note_changes(X, output)
     with interruptible():
-        result = robust_test(
-            X,
-            Y,
-            amount,
-            at_most=misfiling.at_most,
-            unit=split.units,
-            rng=comparison.rng,
-            progress=output.progress,
-            **vars(testing),
-            **how,
-        )
+        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(result, table, output)
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(DONE)
 class Sweeping(Permutations):
     """Options of `sweep`, under their names there."""
 
@@ -183,8 +183,6 @@ def sweep_command(
       mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.cli.dry_run import show_plan
-    from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded
     from mmdbounds.contamination import Contamination
     from mmdbounds.inference.breakdown import LARGEST_SHARE, sweep
     from mmdbounds.inference.worst_case import expected_pairs
@@ -202,14 +200,74 @@ def sweep_command(
         return
     note_changes(X, output)
     with interruptible():
-        result = sweep(
-            X,
-            Y,
-            unit=split.units,
-            rng=comparison.rng,
-            progress=output.progress,
-            **vars(sweeping),
-            **how,
-        )
+        how |= {"rng": comparison.rng, "progress": output.progress}
+        result = sweep(X, Y, unit=split.units, **vars(sweeping), **how)
     output.show(result)
     page.write(result, table, output)
+
+
+@options(SHOWN)
+class Saved:
+    """A saved result, and the page that it becomes."""
+
+    result: str = argument(REQUIRED, "Output of --json; - for standard input.", "RESULT.json")
+    data: str | None = option(None, "Table with the cells of the rows, for --include-rows.", "FILE", TABLE)
+    out: Path = option(REQUIRED, "File to write the page to.", "FILE")
+    include_rows: bool = option(False, "Show names and cells of individual rows on the page.")
+
+
+@grouped
+def report_command(saved: Saved) -> None:
+    """Write a saved result as a self-contained HTML page, to read and print offline.
+
+    The page of a sweep has a slider for the share of misfiled rows. Rows are identified by their numbers in
+    the file, unless --include-rows is given.
+
+    \b
+    Example:
+      mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
+        --json > result.json
+      mmdbounds report result.json --out report.html
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.report import write_report
+    from mmdbounds.report.page import check_report
+
+    check_report(saved.out)
+    plan_file("--out", saved.out, inputs=[saved.result, saved.data])
+    text = _read(saved.result)
+    try:
+        write_report(_result(text), saved.out, include_rows=saved.include_rows, data=saved.data)
+    except MmdBoundsError:
+        raise
+    except DAMAGED as error:
+        msg = f"the saved result is damaged ({type(error).__name__}). Save it again with --json."
+        raise DataError(msg) from error
+    say(f"The report is in {saved.out}.")
+
+
+def _read(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        msg = f"there is no file {name!r}."
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        msg = f"cannot read {name!r}: {reason}."
+    raise DataError(msg)
+
+
+def _result(text: str) -> Result:
+    """Return the result that the text is."""
+    from mmdbounds.report.page import KINDS
+
+    try:
+        content: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        msg = "the saved result is not JSON. Make it with --json or `to_json`."
+        raise DataError(msg) from None
+    kinds = {kind.__name__: kind for kind in KINDS}
+    named = content.get("type") if isinstance(content, dict) else None
+    if not isinstance(named, str) or named not in kinds:
+        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}."
+        raise DataError(msg)
+    return kinds[named].from_dict(content)

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
 
 Columns = Mapping[str, Iterable[Any]]
 
-WHO = ("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most")
+WHO = (
+    *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most"),
+    "observed",
+)
+TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations")
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
@@ -40,16 +44,13 @@ def as_bare(result: Result) -> str:
 
 
 def rows_csv(result: BoundsResult) -> str:
-    """Return `BoundsResult.row_table` as CSV: names and numbers of rows, no values of their columns.
-
-    Rows are identified by their names and numbers in the file; by their places in the group only where
-    nothing else is known.
-    """
+    """Return `BoundsResult.row_table` as CSV: names and numbers of rows, no values of their columns."""
     table = result.row_table()
     named = [name for name in ("id", "file_row") if any(cell is not None for cell in table[name])]
-    who = ["group", *(named or ["row"])]
-    what = ["in_lower", "in_upper", "lower_change", "upper_change"]
-    return _csv({name: table[name] for name in who + what})
+    who = ("group", *(named or ["row"]))  # by their places in the group only where nothing else is known
+    return _csv(
+        {name: table[name] for name in (*who, "in_lower", "in_upper", "lower_change", "upper_change")}
+    )
 
 
 def no_formula(text: str) -> str:
@@ -78,38 +79,20 @@ def _cell(value: Any) -> str:
 
 def _bounds_columns(result: BoundsResult) -> Columns:
     lower, upper = result.lower, result.upper
-    return _one_row(
-        **{name: getattr(result, name) for name in WHO},
-        observed=result.observed,
-        lower=lower.value,
-        upper=upper.value,
-        lower_certified=lower.certified,
-        upper_certified=upper.certified,
-        kind=lower.kind,
-        method=result.provenance.method,
-    )
+    found = {"lower": lower.value, "upper": upper.value}
+    proved = {"lower_certified": lower.certified, "upper_certified": upper.certified}
+    how = {"kind": lower.kind, "method": result.provenance.method}
+    return _one_row(result, WHO, {**found, **proved, **how})
 
 
 def _test_columns(result: RobustTestResult) -> Columns:
-    return _one_row(
-        **{name: getattr(result, name) for name in WHO},
-        observed=result.observed,
-        statistic=result.statistic,
-        pvalue=result.pvalue,
-        best_case=None if result.pvalue_range is None else result.pvalue_range[0],
-        pvalue_as_filed=result.pvalue_as_filed,
-        is_valid=result.is_valid,
-        is_tight=result.is_tight,
-        beta=result.beta,
-        n_permutations=result.n_permutations,
-    )
+    best = None if result.pvalue_range is None else result.pvalue_range[0]
+    columns = _one_row(result, (*WHO, "statistic", "pvalue"), {"best_case": best})
+    return {**columns, **_one_row(result, TESTED)}
 
 
-def _sweep_columns(result: SweepResult) -> Columns:
-    return {name: [getattr(point, name) for point in result.points] for name in POINT}
-
-
-def _one_row(**cells: Any) -> Columns:
+def _one_row(result: Any, names: Iterable[str], more: Mapping[str, Any] | None = None) -> Columns:
+    cells = {name: getattr(result, name) for name in names} | {**(more or {})}
     return {name: [cell] for name, cell in cells.items()}
 
 
@@ -130,10 +113,13 @@ def _bare_rates(result: Evaluation) -> str:
     return "\n".join(f"{label} {_bare(*both)}" for label, both in rates.items())
 
 
+# Columns and bare answer of each kind of result; by name, for a command loads no more than it needs.
 FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
     "BoundsResult": (_bounds_columns, lambda result: _bare(*result.interval)),
     "RobustTestResult": (_test_columns, lambda result: _bare(result.pvalue)),
-    "SweepResult": (_sweep_columns, _bare_breakdown),
+    "SweepResult": (
+        lambda result: {n: [getattr(p, n) for p in result.points] for n in POINT},
+        _bare_breakdown,
+    ),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }
-"""Columns and bare answer of each kind of result; by name, for a command loads no more than it needs."""

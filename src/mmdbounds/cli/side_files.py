@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -15,12 +15,10 @@ from mmdbounds.errors import MmdBoundsError
 
 Signature = tuple[int, int, int] | None
 
-STDIN = "-"
-"""Name of standard input on the command line; a file of this name is ``./-``."""
+STDIN = "-"  # name of standard input on the command line; a file of this name is ``./-``
 
 
-@dataclass(frozen=True)
-class _Planned:
+class _Planned(NamedTuple):
     """A file that is to be written, and what was there before."""
 
     flag: str
@@ -42,10 +40,7 @@ def begin() -> None:
 def plan_file(
     flag: str, path: Path | None, *, inputs: Iterable[str | None] = (), is_read: bool = False
 ) -> None:
-    """Refuse a file that cannot be written, before the work; `None` is a file that nobody wants.
-
-    It must differ from the `inputs`; a checkpoint `is_read` as well.
-    """
+    """Refuse a file that cannot be written, before the work; a checkpoint `is_read` too."""
     if path is None:
         return
     check_writable(path, is_read=is_read)

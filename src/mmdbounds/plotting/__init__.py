@@ -9,19 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mmdbounds import results
 from mmdbounds.plotting.canvas import check_result
-from mmdbounds.plotting.curves import plot_bounds, plot_pvalues
-from mmdbounds.plotting.null_and_coverage import plot_coverage, plot_null
+from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
-from mmdbounds.results import (
-    AggregatedResult,
-    BoundsResult,
-    ConfidenceInterval,
-    Evaluation,
-    Result,
-    RobustTestResult,
-    SweepResult,
-)
 
 __all__ = [
     "plot_bounds",
@@ -33,17 +24,17 @@ __all__ = [
     "plot_witness",
 ]
 
-PICTURES: dict[type[Result], Callable[..., Any]] = {
-    BoundsResult: plot_bounds,
-    SweepResult: plot_bounds,
-    ConfidenceInterval: plot_bounds,
-    RobustTestResult: plot_null,
-    AggregatedResult: plot_null,
-    Evaluation: plot_coverage,
+PICTURES: dict[type[results.Result], Callable[..., Any]] = {
+    results.BoundsResult: plot_bounds,
+    results.SweepResult: plot_bounds,
+    results.ConfidenceInterval: plot_bounds,
+    results.RobustTestResult: plot_null,
+    results.AggregatedResult: plot_null,
+    results.Evaluation: plot_coverage,
 }
 
 
-def plot_result(result: Result, ax: Any = None, **options: Any) -> Any:
+def plot_result(result: results.Result, ax: Any = None, **options: Any) -> Any:
     """Draw the picture that goes with the kind of result, and return the axes."""
     check_result(result, tuple(PICTURES), "plot")
     draw = next(draw for kind, draw in PICTURES.items() if isinstance(result, kind))

@@ -1,8 +1,4 @@
-"""Where pictures are drawn; the only file that imports matplotlib.
-
-Colours are those of Okabe and Ito, told apart by people who do not see all colours. Two that
-stand for two things in one picture also differ in lightness, and never by colour alone.
-"""
+"""Where pictures are drawn; the only file that imports matplotlib."""
 
 from __future__ import annotations
 
@@ -15,22 +11,23 @@ from typing import Any
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.words.phrases import percent, shown
 
+# The colours of Okabe and Ito, told apart by people who do not see all colours. Two that stand for two things
+# in one picture also differ in lightness, and never by colour alone.
 BLACK, BLUE, SKY, GREEN = "#000000", "#0072B2", "#56B4E9", "#009E73"
 ORANGE, VERMILION, PINK, GREY = "#E69F00", "#D55E00", "#CC79A7", "0.45"
 
+# How the two sides are drawn: apart in colour, lightness, line and marker.
 LOWER: dict[str, Any] = {"color": BLUE, "linestyle": "-", "marker": "v", "markersize": 6}
 UPPER: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "marker": "^", "markersize": 6}
-"""How the two sides are drawn: apart in colour, lightness, line and marker."""
-
+# What makes the style of a line that of single markers.
 FILLED: dict[str, Any] = {"linestyle": ""}
 HOLLOW: dict[str, Any] = {"linestyle": "", "markerfacecolor": "white"}
-"""What makes the style of a line that of single markers."""
-
 AS_FILED: dict[str, Any] = {"color": BLACK, "linestyle": ":", "linewidth": 1.5}
 BREAKDOWN: dict[str, Any] = {"color": GREY, "linestyle": (0, (8, 3)), "linewidth": 1.3}
 CHANCE: dict[str, Any] = {"color": GREY, "linestyle": "-.", "linewidth": 1.3}
 CHANCE_LABEL = "95 % of what chance alone would give"
 
+# Settings of figures that are written to files by the package itself.
 SETTINGS: Any = {
     "font.size": 9,
     "axes.spines.top": False,
@@ -39,18 +36,10 @@ SETTINGS: Any = {
     "svg.hashsalt": "mmdbounds",
     "svg.fonttype": "none",
 }
-"""Settings of figures that are written to files by the package itself."""
-
 SIZE = (6.4, 4.0)
-LABEL_WIDTH = 66
-"""Characters of a line of text below a picture of the usual size."""
-
-HEIGHT_WIDTH = 44
-"""Characters of a line of text beside it."""
-
-LONGEST_NAME = 32
-"""Characters of a name from the data: there is less room than in a sentence."""
-
+LABEL_WIDTH = 66  # characters of a line of text below a picture of the usual size
+HEIGHT_WIDTH = 44  # characters of a line of text beside it
+LONGEST_NAME = 32  # characters of a name from the data: there is less room than in a sentence
 LEGEND: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85}
 
 
@@ -72,9 +61,8 @@ def check_result(result: Any, kinds: tuple[type[Any], ...], function: str) -> No
 def check_axes(ax: Any) -> None:
     """Refuse what nothing can be drawn on, such as a whole figure or an array of axes."""
     if ax is not None and not (hasattr(ax, "plot") and hasattr(ax, "set_xlabel")):
-        msg = (
-            f"`ax` must be one matplotlib Axes; got {type(ax).__name__}. Pass one, such as `figure.axes[0]`."
-        )
+        kind = type(ax).__name__
+        msg = f"`ax` must be one matplotlib Axes; got {kind}. Pass one, such as `figure.axes[0]`."
         raise DataError(msg)
 
 
@@ -116,11 +104,11 @@ def small_numbers(ax: Any, axis: str) -> None:
     ax.locator_params(axis=axis, nbins=7)
 
 
-def explain(ax: Any, *, given: Any) -> None:
-    """Put the legend below axes of our own, where it hides nothing, and inside axes that were given."""
+def explain(ax: Any, *, given: Any) -> Any:
+    """Return axes with a legend: below our own, where it hides nothing, and inside those that were given."""
     if given is not None:  # what is around them is the user's
         ax.legend(**LEGEND, loc="best")
-        return
+        return ax
     from matplotlib.transforms import ScaledTranslation
 
     n_lines = 1 + ax.get_xlabel().count("\n")
@@ -130,6 +118,7 @@ def explain(ax: Any, *, given: Any) -> None:
     # Two columns where they fit; too wide a legend would squeeze the picture.
     longest = max(map(len, ax.get_legend_handles_labels()[1]))
     ax.legend(**LEGEND, **place, ncols=2 if 2 * longest <= LABEL_WIDTH + 6 else 1, frameon=False)
+    return ax
 
 
 def empty_figure(rows: int, columns: int, figsize: tuple[float, float], **shared: Any) -> tuple[Any, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,18 +9,15 @@ import numpy as np
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.plotting import canvas
-from mmdbounds.plotting.witness_values import Feature, RowsShown, rows_shown
+from mmdbounds.plotting.witness_values import Features, RowsShown, rows_shown
 from mmdbounds.results import BoundsResult
 from mmdbounds.words.phrases import number, row_name
 
 SIDES = (("lower", canvas.LOWER, "rises"), ("upper", canvas.UPPER, "falls"))
 
+# Places along each of two axes at which the function itself is computed; of one axis, five times as many.
 GRID = 60
-"""Places along each of two axes at which the function itself is computed; of one axis, five times as many."""
-
-SHADES = "cividis"
-"""From dark blue to light yellow, for all eyes and in grey."""
-
+SHADES = "cividis"  # from dark blue to light yellow, for all eyes and in grey
 EDGE: dict[str, Any] = {"edgecolors": canvas.BLACK, "linewidths": 0.3, "rasterized": True}
 WITNESS = "witness (above 0: like X; below 0: like Y)"
 
@@ -38,14 +34,9 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     result : BoundsResult
         The bounds.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if none is given.
+        As in `plot_bounds`; the axes are returned.
     n_rows : int, default=20
         How many rows to draw, the most important first. The title says of how many.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
 
     Examples
     --------
@@ -77,8 +68,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     groups = " and ".join(map(canvas.name_text, names))
     title = f"{shown:,} of {len(table['row']):,} rows filed under {groups}"
     ax.set_title(canvas.lines_of(title), fontsize="medium")
-    canvas.explain(ax, given=given)
-    return ax
+    return canvas.explain(ax, given=given)
 
 
 def _one_side(ax: Any, side: str, style: dict[str, Any], verb: str, table: dict[str, Any]) -> None:
@@ -104,7 +94,7 @@ def plot_witness(
     Y: Any,
     ax: Any = None,
     *,
-    features: Feature | Sequence[Feature] | None = None,
+    features: Features = None,
     side: str | None = None,
     kernel: Any = None,
     max_rows: int = 2000,
@@ -123,7 +113,7 @@ def plot_witness(
     X, Y : array-like
         The groups, as they were given to `mmd_bounds`. A result holds no rows.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if none is given.
+        As in `plot_bounds`; the axes are returned.
     features : int, str or a pair of them, optional
         One or two columns, by place or name. By default the only one or two there are, else the first two
         principal components of the rows shown.
@@ -135,11 +125,6 @@ def plot_witness(
     max_rows : int, default=2000
         Of more rows a random sample of this size is drawn, the same every time, and the title says so. The
         witness is that of all rows.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
 
     Examples
     --------
@@ -158,27 +143,25 @@ def plot_witness(
     given, ax = ax, canvas.axes_for(ax, (6.4, 4.6))
     (_one_axis if len(view.names) == 1 else _two_axes)(ax, view, result)
     _mark_moved(ax, view, result, ("lower", "upper") if side is None else (side,))
-    _title(ax, view, side)
-    canvas.explain(ax, given=given)
-    return ax
+    which = "groups as filed" if side is None else f"rows moved for the {side} bound"
+    n_rows, n_shown = len(view.pooled), len(view.rows)
+    part = f"; {n_shown:,} of {n_rows:,} rows shown" if n_shown < n_rows else ""
+    ax.set_title(f"{which}{part}", fontsize="medium")
+    return canvas.explain(ax, given=given)
 
 
 def _groups(view: RowsShown, result: BoundsResult) -> list[tuple[Any, str, str, str]]:
     """Return the rows of both groups among those shown: which, their colour, marker and label."""
     is_x = view.rows < result.n_samples_X
-    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
-    return [
-        (is_x, canvas.BLUE, "o", f"X: filed under {x}"),
-        (~is_x, canvas.ORANGE, "s", f"Y: filed under {y}"),
-    ]
+    x, y = (f"filed under {canvas.name_text(name)}" for name in (result.name_x, result.name_y))
+    return [(is_x, canvas.BLUE, "o", f"X: {x}"), (~is_x, canvas.ORANGE, "s", f"Y: {y}")]
 
 
 def _one_axis(ax: Any, view: RowsShown, result: BoundsResult) -> None:
     """Draw the witness of the rows against one column."""
     ax.axhline(0.0, color=canvas.GREY, linewidth=0.8)
     if view.is_whole:
-        low, high = view.places.min(), view.places.max()
-        line = np.linspace(low, high, 5 * GRID)
+        line = np.linspace(view.places.min(), view.places.max(), 5 * GRID)
         ax.plot(line, view.function(line[:, None]), color=canvas.BLACK, linewidth=1, label="witness function")
     for here, colour, marker, label in _groups(view, result):
         style = {"s": 18, "c": colour, "marker": marker, "alpha": 0.7, **EDGE}
@@ -190,7 +173,13 @@ def _one_axis(ax: Any, view: RowsShown, result: BoundsResult) -> None:
 def _two_axes(ax: Any, view: RowsShown, result: BoundsResult) -> None:
     """Draw the rows on two axes and the witness as their shade; its contours where it is a function there."""
     if view.is_whole:
-        _contours(ax, view)
+        low, high = view.places.min(axis=0), view.places.max(axis=0)
+        edge = 0.05 * (high - low)  # the outermost rows are not cut
+        across, up = np.linspace(low - edge, high + edge, GRID).T
+        grid = np.stack(np.meshgrid(across, up), axis=-1)
+        heights = view.function(grid.reshape(-1, 2)).reshape(GRID, GRID)
+        lines = ax.contour(across, up, heights, levels=7, colors=canvas.GREY, linewidths=0.7)
+        ax.clabel(lines, fontsize="x-small", fmt=number)
     largest = float(np.abs(view.witness).max()) or 1.0
     for here, _, marker, label in _groups(view, result):
         shade = {"c": view.witness[here], "cmap": SHADES, "vmin": -largest, "vmax": largest}
@@ -198,16 +187,6 @@ def _two_axes(ax: Any, view: RowsShown, result: BoundsResult) -> None:
     ax.figure.colorbar(points, ax=ax, label=WITNESS)
     ax.set_xlabel(canvas.lines_of(view.names[0]))
     ax.set_ylabel(canvas.lines_of(view.names[1], canvas.HEIGHT_WIDTH))
-
-
-def _contours(ax: Any, view: RowsShown) -> None:
-    low, high = view.places.min(axis=0), view.places.max(axis=0)
-    edge = 0.05 * (high - low)  # the outermost rows are not cut
-    across, up = np.linspace(low - edge, high + edge, GRID).T
-    grid = np.stack(np.meshgrid(across, up), axis=-1)
-    heights = view.function(grid.reshape(-1, 2)).reshape(GRID, GRID)
-    lines = ax.contour(across, up, heights, levels=7, colors=canvas.GREY, linewidths=0.7)
-    ax.clabel(lines, fontsize="x-small", fmt=number)
 
 
 def _mark_moved(ax: Any, view: RowsShown, result: BoundsResult, sides: tuple[str, ...]) -> None:
@@ -218,22 +197,8 @@ def _mark_moved(ax: Any, view: RowsShown, result: BoundsResult, sides: tuple[str
         moved = np.isin(view.rows, np.concatenate([bound.rows_of_x, bound.rows + result.n_samples_X]))
         n_moved = bound.n_moved + bound.n_moved_of_x
         if n_moved:
+            style = {"s": 55, "marker": "^" if side == "upper" else "v", "facecolors": "none"}
+            label = f"moved for the {side} bound ({n_moved:,})"
             ax.scatter(
-                view.places[moved, 0],
-                heights[moved],
-                s=55,
-                marker="^" if side == "upper" else "v",
-                facecolors="none",
-                edgecolors=canvas.BLACK,
-                linewidths=0.9,
-                label=f"moved for the {side} bound ({n_moved:,})",
-                rasterized=True,
+                view.places[moved, 0], heights[moved], **style, **EDGE | {"linewidths": 0.9}, label=label
             )
-
-
-def _title(ax: Any, view: RowsShown, side: str | None) -> None:
-    """Say which witness it is, and that rows are left out."""
-    which = "groups as filed" if side is None else f"rows moved for the {side} bound"
-    n_rows, n_shown = len(view.pooled), len(view.rows)
-    part = f"; {n_shown:,} of {n_rows:,} rows shown" if n_shown < n_rows else ""
-    ax.set_title(f"{which}{part}", fontsize="medium")

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds import kernels
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
-from mmdbounds.kernels import (
-    BandwidthKernel,
-    FunctionKernel,
-    Kernel,
-    PairKernel,
-    Precomputed,
-    kernel_class,
-    kernel_names,
-)
+from mmdbounds.kernels import Kernel
 from mmdbounds.plotting.canvas import LABEL_WIDTH, name_text
 from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
@@ -28,35 +21,22 @@ from mmdbounds.tables import Group, as_groups
 from mmdbounds.words.phrases import percent
 
 Feature = int | str
+Features = Feature | Sequence[Feature] | None
 THINNING_SEED = 0
 
 
 @dataclass(frozen=True, eq=False)
 class RowsShown:
-    """The rows that are shown.
+    """The rows that are shown, and the witness there."""
 
-    Attributes
-    ----------
-    pooled, rows
-        All rows, X first, and which of them are shown.
-    places, names
-        Where these stand on one or two axes, and what the axes are called; shape (rows, axes).
-    columns
-        The columns that the axes are, `None` for principal components.
-    witness
-        The witness of the rows shown.
-    kernel, weights
-        Of all rows; see `weights_of`.
-    """
-
-    pooled: Float64s
-    rows: NDArray[np.intp]
-    places: Float64s
-    names: list[str]
-    columns: list[int] | None
-    witness: Float64s
+    pooled: Float64s  # all rows, X first
+    rows: NDArray[np.intp]  # those of them that are shown
+    places: Float64s  # where these stand on one or two axes, shape (rows, axes)
+    names: list[str]  # of the axes
+    columns: list[int] | None  # that the axes are; `None` for principal components
+    witness: Float64s  # of the rows shown
     kernel: Kernel
-    weights: Float64s
+    weights: Float64s  # of all rows; see `weights_of`
 
     @property
     def is_whole(self) -> bool:
@@ -71,14 +51,7 @@ class RowsShown:
 
 
 def rows_shown(
-    result: BoundsResult,
-    X: Any,
-    Y: Any,
-    *,
-    features: Feature | Sequence[Feature] | None,
-    side: str | None,
-    kernel: Any,
-    max_rows: int,
+    result: BoundsResult, X: Any, Y: Any, *, features: Features, side: str | None, kernel: Any, max_rows: int
 ) -> RowsShown:
     """Return the rows to show, and the witness of all rows there."""
     group_x, group_y = as_groups(X, Y)
@@ -105,17 +78,17 @@ def kernel_of(made: Provenance, given: Any) -> Kernel:
         if isinstance(given, Kernel):
             return given
         if callable(given):
-            return FunctionKernel(given)
+            return kernels.FunctionKernel(given)
         msg = f"`kernel` must be a kernel object or a function k(A, B); got {type(given).__name__}."
         raise MmdBoundsError(msg)
     name = made.kernel_options.get("kernel", made.kernel)  # of an approximate kernel, the exact one
-    cls = kernel_class(name) if name in kernel_names() else Kernel
-    if issubclass(cls, BandwidthKernel) and made.bandwidth is not None:
+    cls = kernels.kernel_class(name) if name in kernels.kernel_names() else Kernel
+    if issubclass(cls, kernels.BandwidthKernel) and made.bandwidth is not None:
         return cls(made.bandwidth)
-    if issubclass(cls, PairKernel) and not issubclass(cls, BandwidthKernel):
+    if issubclass(cls, kernels.PairKernel) and not issubclass(cls, kernels.BandwidthKernel):
         known = {field.name for field in dataclasses.fields(cls)}
         return cls(**{k: v for k, v in made.kernel_options.items() if k in known})
-    why = "is a matrix, which has no rows to draw" if name == Precomputed.name else "is not stored"
+    why = "is a matrix, which has no rows to draw" if name == kernels.Precomputed.name else "is not stored"
     msg = f"the kernel of this result ({made.kernel!r}) {why}. Pass rows as `X` and `Y`, and `kernel=...`."
     raise MmdBoundsError(msg)
 
@@ -145,7 +118,7 @@ def thinned(n_rows: int, most: int) -> NDArray[np.intp]:
     return np.sort(np.random.default_rng(THINNING_SEED).choice(n_rows, most, replace=False))
 
 
-def columns_of(group: Group, features: Feature | Sequence[Feature] | None) -> list[int] | None:
+def columns_of(group: Group, features: Features) -> list[int] | None:
     """Return the columns to draw, one or two; `None` stands for principal components."""
     n_columns = group.shape[1]
     if features is None:
@@ -163,12 +136,9 @@ def _column(group: Group, feature: Feature) -> int:
     if isinstance(feature, str):
         known = group.columns or ()
         if feature not in known:
-            there = (
-                f"there is no such column.{did_you_mean(feature, known)}"
-                if known
-                else "`X` has no column names."
-            )
-            msg = f"`features` must name columns of `X`; got {feature!r}: {there}"
+            there = f"there is no such column.{did_you_mean(feature, known)}"
+            why = there if known else "`X` has no column names."
+            msg = f"`features` must name columns of `X`; got {feature!r}: {why}"
             raise MmdBoundsError(msg)
         return known.index(feature)
     if isinstance(feature, bool) or not isinstance(feature, int | np.integer) or not 0 <= feature < n_columns:

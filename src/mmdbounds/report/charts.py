@@ -1,9 +1,7 @@
 """The charts of a page as Vega-Lite specifications.
 
-Fields are called f0, f1, ... and every title, label of a series and expression is written here: names and
-cells of a user's file come as values of fields, or not at all. Colours are dark enough for white paper
-and light enough for a dark screen, and series also differ by dashes or shapes. `words` says what a
-chart shows, for those who do not see it.
+Fields are called f0, f1, ...: names and cells of a user's file come as values of fields, or not at all.
+Series differ by colour and by dashes or shapes. `words` says what a chart shows, for those who do not see it.
 """
 
 from __future__ import annotations
@@ -14,15 +12,11 @@ from typing import Any
 Spec = dict[str, Any]
 Values = list[dict[str, Any]]
 
-CHOSEN = "chosen"
-"""The parameter that holds the place of the share that the slider is at."""
-
+CHOSEN = "chosen"  # the parameter that holds the place of the share that the slider is at
 BLUE, ORANGE, GREY, DARK = "#2f7fc1", "#c8651b", "#808080", "#333333"
 FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif'
 DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
-UPRIGHT = "M0,-1V1"
-"""A short upright line, as a path."""
-
+UPRIGHT = "M0,-1V1"  # a short upright line, as a path
 HERE = f"datum.f0 == {CHOSEN}"
 X_TITLE = "share of the true X rows that are misfiled"
 
@@ -30,6 +24,7 @@ UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
 WORST, BEST = "largest p-value", "smallest p-value"
 VALUE_TITLES = {"f1": "value", "f2": "squared MMD"}
+# Colour and dashes of each series.
 STYLES: dict[str, tuple[str, list[int]]] = {
     UPPER: (ORANGE, [1, 0]),
     LOWER: (BLUE, [1, 0]),
@@ -38,7 +33,29 @@ STYLES: dict[str, tuple[str, list[int]]] = {
     WORST: (ORANGE, [1, 0]),
     BEST: (BLUE, [6, 3]),
 }
-"""Colour and dashes of each series."""
+
+
+AXIS = {
+    "labelFontSize": 12,
+    "titleFontSize": 12,
+    "labelColor": DARK,
+    "titleColor": DARK,
+    "titleFontWeight": "normal",
+    "titlePadding": 8,
+    "gridColor": "#e4e4e4",
+    "domainColor": "#999999",
+    "tickColor": "#999999",
+}
+LEGEND = {
+    "orient": "top",
+    "direction": "horizontal",
+    "columns": 2,
+    "title": None,
+    "labelFontSize": 12,
+    "labelColor": DARK,
+    "labelLimit": 300,
+    "symbolSize": 90,
+}
 
 
 def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: str) -> Spec:
@@ -52,30 +69,7 @@ def spec(height: int, layers: list[Spec], datasets: dict[str, Values], words: st
         "params": [{"name": CHOSEN, "value": 0}],
         "datasets": datasets,
         "layer": layers,
-        "config": {
-            "aria": False,
-            "font": FONT,
-            "view": {"stroke": None},
-            "axis": {
-                **{f"{part}FontSize": 12 for part in ("label", "title")},
-                **{f"{part}Color": DARK for part in ("label", "title")},
-                "titleFontWeight": "normal",
-                "titlePadding": 8,
-                "gridColor": "#e4e4e4",
-                "domainColor": "#999999",
-                "tickColor": "#999999",
-            },
-            "legend": {
-                "orient": "top",
-                "direction": "horizontal",
-                "columns": 2,
-                "title": None,
-                "labelFontSize": 12,
-                "labelColor": DARK,
-                "labelLimit": 300,
-                "symbolSize": 90,
-            },
-        },
+        "config": {"aria": False, "font": FONT, "view": {"stroke": None}, "axis": AXIS, "legend": LEGEND},
     }
 
 
@@ -129,18 +123,9 @@ def over_shares(
 ) -> Spec:
     """Return curves over the share of misfiled rows, with a band between two of them.
 
-    Parameters
-    ----------
-    points
-        f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering.
-    lines
-        f0: place, f1: share, f2: value, f3: which of `names`.
-    names, y
-        The series, and the position on the vertical axis, of field f2.
-    hover
-        Titles of the texts for hovering.
-    marks
-        f0: a share that is marked by a vertical line, f1: what it is.
+    Points are f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering, whose
+    titles are `hover`. Lines are f0: place, f1: share, f2: value, f3: which of `names`. Marks are f0: a share
+    with a vertical line, f1: what it is. `y` is the position on the vertical axis, of field f2.
     """
     x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
     looks = series(names, "f3")
@@ -162,19 +147,14 @@ def over_shares(
 
 def _marked(marks: Values) -> list[Spec]:
     """Return vertical lines with their names at the top."""
-    if not marks:
-        return []
     x = {"field": "f0", "type": "quantitative"}
     at_top = {"align": "left", "baseline": "top", "dx": 5, "dy": 2}
     text = {"type": "text", **at_top, "fontSize": 12, "color": DARK}
-    return [
-        layer("marks", DOTTED, {"x": x}),
-        layer("marks", text, {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}),
-    ]
+    name = {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}
+    return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)] if marks else []
 
 
-ROW_SIDES = (LOWER, UPPER)
-"""The two ends that a row can change."""
+ROW_SIDES = (LOWER, UPPER)  # the two ends that a row can change
 
 
 def row_changes(values: Values, words: str) -> Spec:
@@ -183,14 +163,9 @@ def row_changes(values: Values, words: str) -> Spec:
     Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of
     `ROW_SIDES`, f5: whether the row is moved there; f6 and f7: the change, and whether it is moved, as text.
     """
+    ranked = {"sort": {"field": "f1", "op": "min"}, "axis": {"labelLimit": 150, "grid": True}}
     encoding = {
-        "y": {
-            "field": "f2",
-            "type": "nominal",
-            "title": None,
-            "sort": {"field": "f1", "op": "min"},
-            "axis": {"labelLimit": 150, "grid": True},
-        },
+        "y": {"field": "f2", "type": "nominal", "title": None, **ranked},
         "x": quantitative("f3", "change of the bound (squared MMD)", axis={"format": "~g", "tickCount": 5}),
         **markers(ROW_SIDES, "f4", {"circle": BLUE, "square": ORANGE}),
         "tooltip": tooltip({"f2": "row", "f4": "changes the", "f6": "by", "f7": "moved there"}),

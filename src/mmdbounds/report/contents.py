@@ -9,8 +9,8 @@ from typing import Any, Self
 from mmdbounds.report.charts import Spec
 from mmdbounds.words.phrases import percent, rows
 
+# The columns of a table: the heading of each, and the function that gives its cell for one item.
 Columns = Sequence[tuple[str, Callable[[Any], str]]]
-"""The columns of a table: the heading of each, and the function that gives its cell for one item."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,41 +53,21 @@ class Moment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contents:
-    """All that a page says about a result.
+    """All that a page says about a result."""
 
-    Attributes
-    ----------
-    title, answer
-        The question; the answer and its converse.
-    slider
-        What the slider changes; `None` for a page without one.
-    moments, start
-        What holds at each share, and the share that is shown first.
-    figures, table
-        The charts, and the main table; with a slider it has one row for each share.
-    rows
-        The table of single rows without its body, which is in `moments`; `None` if there is none.
-    notes
-        What else there is to say about the charts.
-    assumptions, assumed, remarks
-        What the answer rests on, the words before it, and what comes after it.
-    settings
-        Names and values of what was set.
-    """
-
-    title: str
-    answer: str
-    slider: str | None = None
-    moments: Sequence[Moment]
-    start: int = 0
+    title: str  # the question
+    answer: str  # and its converse
+    slider: str | None = None  # what it changes; `None` for a page without one
+    moments: Sequence[Moment]  # what holds at each share
+    start: int = 0  # the share that is shown first
     figures: Sequence[Figure]
-    table: Table
-    rows: Table | None = None
-    notes: Sequence[str] = ()
+    table: Table  # with a slider it has one row for each share
+    rows: Table | None = None  # the table of single rows without its body, which is in `moments`
+    notes: Sequence[str] = ()  # about the charts
     assumptions: Sequence[str]
-    assumed: str = "Valid if"
-    remarks: Sequence[str] = ()
-    settings: Sequence[tuple[str, str]] = ()
+    assumed: str = "Valid if"  # the words before the assumptions
+    remarks: Sequence[str] = ()  # what comes after them
+    settings: Sequence[tuple[str, str]] = ()  # names and values
 
 
 def share_label(epsilon: float, n_moved: int) -> str:

@@ -11,8 +11,7 @@ from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
 
-VOID = ("meta", "input", "br")
-"""Elements without an end tag."""
+VOID = ("meta", "input", "br")  # elements without an end tag
 
 
 class Html(str):
@@ -22,32 +21,19 @@ class Html(str):
 
 
 def element(name: str, /, *children: str | None, **attributes: str | bool | None) -> Html:
-    """Return an element.
+    """Return an element; text that it holds is escaped, `None` left out.
 
-    Parameters
-    ----------
-    name
-        Of the element.
-    *children
-        What it holds; text is escaped, `None` left out.
-    **attributes
-        ``class_`` is written without the underscore at its end, and other underscores as dashes. `True` is
-        an attribute without a value, `None` and `False` leave it out.
+    ``class_`` is written without the underscore at its end, and other underscores of attributes as dashes.
+    `True` is an attribute without a value, `None` and `False` leave it out.
     """
-    given = "".join(_attribute(key, value) for key, value in attributes.items())
-    start = f"<{name}{given}>"
-    if name in VOID:
-        return Html(start)
-    return Html(f"{start}{together(children)}</{name}>")
+    start = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    return Html(start) if name in VOID else Html(f"{start}{together(children)}</{name}>")
 
 
 def together(parts: Iterable[str | None]) -> Html:
     """Return elements and text one after the other; `None` is left out."""
-    return Html("".join(_escaped(part) for part in parts if part is not None))
-
-
-def _escaped(part: str) -> str:
-    return part if isinstance(part, Html) else html.escape(part, quote=False)
+    known = (part for part in parts if part is not None)
+    return Html("".join(p if isinstance(p, Html) else html.escape(p, quote=False) for p in known))
 
 
 def _attribute(key: str, value: str | bool | None) -> str:
@@ -58,10 +44,8 @@ def _attribute(key: str, value: str | bool | None) -> str:
 
 
 def script_data(value: Any, name: str) -> Html:
-    r"""Return plain data as an element that scripts can read and browsers do not run.
-
-    Nothing in it can end the element: ``<`` is written as JSON's ``\u003c``.
-    """
+    """Return plain data as an element that scripts can read and browsers do not run."""
+    # Nothing in it can end the element.
     text = json.dumps(value, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return element("script", Html(text), type="application/json", id=name)
 
@@ -97,12 +81,7 @@ def table(
 ) -> Html:
     """Return a table whose first column names the rows; it scrolls by itself where it is too wide.
 
-    Parameters
-    ----------
-    head, body, caption
-        What it says.
-    name, current
-        The name of the element, and the row that is marked, if any.
+    `name` is that of the element, and `current` the row that is marked, if any.
     """
     titles = element("tr", *(element("th", each, scope="col") for each in head))
     rows = (
@@ -119,9 +98,6 @@ def table(
         "table", element("thead", titles), element("tbody", *rows), id=name, aria_labelledby=label
     )
     # A caption inside the table would be as wide as the table, and out of sight where that scrolls.
-    return together(
-        [
-            element("p", caption, id=label, class_="caption"),
-            element("div", whole, class_="wide", tabindex="0", role="region", aria_labelledby=label),
-        ]
-    )
+    above = element("p", caption, id=label, class_="caption")
+    wide = element("div", whole, class_="wide", tabindex="0", role="region", aria_labelledby=label)
+    return together([above, wide])

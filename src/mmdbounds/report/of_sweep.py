@@ -1,7 +1,4 @@
-"""The page of a sweep: a slider over the shares of its curve.
-
-The main table is the one that `summary()` prints: to add a column, add a pair to `testing.CURVE_COLUMNS`.
-"""
+"""The page of a sweep: a slider over the shares of its curve, and the table that `summary()` prints."""
 
 from __future__ import annotations
 
@@ -30,9 +27,7 @@ NOT_PROVED = (
 )
 CUT = "Intervals that are several times wider than most are cut off; the table has their ends."
 CHANCE = "Dashed: if the groups did not differ, 95 % of all values would lie below this line."
-FAR = 3.0
-"""Ends this many times as far apart as those of half the points are not drawn to their end."""
-
+FAR = 3.0  # ends this many times as far apart as those of half the points are not drawn to their end
 P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 
 
@@ -55,7 +50,10 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
             Moment(label=share_label(p.epsilon, p.n_moved), sentences=_sentences(result, p), rows=rows)
             for p, rows in zip(result.points, single.bodies, strict=True)
         ],
-        start=_start(result),
+        # The last point up to which the finding holds, the first if it never does.
+        start=max(
+            (i for i, p in enumerate(result.points) if p.n_moved <= (result.holds_n_moved or 0)), default=0
+        ),
         figures=[_bounds_figure(result), _pvalue_figure(result), *single.figures],
         table=Table.of(
             testing.CURVE_COLUMNS,
@@ -75,12 +73,6 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
     )
 
 
-def _start(result: SweepResult) -> int:
-    """Return the last point up to which the finding holds, the first if it never does."""
-    holds = result.holds_n_moved or 0
-    return max((i for i, point in enumerate(result.points) if point.n_moved <= holds), default=0)
-
-
 def _sentences(result: SweepResult, point: SweepPoint) -> list[str]:
     here = bounds_at(result, point)
     return [assumption(here), finding(here), testing.pvalues_at(point, result)]
@@ -90,18 +82,14 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
     """Return one point of the curve as the result that the sentences are about."""
     none = np.empty(0, dtype=np.intp)
     low, high = point.lower_certified, point.upper_certified
+    same = ("observed", "n_samples_X", "n_samples_Y", "name_x", "name_y", "provenance")
     return BoundsResult(
         lower=Bound(side="lower", value=point.lower, certified=low, rows=none, rows_of_x=none),
         upper=Bound(side="upper", value=point.upper, certified=high, rows=none, rows_of_x=none),
-        observed=result.observed,
-        n_samples_X=result.n_samples_X,
-        n_samples_Y=result.n_samples_Y,
         n_moved=point.n_moved,
         epsilon=point.epsilon,
         share_of_y=point.n_moved / result.n_samples_Y,
-        name_x=result.name_x,
-        name_y=result.name_y,
-        provenance=result.provenance,
+        **{name: getattr(result, name) for name in same},
     )
 
 

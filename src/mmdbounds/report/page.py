@@ -1,7 +1,4 @@
-"""One self-contained page: no request leaves it, and nothing that stands in the data can run in it.
-
-From top to bottom: answer, charts, tables, and where all of it comes from.
-"""
+"""One self-contained page: no request leaves it, and nothing that stands in the data can run in it."""
 
 from __future__ import annotations
 
@@ -84,7 +81,12 @@ def javascript() -> str:
 
 def report_html(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> str:
     """Return the page."""
-    contents = _contents(result, names)
+    if isinstance(result, SweepResult):
+        contents = sweep_contents(result, names)
+    elif isinstance(result, RobustTestResult):
+        contents = contents_of_test(result)
+    else:
+        contents = bounds_contents(result, names)
     record = record_of(result, is_open=names.is_open)
     programs = {"vega": javascript(), "page": resource("page.js")}
     style = resource("page.css")
@@ -104,14 +106,6 @@ def report_html(result: BoundsResult | RobustTestResult | SweepResult, names: Ro
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
 
 
-def _contents(result: BoundsResult | RobustTestResult | SweepResult, names: RowNames) -> Contents:
-    if isinstance(result, SweepResult):
-        return sweep_contents(result, names)
-    if isinstance(result, RobustTestResult):
-        return contents_of_test(result)
-    return bounds_contents(result, names)
-
-
 def _page_data(contents: Contents) -> str:
     """Return what the page's program needs, as data."""
     data = {
@@ -124,26 +118,23 @@ def _page_data(contents: Contents) -> str:
 
 def _main(contents: Contents, record: Record) -> Html:
     """Return all that is seen."""
-    return element(
-        "main",
-        element("h1", contents.title),
-        element("p", contents.answer, id="answer", class_="answer"),
-        element("p", OPEN, class_="warning") if record.is_open else None,
-        element("noscript", element("p", NO_SCRIPT, class_="warning")),
-        _charts(contents),
-        _tables(contents),
-        _origin(contents, record),
-    )
-
-
-def _charts(contents: Contents) -> Html:
-    return element(
+    charts = element(
         "section",
         element("h2", "Charts"),
         _slider(contents, contents.slider) if contents.slider is not None else None,
         *map(_figure, contents.figures),
         *_notes(contents.notes),
         aria_label="Charts",
+    )
+    return element(
+        "main",
+        element("h1", contents.title),
+        element("p", contents.answer, id="answer", class_="answer"),
+        element("p", OPEN, class_="warning") if record.is_open else None,
+        element("noscript", element("p", NO_SCRIPT, class_="warning")),
+        charts,
+        _tables(contents),
+        _origin(contents, record),
     )
 
 
@@ -154,17 +145,9 @@ def _notes(notes: Iterable[str]) -> Iterable[Html]:
 def _slider(contents: Contents, name: str) -> Html:
     """Return the slider, and the sentences that it changes."""
     moment: Moment = contents.moments[contents.start]
-    slider = element(
-        "input",
-        type="range",
-        id="share",
-        min="0",
-        max=str(len(contents.moments) - 1),
-        step="1",
-        value=str(contents.start),
-        autocomplete="off",
-        aria_valuetext=moment.label,
-    )
+    last, start = str(len(contents.moments) - 1), str(contents.start)
+    range_ = {"type": "range", "id": "share", "min": "0", "max": last, "step": "1", "value": start}
+    slider = element("input", **range_, autocomplete="off", aria_valuetext=moment.label)
     label = element("label", name, for_="share")
     chosen = element("output", moment.label, id="label", for_="share")
     paragraphs = (element("p", sentence) for sentence in moment.sentences)

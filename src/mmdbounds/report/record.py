@@ -1,56 +1,75 @@
-"""Where a result comes from: data, settings, versions, and how to make it again."""
+"""Where a result comes from: data, settings, versions, and how to make it again.
+
+That is the command line where there was one, else lines of Python. Both are built from the fields of the
+result and quoted for the shell or as Python. No text is taken over as it is: a saved result can come from
+anybody, and people paste what they read here.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import platform
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mmdbounds._version import __version__
-from mmdbounds.report.recipe import recipe
-from mmdbounds.results import Provenance
+from mmdbounds.contamination import Contamination
+from mmdbounds.kernels import SHIPPED
+from mmdbounds.kernels.registry import shipped_class
+from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepResult
 from mmdbounds.words.phrases import kernel_name, rows, shown
 
 Facts = list[tuple[str, str]]
+Reproducible = BoundsResult | RobustTestResult | SweepResult
+Options = Mapping[str, Any]
 
-COLUMNS_NAMED = 40
-"""Columns named on a page; the others are counted."""
-
-APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
-
-CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"
-"""What draws the charts; a test compares it with the file."""
+# The public class of each method; a test compares it with the methods there are.
+METHOD_CLASSES = {
+    "sharp": "Sharp",
+    "s-sd": "StepwiseDominance",
+    "sd": "StepwiseDominance",
+    "exhaustive": "Exhaustive",
+    "qno": "QuasiNewton",
+    "s-qno": "QuasiNewton",
+    "sm": "Submodular",
+    "bootstrap": "Bootstrap",
+}
+# The options of a method that are flags of the command line.
+METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "schedule")}
+# Class, size and flag of the kernels that stand for another one.
+APPROXIMATE = {
+    "random features": ("RandomFeatures", "n_features", "features"),
+    "nystrom": ("Nystrom", "n_landmarks", "landmarks"),
+}
+STDIN = "<stdin>"  # what a table that was piped in is called in its record
+COLUMNS_NAMED = 40  # columns named on a page; the others are counted
+FOR_APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
+CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"  # what draws the charts; a test compares it with the file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """Where a result comes from, as names and values, and how to make it again.
-
-    `is_open` says whether the page contains names or values of rows.
-    """
+    """Where a result comes from, as names and values, and how to make it again."""
 
     data: Facts
     settings: Facts
     versions: Facts
     recipe: str
-    is_open: bool
+    is_open: bool  # whether the page contains names or values of rows
 
 
 def record_of(result: Any, *, is_open: bool) -> Record:
     """Return where a result comes from."""
     made = result.provenance
-    page = [
-        f"mmdbounds {__version__}",
-        f"Python {platform.python_version()}",
-        f"NumPy {importlib.metadata.version('numpy')}",
-        CHART_VERSIONS,
-    ]
+    python, numpy = f"Python {platform.python_version()}", f"NumPy {importlib.metadata.version('numpy')}"
+    page = f"mmdbounds {__version__}, {python}, {numpy}, {CHART_VERSIONS}"
     return Record(
         data=_data_facts(result),
         settings=_setting_facts(made),
-        versions=[("result", f"mmdbounds {made.version}"), ("this page", ", ".join(page))],
+        versions=[("result", f"mmdbounds {made.version}"), ("this page", page)],
         recipe=recipe(result),
         is_open=is_open,
     )
@@ -95,9 +114,8 @@ def _left_out(record: Mapping[str, Any]) -> str:
 def _missing(record: Mapping[str, Any]) -> str:
     """Say how many cells were filled, where some were."""
     filled = sum((record.get("n_filled_cells") or {}).values())
-    return (
-        f"{filled:,} filled: numbers with the median, others with the most frequent value" if filled else ""
-    )
+    how = f"{filled:,} filled: numbers with the median, others with the most frequent value"
+    return how if filled else ""
 
 
 def _names(names: Any) -> str:
@@ -117,7 +135,7 @@ def _setting_facts(made: Provenance) -> Facts:
     return [
         ("method", _with_options(made.method, made.options)),
         ("kernel", _with_options(kernel_name(made), options)),
-        *([("approximate kernel", APPROXIMATE)] if approximate else []),
+        *([("approximate kernel", FOR_APPROXIMATE)] if approximate else []),
         ("estimator", made.estimator),
         ("computed in", f"{made.dtype}, {made.backend} on {made.device}"),
         ("kernel values", f"{made.n_pairs:,} in {made.seconds:.2g} s"),
@@ -128,3 +146,202 @@ def _setting_facts(made: Provenance) -> Facts:
 def _with_options(name: str, options: Mapping[str, Any]) -> str:
     listed = ", ".join(f"{key} {shown(value)}" for key, value in options.items() if value is not None)
     return f"{shown(name)} ({listed})" if listed else shown(name)
+
+
+def recipe(result: Reproducible) -> str:
+    """Return the command line where there was one, else lines of Python."""
+    record = result.provenance.data
+    if record.get("by_command") is True and (typed := _command(result)) is not None:
+        return typed
+    return "\n".join(["import mmdbounds as mb", *_groups_call(record), _call(result)])
+
+
+def _amount(result: Reproducible) -> Contamination | None:
+    """Return how much was taken as misfiled, as it was stated; a curve has its points."""
+    stated = result.provenance.misfiling
+    return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
+
+
+def _test_options(result: Reproducible) -> dict[str, Any]:
+    """Return the options of tests and sweeps that are the same in Python and on the command line."""
+    if isinstance(result, BoundsResult):
+        return {}
+    n_permutations = {"n_permutations": int(result.n_permutations)}
+    if isinstance(result, SweepResult):
+        return {"level": float(result.level), "value": float(result.value), **n_permutations}
+    return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": float(result.beta)}
+
+
+def _table_options(record: Options) -> dict[str, Any]:
+    names = ("hidden", "among", "id", "scale", "missing", "encoding")
+    options = {name: record.get("id_column" if name == "id" else name) for name in names}
+    return {**options, "na": record.get("na") or None}
+
+
+def _comparison_options(made: Provenance) -> dict[str, Any]:
+    seed = None if made.seed is None else int(made.seed)
+    return {"estimator": str(made.estimator), "dtype": str(made.dtype), "rng": seed}
+
+
+# The command line
+
+
+def _command(result: Reproducible) -> str | None:
+    """Return the command line, `None` if the amount is not known or a name cannot stand in a line."""
+    amount, made = _amount(result), result.provenance
+    if amount is None and not isinstance(result, SweepResult):
+        return None
+    stated = {} if amount is None else amount.stated()
+    # A search may draw nothing, but one row per unit was drawn.
+    seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
+    flags = _flags(
+        {
+            **{"epsilon" if name == "x_in_y" else name: value for name, value in stated.items()},
+            **_test_options(result),
+            **_own_flags(result),
+            **_kernel_flags(made),
+            **_comparison_options(made),
+            "rng": None if seed is None else int(seed),
+        }
+    )
+    name = {SweepResult: "sweep", RobustTestResult: "test", BoundsResult: "bounds"}[type(result)]
+    words = ["mmdbounds", name, *_table_words(made.data), *flags]
+    return shlex.join(words) if all(word.isprintable() for word in words) else None
+
+
+def _flags(given: Options) -> list[str]:
+    """Return options as they are typed: `None` and `False` are left out, lists are repeated."""
+    words: list[str] = []
+    for name, value in given.items():
+        flag = f"--{name.replace('_', '-')}"
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is True:
+                words.append(flag)
+            elif each is not None and each is not False:
+                words += [flag, str(each)]
+    return words
+
+
+def _table_words(record: Options) -> list[str]:
+    """Return the file and how it became two groups; a name that looks like an option gets a folder."""
+    file = str(record.get("source"))
+    file = "-" if file == STDIN else f"./{file}" if file.startswith("-") else file
+    own = {"unit": "unit_column", "columns": "asked_columns", "exclude": "excluded_columns"}
+    options = {
+        "group": record.get("group_column"),
+        **_table_options(record),
+        **{flag: record.get(name) for flag, name in own.items()},
+    }
+    return [file, *_flags({name: _as_text(value) for name, value in options.items()})]
+
+
+def _as_text(value: Any) -> Any:
+    """Return names as text, so that none of them is taken for a flag."""
+    if value is None:
+        return None
+    return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
+
+
+def _own_flags(result: Reproducible) -> dict[str, Any]:
+    """Return the flags that only one command has, or that differ from the keywords of Python."""
+    if isinstance(result, SweepResult):
+        return {"epsilons": [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]}
+    if isinstance(result, RobustTestResult):
+        return {"exactly": not result.at_most}
+    method, options = result.provenance.method, result.provenance.options
+    if method not in METHOD_CLASSES:
+        return {"at_most": bool(result.at_most), "method": "YOUR_METHOD"}
+    flags = {name: options.get(name) for name in METHOD_FLAGS.get(method, ())}
+    if isinstance(certify := flags.get("certify"), bool):
+        flags["certify"] = "yes" if certify else "no"
+    return {"at_most": bool(result.at_most), "method": method, **flags}
+
+
+def _kernel_flags(made: Provenance) -> dict[str, Any]:
+    kernel, size = made.kernel, {}
+    if kernel in APPROXIMATE:
+        size = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
+        kernel = str(made.kernel_options.get("kernel"))
+    bandwidth = None if made.bandwidth is None else float(made.bandwidth)
+    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **size}
+
+
+# The lines of Python
+
+
+class _Code(str):
+    """A value that is code already."""
+
+    __slots__ = ()
+
+
+def _keywords(options: Options) -> str:
+    """Return keywords as they are typed; `None` is what a keyword is without it."""
+    return ", ".join(
+        f"{name}={value if isinstance(value, _Code) else repr(value)}"
+        for name, value in options.items()
+        if value is not None
+    )
+
+
+def _groups_call(record: Options) -> list[str]:
+    """Return how the table became X and Y; nothing for arrays."""
+    if not record:
+        return []
+    source = "df" if record.get("source") is None else repr(record["source"])
+    options = {**_table_options(record), "columns": record.get("columns")}
+    return [f"X, Y = mb.groups({source}, {record.get('group_column')!r}, {_keywords(options)})"]
+
+
+def _call(result: Reproducible) -> str:
+    made = result.provenance
+    options = {**_test_options(result), "kernel": _Code(_kernel(made)), **_comparison_options(made)}
+    if isinstance(result, BoundsResult):
+        options = {"method": _Code(_method(made)), **options}
+    elif result.units_note:
+        options["unit"] = _Code("(units_of_x, units_of_y)")
+    if isinstance(result, SweepResult):
+        # By their counts, which are shorter than the shares, and exact.
+        counts = ", ".join(f"{point.n_moved:d}" for point in result.points)
+        shares = _Code(f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]")
+        return f"mb.sweep(X, Y, {_keywords({'epsilons': shares, **options})})"
+    function = "robust_test" if isinstance(result, RobustTestResult) else "mmd_bounds"
+    options = {"at_most": bool(result.at_most), **options}
+    return f"mb.{function}(X, Y, {_amount_code(_amount(result))}, {_keywords(options)})"
+
+
+def _amount_code(amount: Contamination | None) -> str:
+    """Return how much is misfiled as it is typed."""
+    given = {} if amount is None else amount.stated()
+    if list(given) == ["x_in_y"]:
+        return f"epsilon={given['x_in_y']!r}"
+    return "your_amount" if amount is None else f"mb.Contamination({_keywords(given)})"
+
+
+def _kernel(made: Provenance) -> str:
+    """Return the kernel with its length and options; of a function only its name is known."""
+    if made.kernel == "precomputed":
+        return repr(made.kernel)
+    options = dict(made.kernel_options)
+    if made.kernel not in APPROXIMATE:
+        return _exact_kernel(made.kernel, made.bandwidth, options)
+    name, size, _ = APPROXIMATE[made.kernel]
+    how = _keywords({size: options.pop("n_features", None), "seed": options.pop("seed", None)})
+    return f"mb.{name}({_exact_kernel(options.pop('kernel', ''), made.bandwidth, options)}, {how})"
+
+
+def _exact_kernel(name: str, bandwidth: float | None, options: Options) -> str:
+    cls = shipped_class(name)
+    given = {"bandwidth": bandwidth, **options} if bandwidth is not None else options
+    # In a saved result names of options can be any text.
+    if cls is None or not given.keys() <= {field.name for field in dataclasses.fields(cls)}:
+        return "your_kernel"
+    return f"mb.kernels.{cls.__name__}({_keywords(given)})"
+
+
+def _method(made: Provenance) -> str:
+    """Return the method with all its options; `None` is not the default of each."""
+    if made.method not in METHOD_CLASSES or not all(map(str.isidentifier, made.options)):
+        return "your_method"
+    options = ", ".join(f"{name}={value!r}" for name, value in made.options.items())
+    return f"mb.{METHOD_CLASSES[made.method]}({options})"

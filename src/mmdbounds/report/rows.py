@@ -1,7 +1,4 @@
-"""Single rows on a page: by number, unless their names and cells were asked for.
-
-To add a column to the table of rows, add a pair to `ROW_COLUMNS`.
-"""
+"""Single rows on a page: by number, unless their names and cells were asked for."""
 
 from __future__ import annotations
 
@@ -15,12 +12,8 @@ from mmdbounds.report.contents import Columns, Figure, Table
 from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
 from mmdbounds.words.phrases import number, row_name, shown
 
-ROWS_SHOWN = 30
-"""Rows shown at most, the most important first: a page must not grow with the data."""
-
-MOST_COLUMNS = 30
-"""Columns whose cells are shown; more are not read."""
-
+ROWS_SHOWN = 30  # rows shown at most, the most important first: a page must not grow with the data
+MOST_COLUMNS = 30  # columns whose cells are shown; more are not read
 SIDES = ("lower", "upper")
 
 CAPTION = (
@@ -40,17 +33,15 @@ class RowNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownRow:
-    """A row that is shown: its label, and for each side whether it moves and what it changes.
-
-    `cells` are its cells in the file, one for each of `RowNames.columns`, if they may be shown.
-    """
+    """A row that is shown: its label, and for each side whether it moves and what it changes."""
 
     label: str
     moved: Mapping[str, bool]
     change: Mapping[str, float | None]
-    cells: Sequence[str]
+    cells: Sequence[str]  # in the file, one for each of `RowNames.columns`, if they may be shown
 
 
+# The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow.
 ROW_COLUMNS: Columns = (
     ("row", lambda row: row.label),
     ("moved for lower bound", lambda row: "yes" * row.moved["lower"]),
@@ -58,7 +49,6 @@ ROW_COLUMNS: Columns = (
     ("change of lower bound", lambda row: _digits(row.change["lower"])),
     ("change of upper bound", lambda row: _digits(row.change["upper"])),
 )
-"""The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow."""
 
 
 def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
@@ -93,9 +83,8 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
 
     file = load_file(data, text=columns, na=record.get("na", ()), encoding=record.get("encoding"))
     if file.sha256 != record.get("sha256"):
-        msg = (
-            f"`data` must be the file the result was computed from; got a different file, {shown(file.name)}."
-        )
+        got = f"a different file, {shown(file.name)}"
+        msg = f"`data` must be the file the result was computed from; got {got}."
         raise DataError(msg)
     chosen = file.frame[[row - 1 for row in wanted], columns]
     return {row: [as_text(cell) for cell in cells] for row, cells in zip(wanted, chosen.rows(), strict=True)}
@@ -104,13 +93,13 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
 def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
     """Return the rows of a `BoundsResult.row_table` that matter most; without ``group`` all are of Y."""
     first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
-    file_rows = [_at(table, "file_row", i) for i in first]
+    none = [""] * len(names.columns)
     return [
         ShownRow(
             label=label,
             moved={side: bool(table[f"in_{side}"][i]) for side in SIDES},
             change={side: _known(table[f"{side}_change"][i]) for side in SIDES},
-            cells=[shown(cell) for cell in names.cells.get(file_rows[i], [""] * len(names.columns))],
+            cells=[shown(cell) for cell in names.cells.get(_at(table, "file_row", i), none)],
         )
         for i, label in enumerate(_labels(table, first, name_y, names))
     ]
@@ -141,16 +130,12 @@ def single_rows(
 ) -> SingleRows:
     """Return what a page says of the `n_rows` that may be misfiled, with titles of chart and table."""
     by_share = [_shown_rows(table, result.name_y, names) for table in row_tables(result)]
-    bodies = [
-        [[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in shown_here]
-        for shown_here in by_share
-    ]
+    bodies = [[[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in rows] for rows in by_share]
     n_shown = max(map(len, by_share))
     if not n_shown:
         return SingleRows(bodies, None, [])
-    note = f"All {n_rows:,} rows are shown."
-    if n_shown < n_rows:
-        note = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
+    part = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
+    note = part if n_shown < n_rows else f"All {n_rows:,} rows are shown."
     head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
     changes = [change for rows in by_share for row in rows for change in row.change.values()]
     known = any(change is not None for change in changes)
@@ -175,9 +160,8 @@ def _row_figure(title: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
         for rank, row in enumerate(shown_here)
         for side, label in zip(SIDES, ROW_SIDES, strict=True)
     ]
-    spec = row_changes(
-        values, "How single rows change the two bounds. The same numbers are in the table of rows."
-    )
+    words = "How single rows change the two bounds. The same numbers are in the table of rows."
+    spec = row_changes(values, words)
     return Figure(name="rows", title=title, caption=CAPTION, spec=spec, of_rows=True)
 
 

@@ -1,7 +1,4 @@
-"""The pages about one share of misfiled rows, without a slider: a pair of bounds, and a test.
-
-To add a column to the table of bounds, add a pair to `BOUNDS_COLUMNS`; to that of a test, to `TEST_COLUMNS`.
-"""
+"""The pages about one share of misfiled rows, without a slider: a pair of bounds, and a test."""
 
 from __future__ import annotations
 
@@ -21,8 +18,7 @@ from mmdbounds.words.phrases import assumption, number, proved_number, shown
 PROVED, FOUND = "proved limit", "value found"
 SQUARED_MMD = "Squared MMD of the true groups"
 COUNT_ASSUMED = "the number of misfiled rows is as assumed;"
-BARS = 40
-"""Bars of the histogram: it stays small for any number of permutations."""
+BARS = 40  # bars of the histogram: it stays small for any number of permutations
 
 
 class End(NamedTuple):
@@ -33,6 +29,7 @@ class End(NamedTuple):
     bound: Bound | None = None
 
 
+# The table of bounds; each cell is a function of an `End`.
 BOUNDS_COLUMNS: Columns = (
     ("", lambda end: end.name),
     (FOUND, lambda end: number(end.value)),
@@ -40,7 +37,6 @@ BOUNDS_COLUMNS: Columns = (
     ("rows moved", lambda end: "" if end.bound is None else _n_moved(end.bound)),
     ("remarks", lambda end: "" if end.bound is None else _remarks(end.bound)),
 )
-"""The table of bounds; each cell is a function of an `End`."""
 
 
 def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
@@ -91,11 +87,8 @@ def _range_figure(result: BoundsResult) -> Figure:
     both = (result.lower, result.upper)
     values = [{"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)}]
     values += [{"f0": bound.value, "f1": FOUND, "f2": number(bound.value)} for bound in both]
-    values += [
-        {"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)}
-        for bound in both
-        if bound.certified is not None
-    ]
+    proved = (bound for bound in both if bound.certified is not None)
+    values += [{"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)} for bound in proved]
     words = f"{SQUARED_MMD}. The same numbers are in the table below."
     spec = charts.interval(*result.interval, values, (PROVED, FOUND, charts.FILED), words)
     caption = "The range that the assumed misfiling allows."
@@ -111,13 +104,13 @@ class Case(NamedTuple):
     n_moved: str = ""
 
 
+# The table of a test; each cell is a function of a `Case`.
 TEST_COLUMNS: Columns = (
     ("", lambda case: case.name),
     ("p-value", lambda case: case.pvalue),
     ("squared MMD", lambda case: case.statistic),
     ("misfiled rows", lambda case: case.n_moved),
 )
-"""The table of a test; each cell is a function of a `Case`."""
 
 
 def contents_of_test(result: RobustTestResult) -> Contents:
@@ -160,14 +153,11 @@ def _null_figure(result: RobustTestResult) -> Figure:
         {"f0": result.statistic, "f1": charts.LOWER, "f2": _statistic(result)},
         {"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)},
     ]
-    if result.null_quantile is not None:
-        quantile = result.null_quantile
+    if (quantile := result.null_quantile) is not None:
         marks.append({"f0": quantile, "f1": charts.CHANCE, "f2": number(quantile)})
     counts, edges = np.histogram(result.null, bins=BARS)
-    bars = [
-        {"f0": low, "f1": high, "f2": count}
-        for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
-    ]
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
+    bars = [{"f0": low, "f1": high, "f2": count} for low, high, count in ends]
     title = "What chance alone would give, and what was found"
     words = f"{title}: squared MMD of random labellings. The p-values are in the table below."
     spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], words)

@@ -1,29 +1,31 @@
-"""``mmdbounds evaluate``: a table whose groups are right in, how often each method misses the truth out."""
+"""``mmdbounds evaluate`` and ``reproduce``: how often methods miss a truth that is known."""
 
-# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
-from mmdbounds.cli.arguments import Comparison, Output, Table
-from mmdbounds.cli.endings import interruptible
+from mmdbounds.cli.arguments import PROGRESS, Comparison, Output, Table
+from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     COMPARED,
     COMPUTED,
     DONE,
     MISFILED,
     REQUIRED,
+    SHOWN,
     TABLE,
+    argument,
     grouped,
     option,
+    options,
     whole_number,
 )
-from mmdbounds.cli.side_files import plan_file
+from mmdbounds.cli.side_files import plan_file, say
+from mmdbounds.cli.table import SEARCH_EACH, note_changes, one_row_per_unit, read_split, show_plan
 from mmdbounds.errors import MmdBoundsError, shown_value
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(TABLE)
 class TrueTable(Table):
     """A table whose groups are right; columns are scaled in each trial, unless a preset says otherwise."""
 
@@ -31,27 +33,24 @@ class TrueTable(Table):
         None,
         "Scaling of numeric columns in each trial, over both groups: 'standard' (default) or 'none'.",
         "NAME",
-        TABLE,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(COMPARED)
 class TrialComparison(Comparison):
     """How the groups are compared, unless a preset says otherwise."""
 
     estimator: str | None = option(
-        None, "Estimator of the squared MMD: 'unbiased' (default) or 'biased'.", "NAME", COMPARED
+        None, "Estimator of the squared MMD: 'unbiased' (default) or 'biased'.", "NAME"
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(DONE)
 class Trials:
     """Options of `evaluate`, under their names there."""
 
     epsilon: float = option(REQUIRED, "Share of the A rows to file under B.", "SHARE", MISFILED)
-    at_most: bool = option(
-        False, "Tell the methods an upper limit, not the exact number.", None, MISFILED, "--at-most"
-    )
+    at_most: bool = option(False, "Tell the methods an upper limit, not the exact number.", section=MISFILED)
     mechanism: str = option(
         "nonrandom", "Rows to misfile: 'nonrandom' (those typical of A) or 'random'.", "NAME", MISFILED
     )
@@ -64,7 +63,7 @@ class Trials:
     sizes: str | None = option(
         None, "Rows of A and of B to draw in each trial, such as 50,50; 'all' takes all of them.", "A,B"
     )
-    replace: bool = option(False, "Draw rows with replacement.", None, DONE, "--replace")
+    replace: bool = option(False, "Draw rows with replacement.")
     n_trials: int = option(100, "Number of trials.", "NUMBER")
     only: list[int] | None = option(
         None, "Run only the trial of this number, from 0; repeat for more.", "NUMBER"
@@ -80,10 +79,9 @@ class Trials:
         """Return how many rows of each group are drawn, `None` for all."""
         if self.sizes is None:
             return None
-        text = self.sizes
-        parts = [part.strip() for part in text.split(",")]
+        parts = [part.strip() for part in self.sizes.split(",")]
         if len(parts) != 2 or not all(part == "all" or part.isdecimal() for part in parts):
-            got = shown_value(text)
+            got = shown_value(self.sizes)
             msg = f"`--sizes` must be two numbers with a comma, such as 50,50 or all,50; got {got}."
             raise MmdBoundsError(msg)
         of_x, of_y = (None if part == "all" else whole_number(part) for part in parts)
@@ -102,8 +100,6 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
       mmdbounds evaluate patients.csv --group diagnosis --hidden MI \\
         --among healthy --epsilon 0.2 --methods sharp --methods s-sd --sizes 50,50
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.cli.dry_run import SEARCH_EACH, show_plan
-    from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split
     from mmdbounds.evaluation import run
 
     how, sizes = comparison.keywords(), trials.drawn()
@@ -119,13 +115,56 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(trials.checkpoint):
-        result = run.evaluate(
-            X,
-            Y,
-            **{**vars(trials), "sizes": sizes},
-            scale="standard" if table.scale is None and trials.preset is None else table.scale,
-            rng=comparison.rng,
-            progress=output.progress,
-            **how,
-        )
+        scale = "standard" if table.scale is None and trials.preset is None else table.scale
+        how |= {"scale": scale, "rng": comparison.rng, "progress": output.progress}
+        result = run.evaluate(X, Y, **{**vars(trials), "sizes": sizes}, **how)
     output.show(result)
+
+
+@options(DONE)
+class Reproduction:
+    """A table or figure of the paper, and how it is run."""
+
+    name: str | None = argument(None, "Table or figure; --list shows their names.", "NAME")
+    data: Path | None = option(None, "Folder with the data.  [default: $MMDBOUNDS_DATA]", "FOLDER", TABLE)
+    preset: str = option(
+        "both", "Protocol: 'paper' (the paper's, as far as it is known), 'ours' or 'both'.", "NAME"
+    )
+    n_trials: int | None = option(
+        None, "Trials of each setting.  [default: as many as in the paper]", "NUMBER"
+    )
+    rng: int = option(0, "Random seed.", "SEED")
+    n_processes: int | None = option(
+        None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
+    )
+    out: Path = option(Path("paper/results"), "Folder for the results.", "FOLDER", SHOWN)
+    list: bool = option(False, "List the tables and figures, and how long each takes.", section=SHOWN)
+    progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
+
+
+@grouped
+def reproduce_command(wanted: Reproduction) -> None:
+    """Run a table or figure of the paper again, and show its numbers beside the printed ones.
+
+    Results are written to FOLDER as JSON, CSV, PNG and SVG, with a page index.md. If the command is stopped,
+    run it again: it resumes where it stopped.
+
+    \b
+    Example:
+      mmdbounds reproduce main --n-trials 10 --out results --data data
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    if wanted.list:
+        from mmdbounds.paper.experiments import listing
+
+        width = max(len(name) for name, _, _ in listing())
+        for name, title, minutes in listing():
+            say(f"{name:<{width}}  {title} (about {minutes:g} min)")
+        return
+    if wanted.name is None:
+        msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
+        raise MmdBoundsError(msg)
+    from mmdbounds.paper.runs import reproduce
+
+    with interruptible(wanted.out):
+        page = reproduce(**{name: value for name, value in vars(wanted).items() if name != "list"})
+    say(f"The paper's numbers beside ours: {page}")

@@ -1,16 +1,17 @@
-"""``mmdbounds demo``: a one-second example on real data, with the truth at the end."""
+"""``mmdbounds demo``, an example with the truth at its end, and ``backends``: where to compute, how fast."""
 
-# ruff: noqa: RUF009 -- an option is a field
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmdbounds.cli.options import SHOWN, grouped, option
+from mmdbounds._version import __version__
+from mmdbounds.cli.options import SHOWN, grouped, option, options
 from mmdbounds.cli.side_files import plan_file, say, write_beside
 
 if TYPE_CHECKING:
@@ -19,18 +20,20 @@ if TYPE_CHECKING:
 
     from mmdbounds.datasets import FiledTumours
     from mmdbounds.results import BoundsResult
+    from mmdbounds.sums.registry import Rate, Status
     from mmdbounds.tables import Group
 
-SHARE = 0.1
-"""Share of the malignant tumours that the example files as benign."""
+SHARE = 0.1  # of the malignant tumours, which the example files as benign
+INDENT = 8
+MEASURED = "Rates: rbf kernel, {} columns. A pass is all pairs of 100,000 rows; its time grows quadratically."
 
 
-@dataclass(frozen=True, kw_only=True)
+@options(SHOWN)
 class Demonstration:
     """What the example leaves behind."""
 
     save: Path | None = option(
-        None, "Also write the table as filed to a CSV file to experiment with.", "FILE", SHOWN
+        None, "Also write the table as filed to a CSV file to experiment with.", "FILE"
     )
 
 
@@ -52,7 +55,12 @@ def demo_command(wanted: Demonstration) -> None:
     tumours = overlooked_tumours(SHARE)
     n_overlooked = len(tumours.overlooked)
     X, Y = _groups(tumours, tumours.filed)
-    say(wrapped(_opening(len(X), len(Y), n_overlooked)))
+    opening = (
+        f"Real data: {len(X) + len(Y)} breast tumours with 30 measurements each, {len(X)} filed as malignant "
+        f"and {len(Y)} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
+        "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
+    )
+    say(wrapped(opening))
     result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked), rng=0)
     say(f"\n{result.summary()}\n")
     truth = mmd2(*_groups(tumours, tumours.truth))
@@ -67,14 +75,6 @@ def _groups(tumours: FiledTumours, diagnosis: NDArray[np.str_]) -> tuple[Group, 
     from mmdbounds.tables import groups
 
     return groups(tumours.table(diagnosis), "diagnosis", hidden="malignant", among="benign", id="patient")
-
-
-def _opening(n_x: int, n_y: int, n_overlooked: int) -> str:
-    return (
-        f"Real data: {n_x + n_y} breast tumours with 30 measurements each, {n_x} filed as malignant "
-        f"and {n_y} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
-        "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
-    )
 
 
 def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
@@ -111,3 +111,59 @@ def _program() -> str:
     if called.name != "mmdbounds" or (found is not None and Path(found).resolve() == called.resolve()):
         return "mmdbounds"
     return shlex.quote(str(called))
+
+
+@options(SHOWN)
+class Listing:
+    """How the backends are listed."""
+
+    json: bool = option(False, "Print the full result as JSON.")
+
+
+@grouped
+def backends_command(listing: Listing) -> None:
+    """List where this machine can compute, how fast (measured now), and what is missing.
+
+    \b
+    Example:
+      mmdbounds backends
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.sums import registry
+    from mmdbounds.words.phrases import wrapped
+
+    found = registry.backends()
+    choice, why = registry.automatic(found)
+    if listing.json:
+        about = {"backends": list(map(asdict, found)), "auto": {"backend": choice, "why": why}}
+        say(json.dumps({"version": __version__, **about}, indent=2))
+        return
+    for backend in found:
+        say("\n".join(shown(backend)))
+    say("\n" + MEASURED.format(registry.N_COLUMNS))
+    say(wrapped(f"`auto` chooses {choice}: {why} Dask collections are computed by dask."))
+
+
+def shown(backend: Status) -> list[str]:
+    """Return the lines about one backend."""
+    from mmdbounds.sums.registry import backend_called
+    from mmdbounds.words.phrases import wrapped
+
+    margin, notes = " " * INDENT, list(backend.notes)
+    if backend.version is None:
+        word, about = "missing", [notes.pop(0)]
+    else:
+        word, count = "available" if backend.is_available else "broken", backend.n_threads
+        threads = "" if count is None else f"{count} thread{'' if count == 1 else 's'}"
+        about = [f"{backend_called(backend.name).package} {backend.version}", backend.how, threads]
+    lines = [f"{backend.name:<{INDENT}}{word:<{INDENT + 2}}{', '.join(filter(None, about))}"]
+    lines += [] if backend.device is None else [f"{margin}{'on':<{INDENT + 2}}{backend.device}"]
+    lines += [f"{margin}{dtype:<{INDENT + 2}}{in_words(rate)}" for dtype, rate in backend.rates.items()]
+    return lines + [wrapped(note, margin) for note in notes]
+
+
+def in_words(rate: Rate) -> str:
+    """Return a rate as people read it."""
+    millions, seconds = rate.pairs_a_second / 1e6, rate.seconds_a_pass
+    many = f"{millions:,.0f} million" if millions < 1e4 else f"{millions / 1e3:,.0f} billion"
+    pass_ = f"{seconds:.2g}" if seconds < 10 else f"{seconds:,.0f}"
+    return f"{many} kernel values per second, {pass_} s per pass"

@@ -1,4 +1,4 @@
-"""Bounds and p-values against the share of misfiled rows, and one interval on a line."""
+"""The pictures of whole results: bounds and p-values against the share, a test, an evaluation."""
 
 from __future__ import annotations
 
@@ -6,22 +6,27 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from mmdbounds.plotting import canvas
-from mmdbounds.results import Bound, BoundsResult, ConfidenceInterval, SweepResult
+from mmdbounds.results import (
+    AggregatedResult,
+    BoundsResult,
+    ConfidenceInterval,
+    Evaluation,
+    RobustTestResult,
+    SweepResult,
+)
 from mmdbounds.words.bounds import ends as interval_digits
 from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
 BAR: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 8, "solid_capstyle": "butt"}
-Ends = list[tuple[float, str]]
-"""Both ends of an interval, and how they are printed."""
-
+Ends = list[tuple[float, str]]  # both ends of an interval, and how they are printed
 SQUARED = "squared MMD of the true groups"
-
 UNPROVED = "found by a labelling, not proved"
+COLOURS = (canvas.BLUE, canvas.ORANGE, canvas.BLACK, canvas.VERMILION, canvas.SKY, canvas.GREEN, canvas.PINK)
+MARKERS = "os*^DvP"  # colours and markers of the methods, in turn
 
 
 def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any = None) -> Any:
@@ -62,14 +67,13 @@ def plot_bounds(result: SweepResult | BoundsResult | ConfidenceInterval, ax: Any
     new.spines["left"].set_visible(False)
     new.margins(x=0.25)
     canvas.small_numbers(new, "x")
-    canvas.explain(new, given=ax)
-    return new
+    return canvas.explain(new, given=ax)
 
 
 def _against_share(result: SweepResult, given: Any) -> Any:
     """Draw the bounds of a sweep."""
-    ax, places, points = canvas.axes_for(given), _shares(result), result.points
-    ends = []
+    ax, points, ends = canvas.axes_for(given), result.points, []
+    places = [point.epsilon for point in points]
     for side, style in (("upper", canvas.UPPER), ("lower", canvas.LOWER)):
         proofs = [getattr(point, f"{side}_certified") for point in points]
         values = [
@@ -84,12 +88,10 @@ def _against_share(result: SweepResult, given: Any) -> Any:
     if any(p.null_quantile is not None for p in points):
         chance = [math.nan if p.null_quantile is None else p.null_quantile for p in points]
         ax.plot(places, chance, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
-    _mark_breakdown(ax, result)
     _label_shares(ax, result)
     ax.set_ylabel(SQUARED)
     canvas.small_numbers(ax, "y")
-    canvas.explain(ax, given=given)
-    return ax
+    return canvas.explain(ax, given=given)
 
 
 def _one_share(ax: Any, result: BoundsResult) -> Ends:
@@ -98,10 +100,10 @@ def _one_share(ax: Any, result: BoundsResult) -> Ends:
     ax.plot([low, high], [0, 0], **BAR, label=_proof(result))
     ax.plot([result.observed], [0], "D", color="black", markersize=6, label="as filed")
     for bound, style in ((result.lower, canvas.LOWER), (result.upper, canvas.UPPER)):
-        _attained(ax, bound, result, style)
+        if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
+            ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
     ax.set_xlabel(SQUARED)
-    title = assumption(result).replace("$", r"\$")
-    ax.set_title(canvas.lines_of(title, TITLE_WIDTH), fontsize="small")
+    ax.set_title(canvas.lines_of(assumption(result).replace("$", r"\$"), TITLE_WIDTH), fontsize="small")
     return list(zip((low, high), interval_digits(result), strict=True))
 
 
@@ -114,12 +116,6 @@ def _proof(result: BoundsResult) -> str:
     if not result.is_certified:
         return "found by labellings, not proved"
     return f"possible values (proved{'' if result.approximation is None else ' for the approximate kernel'})"
-
-
-def _attained(ax: Any, bound: Bound, result: BoundsResult, style: dict[str, Any]) -> None:
-    """Draw the value that a labelling reaches, where the proved end is further out."""
-    if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
-        ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
 
 
 def _confidence(ax: Any, result: ConfidenceInterval) -> Ends:
@@ -149,12 +145,7 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     result : SweepResult
         The curve.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if none is given.
-
-    Returns
-    -------
-    matplotlib.axes.Axes
-        The axes.
+        As in `plot_bounds`; the axes are returned.
 
     Examples
     --------
@@ -165,7 +156,8 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     >>> ax = mb.plotting.plot_pvalues(curve)  # doctest: +SKIP
     """
     canvas.check_result(result, (SweepResult,), "plot_pvalues")
-    given, ax, places, points = ax, canvas.axes_for(ax), _shares(result), result.points
+    given, ax, points = ax, canvas.axes_for(ax), result.points
+    places = [point.epsilon for point in points]
     worst = np.array([point.pvalue for point in points])
     best = np.array([math.nan if point.best_case is None else point.best_case for point in points])
     # No lines from share to share: between them a p-value can leap.
@@ -176,35 +168,26 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     if not np.isnan(best).all():
         ax.plot(places, best, **{**canvas.UPPER, **canvas.FILLED}, label="best case")
     ax.axhline(result.level, **canvas.AS_FILED, label=f"level {percent(result.level)}")
-    _mark_breakdown(ax, result)
     _label_shares(ax, result)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda value, _: number(value))
     ax.set_ylim(0.7 * np.nanmin([*best, *worst, result.level]), 1.4)
     ax.set_ylabel("p-value for no difference")
-    canvas.explain(ax, given=given)
-    return ax
-
-
-def _shares(result: SweepResult) -> NDArray[np.float64]:
-    return np.array([point.epsilon for point in result.points])
+    return canvas.explain(ax, given=given)
 
 
 def _label_shares(ax: Any, result: SweepResult) -> None:
-    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
-    ax.set_xlabel(canvas.lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
-    canvas.in_percent(ax.xaxis)
-
-
-def _mark_breakdown(ax: Any, result: SweepResult) -> None:
-    """Mark the first share with which the finding could be an artefact, or say that there is none."""
+    """Mark the first share with which the finding could be an artefact, and label the axis."""
     first, share = result.breakdown_n_moved, result.breakdown_epsilon
     if first is None or share is None:
         ax.plot([], [], " ", label=f"no breakdown up to {percent(result.share(result.most_moved))}")
-        return
-    word = "breakdown" if result.is_confirmed else "breakdown (among those tested)"
-    where = f"{percent(share)}, {rows(first)}" if first else "not significant even as filed"
-    ax.axvline(share, **canvas.BREAKDOWN, label=f"{word}: {where}")
+    else:
+        word = "breakdown" if result.is_confirmed else "breakdown (among those tested)"
+        where = f"{percent(share)}, {rows(first)}" if first else "not significant even as filed"
+        ax.axvline(share, **canvas.BREAKDOWN, label=f"{word}: {where}")
+    x, y = canvas.name_text(result.name_x), canvas.name_text(result.name_y)
+    ax.set_xlabel(canvas.lines_of(f"share of the true {x} rows filed under {y} (epsilon)"))
+    canvas.in_percent(ax.xaxis)
 
 
 def _mark_unproved(ax: Any, places: Any, values: Any, proofs: list[Any], style: dict[str, Any]) -> None:
@@ -214,3 +197,110 @@ def _mark_unproved(ax: Any, places: Any, values: Any, proofs: list[Any], style: 
         label = "_again" if UNPROVED in ax.get_legend_handles_labels()[1] else UNPROVED
         hollow = {**style, **canvas.HOLLOW}
         ax.plot([places[i] for i in unproved], [values[i] for i in unproved], **hollow, label=label)
+
+
+def plot_null(
+    result: RobustTestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
+) -> Any:
+    """Draw the statistic of a test, in the worst case and as filed, beside its null distribution.
+
+    The null distribution is that for the group sizes in the worst case; the p-value as filed has another,
+    for the sizes as filed.
+
+    Parameters
+    ----------
+    result : RobustTestResult or AggregatedResult
+        The test.
+    ax : matplotlib.axes.Axes, optional
+        As in `plot_bounds`; the axes are returned.
+    bounds : BoundsResult, optional
+        Bounds for the same groups, shaded: where the statistic of the true groups can be. Not for an
+        `AggregatedResult`, whose statistic is in standard deviations.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(50, 2))
+    >>> test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=99, rng=0)
+    >>> ax = mb.plotting.plot_null(test)  # doctest: +SKIP
+    """
+    canvas.check_result(result, (RobustTestResult, AggregatedResult), "plot_null")
+    if bounds is not None:
+        canvas.check_result(result, (RobustTestResult,), "plot_null(..., bounds=...)")
+        canvas.check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
+    given, ax = ax, canvas.axes_for(ax)
+    n_bins = max(10, min(40, math.isqrt(len(result.null))))
+    label = f"chance alone: {result.n_permutations:,} random labellings"
+    ax.hist(result.null, bins=n_bins, color="0.7", edgecolor="0.4", linewidth=0.5, label=label)
+    if bounds is not None:
+        label = f"possible values ({'proved' if bounds.is_certified else 'not proved'})"
+        ax.axvspan(*bounds.interval, color=canvas.SKY, alpha=0.25, linewidth=0, label=label)
+    ax.axvline(result.statistic, color=canvas.BLUE, linewidth=2, label=_worst_case(result))
+    filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
+    ax.axvline(result.observed, **canvas.AS_FILED, label=f"as filed: {filed}")
+    if isinstance(result, RobustTestResult) and result.null_quantile is not None:
+        ax.axvline(result.null_quantile, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
+    ax.set_xlabel(canvas.lines_of(_statistic(result)))
+    ax.set_ylabel("random labellings")
+    canvas.small_numbers(ax, "x")
+    return canvas.explain(ax, given=given)
+
+
+def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
+    """Say which statistic it is, rounded so that it stays proved, and its p-value."""
+    pvalue = number(result.pvalue)
+    if not result.is_valid:
+        return f"worst case: {number(result.statistic)} found (p = {pvalue}, not proved)"
+    return f"worst case: at least {proved_number(result.statistic, 'lower')} (p = {pvalue})"
+
+
+def _statistic(result: RobustTestResult | AggregatedResult) -> str:
+    moved = f"(worst case: {rows(result.n_moved)} misfiled)"
+    if isinstance(result, RobustTestResult):
+        return f"squared MMD {moved}"
+    return f"largest of {len(result.parts)} squared MMDs, each in standard deviations of its null {moved}"
+
+
+def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
+    """Draw the false coverage rate of each method against the mean width of its interval.
+
+    Low and to the left is good: rarely wrong, and narrow. Bars are standard errors.
+
+    Parameters
+    ----------
+    result : Evaluation
+        The evaluation.
+    ax : matplotlib.axes.Axes, optional
+        As in `plot_bounds`; the axes are returned.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
+    >>> found = mb.evaluate(X, Y, epsilon=0.1, methods=["s-sd", "sd"], n_trials=5, rng=0, progress=False)
+    >>> ax = mb.plotting.plot_coverage(found)  # doctest: +SKIP
+    """
+    canvas.check_result(result, (Evaluation,), "plot_coverage")
+    given, ax = ax, canvas.axes_for(ax)
+    for place, method in enumerate(result.methods):
+        ax.errorbar(
+            [method.mean_interval_width],
+            [method.false_coverage_rate],
+            xerr=[method.mean_interval_width_error or 0.0],
+            yerr=[method.false_coverage_rate_error],
+            color=COLOURS[place % len(COLOURS)],
+            marker=MARKERS[place % len(MARKERS)],
+            markersize=8,
+            markeredgecolor=canvas.BLACK,
+            linestyle="",
+            capsize=3,
+            label=f"{canvas.name_text(method.label)}: {method.n_missed} of {result.n_trials} missed",
+        )
+    ax.set_ylim(-0.05, 1.05)
+    canvas.in_percent(ax.yaxis)
+    canvas.small_numbers(ax, "x")
+    ax.set_xlabel("mean width of the interval (squared MMD)")
+    ax.set_ylabel("trials in which the interval misses the truth")
+    return canvas.explain(ax, given=given)
