@@ -154,7 +154,7 @@ def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize(
-    "command", [compare.bounds_command, compare.sweep_command, evaluate.evaluate_command]
+    "command", [compare.bounds_command, compare.sweep_command, known_truth.evaluate_command]
 )
 def test_a_field_added_to_a_group_is_a_flag_of_every_command_that_has_it(command: Any):
     raw = inspect.unwrap(command)
