@@ -18,7 +18,7 @@ from mmdbounds.results.serialize import hold_tuples, plain, saved_fields
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialBounds:
-    """What one method said in one trial.
+    """What one method returned in one trial.
 
     Attributes
     ----------
@@ -76,7 +76,7 @@ class Trial:
     bandwidth
         Length of the kernel in this trial, `None` for a kernel that has none.
     bounds
-        What each method said, by its label.
+        What each method returned, by its label.
     backend, device, dtype, n_pairs
         Where the pairs were computed, and how many.
     seconds
@@ -98,21 +98,21 @@ class Trial:
 
     def covers(self, label: str) -> bool:
         """Return whether the truth is inside the interval of a method; the ends count as inside."""
-        said = self.bounds[label]
-        return _covers(self.truth, said.interval, self._slack(said))
+        of_method = self.bounds[label]
+        return _covers(self.truth, of_method.interval, self._slack(of_method))
 
     def attained_covers(self, label: str) -> bool:
         """Return whether the truth is between the values that a method found, proved or not."""
-        said = self.bounds[label]
-        return _covers(self.truth, (said.lower, said.upper), self.rounding)
+        of_method = self.bounds[label]
+        return _covers(self.truth, (of_method.lower, of_method.upper), self.rounding)
 
     def is_crossed(self, label: str) -> bool:
         """Return whether the lower end of a method's interval is above its upper end."""
-        said = self.bounds[label]
-        return _is_crossed(said.interval, self._slack(said))
+        of_method = self.bounds[label]
+        return _is_crossed(of_method.interval, self._slack(of_method))
 
-    def _slack(self, said: TrialBounds) -> float:
-        return 0.0 if said.is_certified else self.rounding
+    def _slack(self, of_method: TrialBounds) -> float:
+        return 0.0 if of_method.is_certified else self.rounding
 
     def to_dict(self) -> dict[str, Any]:
         """Return the trial as plain Python data; `from_dict` is the way back."""
@@ -122,10 +122,10 @@ class Trial:
     def from_dict(cls, data: Any, where: str = "") -> Self:
         """Rebuild a trial from `to_dict`; `where` names it in messages."""
         values = saved_fields(cls, data, where)
-        said = values["bounds"] if isinstance(values["bounds"], Mapping) else {"": values["bounds"]}
+        of_method = values["bounds"] if isinstance(values["bounds"], Mapping) else {"": values["bounds"]}
         values["bounds"] = {
             label: TrialBounds(**saved_fields(TrialBounds, each, f"{where}bounds.{label}."))
-            for label, each in said.items()
+            for label, each in of_method.items()
         }
         return cls(**values)
 
@@ -280,20 +280,20 @@ class Evaluation(Result):
 
 
 def _row(trial: Trial, label: str) -> dict[str, Any]:
-    said = trial.bounds[label]
-    proved = {"lower_certified": said.lower_certified, "upper_certified": said.upper_certified}
+    of_method = trial.bounds[label]
+    proved = {"lower_certified": of_method.lower_certified, "upper_certified": of_method.upper_certified}
     return {
         "trial": trial.trial,
         "method": label,
         "n_moved": trial.n_moved,
         "truth": trial.truth,
         "observed": trial.observed,
-        "lower": said.lower,
-        "upper": said.upper,
+        "lower": of_method.lower,
+        "upper": of_method.upper,
         **{name: math.nan if value is None else value for name, value in proved.items()},
         "covers": trial.covers(label),
         "attained_covers": trial.attained_covers(label),
         "is_crossed": trial.is_crossed(label),
-        "width": said.width,
-        "seconds": said.seconds,
+        "width": of_method.width,
+        "seconds": of_method.seconds,
     }

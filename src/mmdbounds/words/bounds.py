@@ -26,7 +26,7 @@ from mmdbounds.words.phrases import (
 TOP_ROWS = 3  # rows named as those that matter most; all of them are in `row_table`
 
 LARGE_GAP = 0.01
-"""A gap between the proved and the attained value, as a share of the width, that is said in words."""
+"""A gap between the proved and the attained value, as a share of the width, that is put into words."""
 
 MISSED = 1e-3
 """An exchange that improves on a labelling by more, relative to the largest effect, is one too many."""
@@ -134,7 +134,7 @@ def _limit(value: float, side: Side) -> tuple[str, str]:
 
 def _gaps(result: BoundsResult) -> list[str]:
     """Say for each side whose proof is far from what a labelling reaches how far it is."""
-    said = []
+    sentences = []
     for bound in (result.lower, result.upper):
         if bound.certified is None or bound.gap is None or _equality(bound, result) is not None:
             continue
@@ -142,8 +142,8 @@ def _gaps(result: BoundsResult) -> list[str]:
             values = [proved_number(bound.certified, bound.side), number(bound.value)]
             between = " and ".join(values if bound.side == "lower" else reversed(values))
             gap = f"a gap of {percent(bound.gap / result.width)} of the width"
-            said.append(f"The {EXTREME[bound.side]} possible value is between {between}, {gap}.")
-    return said
+            sentences.append(f"The {EXTREME[bound.side]} possible value is between {between}, {gap}.")
+    return sentences
 
 
 def _equality(bound: Bound, result: BoundsResult) -> str | None:

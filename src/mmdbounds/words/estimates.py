@@ -82,11 +82,11 @@ def _what_was_done(result: Evaluation) -> str:
     done = f"Simulated: {_drawn(result)}{scaled}"
     if not m:
         return f"{done}; the share is less than one of {result.n_x:,} {x} rows, so nothing was misfiled."
-    told = f"{'at most' if result.at_most else 'exactly'} {m:,}"
+    stated = f"{'at most' if result.at_most else 'exactly'} {m:,}"
     return (
         f"{done}; {m:,} of the {result.n_x:,} {x} rows ({percent(m / result.n_x)}) "
         f"{'was' if m == 1 else 'were'} then filed under {y}, {_how_chosen(result)}. Every method was told "
-        f"that {told} of the {result.n_y + m:,} rows filed under {y} belong to {x}, not which."
+        f"that {stated} of the {result.n_y + m:,} rows filed under {y} belong to {x}, not which."
     )
 
 
@@ -115,7 +115,7 @@ def _how_chosen(result: Evaluation) -> str:
 
 def finding(result: Evaluation) -> str:
     """Say how often the truth lay outside each interval, and what that does not say."""
-    said = [_outside(each, result) for each in result.methods]
+    parts = [_outside(each, result) for each in result.methods]
     trials = f"{result.n_trials:,} trial{'' if result.n_trials == 1 else 's'}"
     proof = (
         "; a certified interval holds the truth whichever rows are misfiled, as long as the number is right"
@@ -123,7 +123,7 @@ def finding(result: Evaluation) -> str:
         else ""
     )
     return (
-        f"In {trials} the truth lay {listed(said)}.{_never(result)} Under another misfiling, or on other "
+        f"In {trials} the truth lay {listed(parts)}.{_never(result)} Under another misfiling, or on other "
         f"data, a rate can be different{proof}."
     )
 
@@ -145,10 +145,10 @@ def _never(result: Evaluation) -> str:
 
 
 def _crossed(result: Evaluation) -> str:
-    said = [f"{each.n_crossed:,} of {shown(each.label)}" for each in result.methods if each.n_crossed]
-    if not said:
+    parts = [f"{each.n_crossed:,} of {shown(each.label)}" for each in result.methods if each.n_crossed]
+    if not parts:
         return ""
-    return f"Intervals whose lower end is above the upper one, which cover nothing: {listed(said)}."
+    return f"Intervals whose lower end is above the upper one, which cover nothing: {listed(parts)}."
 
 
 def _table(result: Evaluation) -> list[str]:

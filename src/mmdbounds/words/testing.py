@@ -83,13 +83,13 @@ def statement(result: RobustTestResult) -> str:
 
 def _missing(result: RobustTestResult) -> str:
     """Say what keeps the p-value from being valid."""
-    said = []
+    sentences = []
     if len(result.counts) < result.n_admissible:
         tested = f"{len(result.counts):,} of the {result.n_admissible:,} possible numbers of misfiled rows"
-        said.append(f"Only {tested} were tested; between them nothing is proved.")
+        sentences.append(f"Only {tested} were tested; between them nothing is proved.")
     if any(count.certified is None for count in result.counts):
-        said.append("That no labelling has a larger one is not proved.")
-    return " ".join(said)
+        sentences.append("That no labelling has a larger one is not proved.")
+    return " ".join(sentences)
 
 
 def _numbers(result: RobustTestResult) -> list[str]:
@@ -115,13 +115,13 @@ def _numbers(result: RobustTestResult) -> list[str]:
 def _multiples(result: RobustTestResult) -> list[str]:
     """Say how large the statistics are, in multiples of what chance makes; nothing of those below 0."""
     worst, filed = result.in_null_quantiles, result.as_filed_in_null_quantiles
-    said = []
+    sentences = []
     if worst is not None and worst > 0:
-        said.append(f"{proved_number(worst, 'lower')} in the worst case")
+        sentences.append(f"{proved_number(worst, 'lower')} in the worst case")
     if filed is not None and filed > 0:
-        said.append(f"{number(filed)} as filed")
+        sentences.append(f"{number(filed)} as filed")
     scale = "multiples of the 95 % quantile of its null"
-    return [wrapped(f"Squared MMD in {scale}: {', '.join(said)}.")] if said else []
+    return [wrapped(f"Squared MMD in {scale}: {', '.join(sentences)}.")] if sentences else []
 
 
 def _line(name: str, pvalue: float, text: str) -> str:
