@@ -18,7 +18,7 @@ PAGES = {str(page.relative_to(ROOT)): page for page in tools.pages()}
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(mmdbounds.__path__, "mmdbounds.")
-    if not module.name.endswith(("__main__", "._triton"))  # runs, or needs a package that is optional
+    if not module.name.endswith(("__main__", ".triton"))  # runs, or needs a package that is optional
 )
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 STORIES = sorted((ROOT / "docs" / "examples" / "stories").glob("plot_*.py"))
