@@ -22,6 +22,15 @@ def test_every_method_is_there():
     assert list(dict.fromkeys(cells[0].strip("`") for cells in CELLS)) == list(method_names())
 
 
+@pytest.mark.parametrize("line", range(len(CELLS)))
+def test_the_first_column_is_what_a_call_gives(line):
+    method, misfiling, estimator, cell, *_ = CELLS[line]
+    ways = [way for way in support.MISFILING if way.startswith(misfiling.split(",")[0])]
+    ways = ways if misfiling.endswith("exactly or at most") else [misfiling]
+    each = "unbiased" if estimator == "both" else estimator
+    assert {support.answer(method.strip("`"), way, "matrix", each) for way in ways} == {cell}
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("line", random.Random(0).sample(range(len(CELLS)), 5))
 def test_a_cell_is_what_a_call_gives(line):

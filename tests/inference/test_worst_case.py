@@ -215,3 +215,30 @@ def test_counts_beside_those_considered_can_be_asked_for(monkeypatch):
     worst, _ = worst_of(also=[between])
     assert worst.considered == thin.considered
     assert worst.null_of(between).shape == (N_PERMUTATIONS,)
+
+
+class Known:
+    """A count whose p-values are known; each look lowers the proved one by `gain`, down to `attained`."""
+
+    def __init__(self, pvalue, attained, gain):
+        self.pvalue, self.attained, self.gain = pvalue, attained, gain
+
+    def looked_at(self):
+        return Known(max(self.attained, self.pvalue - self.gain), self.attained, self.gain)
+
+
+def test_tightening_goes_to_the_worst_count_and_ends_where_nothing_is_gained():
+    looked = []
+
+    def tightened(known):
+        looked.append(known.pvalue)
+        return known.looked_at()
+
+    found = worst_case.tighten(
+        [Known(0.2, 0.1, 0.05), Known(0.5, 0.1, 0.2)], tightened, max, worst_case.is_tight
+    )
+    assert [round(known.pvalue, 10) for known in found] == [0.1, 0.1]
+    assert [round(pvalue, 10) for pvalue in looked] == [0.5, 0.3, 0.2, 0.15, 0.1][: len(looked)]
+    looked.clear()
+    stuck = worst_case.tighten([Known(0.5, 0.1, 0.0)], tightened, max, worst_case.is_tight)
+    assert (len(looked), stuck[0].pvalue) == (1, 0.5)  # once in vain is enough

@@ -209,7 +209,7 @@ def _names(units: Any, argument: str, letter: str, group: Group) -> NDArray[np.s
     given = values.tolist()
     for place, unit in enumerate(given):
         if _is_missing(unit):
-            msg = f"{wanted}; got none for row {place}. A row on its own is a unit of its own."
+            msg = f"{wanted}; got none for row {place}. Name a unit for every row."
             raise DataError(msg)
     return np.array([_text(unit) for unit in given], dtype=np.str_)
 
