@@ -26,7 +26,8 @@ FIRST_WIDTH, SHRINK = 1.0, 0.93  # width of the first step, in units of the dist
 ROWS_WIDTH = 0.5  # width for rows, in units of that for partners times the number of partners
 RATE, MEMORY = 0.7, 0.9  # length of a step, in units of the width, and how much of the last step it keeps
 CHECKED, PROGRESS = 10, 0.05  # a walk ends when this many steps take less than this share off the distance
-SQUARES, LEAST_SQUARES = 0.3, 0.05  # share of the distance that squares are to take off: at first, at last
+SQUARED_ROWS = 150  # squares pay for more rows than this; fewer are settled sooner by branching
+SQUARES, LEAST_SQUARES = 0.3, 0.1  # share of the distance that squares are to take off: at first, at last
 ROUND_STEPS, ROUND_SHRINK = 8, 0.95  # steps after squares were added, and what they leave of the width
 PAIR, STEP = 0.4, 3000.0  # work of a step: for each pair of rows, and whatever their number...
 SQUARES_PAIR, SQUARES_STEP = 9.0, 1e5  # ... and of adding squares
@@ -65,7 +66,7 @@ def ceiling(
         width *= SHRINK
     if bounds[-1] < bounds[0]:
         best = walk.found(bounds[-1])
-        if is_root:
+        if is_root and len(problem.rows) > SQUARED_ROWS:
             best = _with_squares(walk, best, width, gain, enough, effort)
     return proved(best.problem, best.multipliers, best.share)
 

@@ -183,7 +183,8 @@ class BranchAndBound:
     """Branch and bound with one relaxation, from a gain known to be reached.
 
     A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns the rows that
-    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`.
+    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`. With
+    `climbs`, rows are chosen anew by what they add (which pays on the upper side only).
     """
 
     def __init__(
@@ -194,9 +195,11 @@ class BranchAndBound:
         effort: Effort,
         improve: Callable[[Indices], tuple[float, Indices]] | None = None,
         most_bytes: float = np.inf,
+        *,
+        climbs: bool = False,
     ) -> None:
         self._relax, self._slack, self._effort, self._improve = relax, slack, effort, improve
-        self._bytes_left, self._gain = most_bytes, gain
+        self._bytes_left, self._gain, self._climbs = most_bytes, gain, climbs
         self._rows: Indices | None = None
         self._closed = -np.inf  # the largest bound of what was put aside
         self._open: list[tuple[float, int, QuotaProblem, ScoreBound]] = []
@@ -235,7 +238,10 @@ class BranchAndBound:
             self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
             proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
             problem, suggested = proof.problem, problem.rows[problem.best_rows(proof.share)]
-            self._reached(np.concatenate([problem.settled, suggested]))
+            by_scores = problem.rows[problem.best_rows(proof.scores)]
+            self._reached(np.concatenate([problem.settled, by_scores]))
+            if self._climbs:
+                self._reached(np.concatenate([problem.settled, suggested]))
             if is_root and proof.bound > self._enough and self._improve is not None:
                 self._keep(*self._improve(np.concatenate([problem.settled, suggested])))
             last, bound = bound, min(bound, proof.bound)
@@ -251,11 +257,14 @@ class BranchAndBound:
             problem, state = smaller, restricted(proof.state, places)
 
     def _reached(self, rows: Indices) -> float:
-        """Record a choice, climb from it, and return its gain."""
+        """Record a choice, and what can be reached from it; return its gain."""
         posed = self._posed
         chosen = np.searchsorted(posed.rows, rows[len(posed.settled) :])
-        gain, better = posed.gain(chosen), posed.climbed(chosen)
-        self._keep(posed.gain(better), np.concatenate([posed.settled, posed.rows[better]]))
+        gain = posed.gain(chosen)
+        self._keep(gain, rows)
+        if self._climbs:
+            better = posed.climbed(chosen)
+            self._keep(posed.gain(better), np.concatenate([posed.settled, posed.rows[better]]))
         return gain
 
     def _keep(self, gain: float, rows: Indices) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from mmdbounds.search.sharp.quota_problem import QuotaProblem
 from mmdbounds.sums.protocol import Float64s
 
-BLOCK, DEPTH = 64, 4  # vectors at a time, and how often the matrix is applied to them
+BLOCK, LARGEST_BLOCK, DEPTH = 8, 64, 4  # vectors at a time: one in so many rows, and at most; how many times
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -28,8 +28,9 @@ def with_squares(problem: QuotaProblem, vectors: Float64s) -> QuotaProblem:
     # Rounding must not take anything away. An entry is a sum of `rank` products, whose sizes add up to no
     # more than the largest entry of the diagonal; then it is added to what was there.
     n_chosen = sum(quota for _, quota in problem.parts())
-    each = (rank + 2) * float(own.max()) + float(np.abs(pairs).max()) + float(np.abs(linear).max())
-    return replace(problem, constant=problem.constant + EPS * n_chosen**2 * each, linear=linear, pairs=pairs)
+    size = max(pairs.max(), -pairs.min()) + np.abs(linear).max() + abs(problem.constant)
+    extra = EPS * n_chosen**2 * ((rank + 2) * own.max() + size)
+    return replace(problem, constant=float(problem.constant + extra), linear=linear, pairs=pairs)
 
 
 def most_negative(matrix: Float64s) -> tuple[Float64s, Float64s]:
@@ -37,15 +38,21 @@ def most_negative(matrix: Float64s) -> tuple[Float64s, Float64s]:
 
     Ritz values of a block Krylov space: what they miss costs time and nothing else.
     """
-    n = len(matrix)
-    block = np.random.default_rng(0).standard_normal((n, min(BLOCK, -(-n // DEPTH))))
-    basis = np.empty((n, 0))
-    for _ in range(DEPTH):
-        for _ in range(2):  # twice is enough
-            block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
-        basis = np.concatenate([basis, block], axis=1)[:, :n]
-        block = matrix @ block
+    basis = np.eye(len(matrix)) if len(matrix) <= BLOCK * DEPTH else _krylov(matrix)
     inner = basis.T @ (matrix @ basis)
     values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
     below = values < 0
     return values[below], basis @ vectors[:, below]
+
+
+def _krylov(matrix: Float64s) -> Float64s:
+    """Return an orthonormal basis of what a few vectors become when the matrix is applied again and again."""
+    n = len(matrix)
+    block = np.random.default_rng(0).standard_normal((n, min(-(-n // BLOCK), LARGEST_BLOCK)))
+    basis = np.empty((n, 0))
+    for _ in range(DEPTH):
+        for _ in range(2):  # twice is enough
+            block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
+        basis = np.concatenate([basis, block], axis=1)
+        block = matrix @ block
+    return basis
