@@ -31,13 +31,17 @@ STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
-    """Shares of the active rows, 0 to 1, improved from a labelling towards the smallest value (`floor`)."""
+    """Shares of the active rows, 0 to 1, improved towards the smallest value (`floor`).
 
-    def __init__(self, labelling: Labelling) -> None:
+    They start as given, with K times the signed shares on the active rows, or as the labelling has them.
+    """
+
+    def __init__(self, labelling: Labelling, start: tuple[Float64s, Float64s] | None = None) -> None:
         self._labelling, self._parts = labelling, labelling.parts()
         self._rough = labelling.quadratic.totals.sums.rough
-        self.share: Float64s = labelling.moved.astype(np.float64)
-        self._shift = labelling.shift.copy()
+        share, shift = start or (labelling.moved.astype(np.float64), labelling.shift)
+        self.share: Float64s = share.copy()
+        self._shift = shift.copy()
 
     @property
     def gap(self) -> float:
