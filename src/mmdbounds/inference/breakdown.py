@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -24,8 +24,9 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.count_range import all_counts
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
+from mmdbounds.inference.worst_case import CountOutcome, expected_pairs
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
@@ -117,7 +118,7 @@ def sweep(
         **where,
         points=points,
         observed=scan.worst.observed,
-        is_valid=all(outcome.is_proved for outcome in scan.seen.values()),
+        is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
         **problem.group_fields(),
@@ -143,38 +144,33 @@ class Scan:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
         self.problem = problem
-        self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
-        self.seen: dict[int, CountOutcome] = {}  # by the number of misfiled rows
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, also=grid)
+        self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
     def outcome(self, counts: Counts) -> CountOutcome:
-        """Return what is known of a count; a cheap proof if it was not looked at yet."""
-        if counts.n_moved not in self.seen:
-            self.seen[counts.n_moved] = self.worst.outcome(counts)
-        return self.seen[counts.n_moved]
-
-    def tightened(self, counts: Counts) -> CountOutcome:
-        """Return what is known of a count once more is spent on it."""
-        self.seen[counts.n_moved] = self.worst.tightened(self.outcome(counts))
-        return self.seen[counts.n_moved]
+        """Return what is known of a count."""
+        found = self.worst.outcome(counts)
+        self.is_proved &= found.is_proved
+        return found
 
     def first_above(self, level: float) -> CountOutcome | None:
         """Return the first count whose p-value exceeds the level."""
-        for counts in self.worst.considered:
-            found = self.outcome(counts)
-            if found.attained <= level < found.pvalue:
-                found = self.tightened(counts)
-            if found.pvalue > level:
-                return found
-        return None
+        return self._first(lambda found: found.attained <= level < found.pvalue, lambda f: f.pvalue > level)
 
     def first_below(self, value: float) -> CountOutcome | None:
         """Return the first count whose lower bound is no larger than `value`."""
+        return self._first(lambda found: found.floor <= value < found.found.value, lambda f: f.floor <= value)
+
+    def _first(
+        self, is_open: Callable[[CountOutcome], bool], is_it: Callable[[CountOutcome], bool]
+    ) -> CountOutcome | None:
+        """Return the first count that is it; look closer where its proof leaves that open."""
         for counts in self.worst.considered:
             found = self.outcome(counts)
-            if found.floor <= value < found.found.value:
-                found = self.tightened(counts)
-            if found.floor <= value:
+            while is_open(found) and self.worst.closer(counts):
+                found = self.outcome(counts)
+            if is_it(found):
                 return found
         return None
 

@@ -16,6 +16,7 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.inference.count_range import all_counts
 from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
@@ -112,7 +113,7 @@ def robust_test(
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)
     with Meter(expected_pairs(problem, admissible, n_permutations), show=progress) as meter:
-        worst = WorstCase(problem, admissible, n_permutations, seed, meter)
+        worst = all_counts(problem, admissible, n_permutations, seed, meter)
         outcomes = worst.outcomes()
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(
