@@ -7,8 +7,10 @@ of them found helps the others: up along the counts, rows are added to it, and d
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Unpack
 
@@ -38,6 +40,7 @@ from mmdbounds.results.serialize import plain
 from mmdbounds.search.exchanges import refine, row_effects
 from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
@@ -61,6 +64,7 @@ def sweep(
     n_permutations: int = 999,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> SweepResult:
@@ -77,7 +81,7 @@ def sweep(
         Level of the test.
     value : float, default=0
         A second breakdown is where the lower bound of the squared MMD reaches this value.
-    n_permutations, unit, rng
+    n_permutations, unit, rng, checkpoint
         As in `robust_test`.
 
     Returns
@@ -106,12 +110,14 @@ def sweep(
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
-    with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
-        scan = Scan(problem, grid, n_permutations, seed, meter)
+    foreseen = expected_pairs(problem, grid, n_permutations)
+    with Meter(foreseen, show=progress) as meter, kept or nullcontext():
+        scan = Scan(problem, grid, n_permutations, seed, meter, kept)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = scan.points(grid)
     return SweepResult(
@@ -139,12 +145,18 @@ class Scan:
     """Counts from 0 upwards, each looked at as closely as needed, up to the last one of the curve."""
 
     def __init__(
-        self, problem: Problem, grid: list[Counts], n_permutations: int, seed: int, meter: Meter
+        self,
+        problem: Problem,
+        grid: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
         self.problem = problem
-        self.worst = all_counts(problem, every, n_permutations, seed, meter, also=grid)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 

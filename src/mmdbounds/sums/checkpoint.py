@@ -112,9 +112,8 @@ class Checkpoint:
         """Keep values that took about `n_pairs` kernel values to compute."""
         kept = PartialSum(values.copy(), 0, 1, n_pairs)
         if self._of is not None and n_pairs >= WORTH and values.nbytes <= self._room:
-            self._sums[key] = kept
             with self.adding(kept):
-                pass
+                self._sums[key] = kept
 
     @contextmanager
     def adding(self, kept: PartialSum) -> Iterator[None]:
