@@ -34,12 +34,14 @@ from numpy.typing import NDArray
 
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost, to_earlier
-from mmdbounds.results import Estimator
-from mmdbounds.search.protocol import leading
+from mmdbounds.results import Estimator, Side
+from mmdbounds.search.protocol import leading, outwards
+from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.floor import Floor, raised
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.plan import strips
 from mmdbounds.sums.protocol import Float64s
 
 RANKED = 64  # counts between two solved ones at which the gradient is ranked; the others lie on chords
@@ -108,7 +110,7 @@ class FloorRange:
             here = slice(a.n_moved - self.counts[0], b.n_moved - self.counts[0] + 1)
             floors = self._between(a, b) - self._margins[here]
             self.floors[here] = np.maximum(self.floors[here], floors)
-            self.values[here] = np.minimum(self.values[here], self._reached(a, b))
+            self.values[here] = np.minimum(self.values[here], reached(a.labelling, b.labelling, "lower"))
 
     def _mixed(self, n_moved: int) -> tuple[Float64s, Float64s] | None:
         """Return the shares of the neighbours, mixed, and their shift; `None` if there are no two."""
@@ -141,35 +143,6 @@ class FloorRange:
             self._relief = own - diagonal / f.c
         return share, own * share - problem.pairs @ share / f.c
 
-    def _reached(self, a: Solved, b: Solved) -> Float64s:
-        """Return the values of labellings from a to b: rows of the second join the first, one by one."""
-        start, t = a.labelling, self._totals
-        joining = np.flatnonzero(b.labelling.moved & ~start.moved)
-        joining = joining[np.argsort(start.gradient()[joining], kind="stable")][: b.n_moved - a.n_moved]
-        pooled, rows = start.pooled(joining), start.pooled(np.flatnonzero(start.moved))
-        more = 2 * (start.shift[joining] + to_earlier(t.sums, pooled)) + t.diagonal[pooled]
-        columns = [(float(each[rows].sum()), each[pooled]) for each in (t.to_x, t.to_y, t.diagonal)]
-        columns.append((float(start.shift[start.moved].sum()), more))
-        weights, _, value = self._coefficients(np.arange(a.n_moved, b.n_moved + 1))
-        for weight, (first, rest) in zip(weights, columns, strict=True):
-            value += weight * (first + np.append(0.0, np.cumsum(rest)))
-        value[-1] = min(value[-1], b.labelling.value())
-        return value
-
-    def _coefficients(self, k: Ints) -> tuple[Float64s, Float64s, Float64s]:
-        """Return for each count the coefficients of the columns that need no shares, c, and f(0)."""
-        t, o = self._totals, self._o
-        n_x, n_y, n = t.p + k, t.q - k, t.p + t.q
-        slope = 2 * (n - o) / (n_x * n_y)
-        c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
-        e = 1 / (n_x * (n_x - 1.0)) - 1 / (n_y * (n_y - 1.0)) if o else np.zeros(len(k))
-        p = t.p
-        within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
-        within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
-        value = within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o))
-        value -= 2 * t.to_y[:p].sum() / (n_x * n_y)
-        return np.array([slope / (n_x - o), -slope / (n_y - o), -e, c]), c, value
-
     def _between(self, a: Solved, b: Solved) -> Float64s:
         """Return the floors of the counts from a to b, rounding apart."""
         t, relief = self._totals, self._relief
@@ -181,11 +154,91 @@ class FloorRange:
         ]
         k = np.arange(a.n_moved, b.n_moved + 1)
         w = (k - a.n_moved) / max(b.n_moved - a.n_moved, 1)
-        fixed, c, value = self._coefficients(k)
+        fixed, c, value = coefficients(t, self._o, k)
         weights = np.vstack([fixed, 2 * c, 2 * c * (1 - w)])  # one row for each column, one column a count
         own, both, other = (x.share @ y for x, y in ((a, ours), (a, theirs), (b, theirs)))
         value = value - c * ((1 - w) ** 2 * own + 2 * w * (1 - w) * both + w**2 * other)
         return np.asarray(value + least_sums(columns, weights, k))
+
+
+def coefficients(totals: GroupSums, o: int, k: Ints) -> tuple[Float64s, Float64s, Float64s]:
+    """Return for each count: what K u0, K (1 - u0), d and t'Kt are multiplied by; c, the last; and f(0)."""
+    t, p = totals, totals.p
+    n_x, n_y, n = p + k.astype(np.float64), t.q - k.astype(np.float64), p + t.q
+    slope = 2 * (n - o) / (n_x * n_y)
+    c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
+    e = 1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1)) if o else np.zeros(len(k))
+    within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
+    within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
+    value = within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o))
+    value -= 2 * t.to_y[:p].sum() / (n_x * n_y)
+    return np.array([slope / (n_x - o), -slope / (n_y - o), -e, c]), c, value
+
+
+def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
+    """Return the values of one-way labellings from one to another: rows of the second join, best first."""
+    t, o = start.quadratic.totals, start.quadratic.o
+    first, last = (each.quadratic.counts.n_moved for each in (start, end))
+    joining = np.flatnonzero(end.moved & ~start.moved)
+    order = np.argsort(-outwards(side) * start.gradient()[joining], kind="stable")
+    joining = joining[order][: last - first]
+    pooled, rows = start.pooled(joining), start.pooled(np.flatnonzero(start.moved))
+    more = 2 * (start.shift[joining] + to_earlier(t.sums, pooled)) + t.diagonal[pooled]
+    columns = [(float(each[rows].sum()), each[pooled]) for each in (t.to_x, t.to_y, t.diagonal)]
+    columns.append((float(start.shift[start.moved].sum()), more))
+    weights, _, value = coefficients(t, o, np.arange(first, last + 1))
+    for weight, (before, rest) in zip(weights, columns, strict=True):
+        value += weight * (before + np.append(0.0, np.cumsum(rest)))
+    best = max if side == "upper" else min
+    value[-1] = best(float(value[-1]), end.value())
+    return value
+
+
+def ceilings(
+    totals: GroupSums, estimator: Estimator, k: Ints, threshold: Float64s, excess: Float64s, size: float = 0.0
+) -> Float64s:
+    """Return values that no labelling of consecutive one-way counts exceeds, from bounds of the rows of Y.
+
+    With multipliers that cancel over pairs added to the kernel values (at most `size` each), any j of row
+    i's values must have a sum of at most ``j * threshold[i] + excess[i]``. For j values of the row itself,
+    sums of the largest are reached by the j-th as threshold and, as excess, what larger ones exceed it by.
+    """
+    o, of_y = 1 if estimator == "unbiased" else 0, slice(totals.p, totals.p + totals.q)
+    (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
+    columns = [*(each[of_y] for each in (totals.to_x, totals.to_y, totals.diagonal)), threshold, excess]
+    weights = np.array([to_x, to_y, own + c, c * (k - 1), c])
+    sized = (Counts(m, 0, totals.p + m, totals.q - m) for m in k.tolist())
+    margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
+    margin = totals.value_margin * np.array(margins) + ULPS * c * k.astype(np.float64) ** 2 * size
+    return np.asarray(value - least_sums(columns, -weights, k) + margin)
+
+
+def dense_ceilings(
+    totals: GroupSums, estimator: Estimator, k: Ints, pairs: Float64s, multipliers: Float64s
+) -> Float64s:
+    """Return `ceilings` from all kernel values of the rows of Y and their antisymmetric multipliers."""
+    ranked = pairs + multipliers
+    np.fill_diagonal(ranked, -np.inf)
+    ranked[:] = -np.sort(-ranked, axis=1)
+    size, result = float(multipliers.max(initial=0.0)), np.empty(len(k))
+    for start, stop in strips([0, len(k)], -(-len(k) // RANKED)):
+        middle = max(int(k[(start + stop) // 2]) - 1, 1)
+        threshold = ranked[:, middle - 1]
+        excess = (ranked[:, :middle] - threshold[:, None]).sum(axis=1)
+        result[start:stop] = ceilings(totals, estimator, k[start:stop], threshold, excess, size)
+    return result
+
+
+def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints, n_moved: int) -> Float64s:
+    """Return ceilings of fewer moved rows from that of `n_moved` (docs/sharp.md, "Many counts").
+
+    One more row of Y, drawn at random, multiplies the squared MMD by (n_X - 1) / (n_X + 1) on average, or,
+    biased and with a definite kernel, by no less than the square of n_X / (n_X + 1).
+    """
+    few, many = totals.p + k.astype(np.float64), float(totals.p + n_moved)
+    if estimator == "unbiased":
+        return np.asarray(certified * (many * (many - 1) / (few * (few - 1))))
+    return np.asarray(certified * (many / few) ** 2)
 
 
 def least_sums(columns: list[Float64s], weights: Float64s, k: Ints) -> Float64s:
