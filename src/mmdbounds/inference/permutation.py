@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.kernels import Precomputed
-from mmdbounds.objective import GroupSums, Indices, to_earlier
+from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
@@ -129,7 +129,7 @@ class PermutationNull:
 
         def grown(b: int) -> Float64s:
             rows = permutations[b][sizes[0] : sizes[-1]]
-            more = 2 * (to_first[rows, b] + to_earlier(sums, rows)) + self._totals.diagonal[rows]
+            more = 2 * (to_first[rows, b] + sums.earlier(rows)) + self._totals.diagonal[rows]
             return np.asarray(np.cumsum(more)[places])
 
         # Each permutation has one thread, so its sums have the same bits for any number of them.

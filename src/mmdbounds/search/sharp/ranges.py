@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.contamination import Counts
-from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, lost, to_earlier
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import leading, outwards
 from mmdbounds.search.sharp.ceiling import ULPS
@@ -187,7 +187,7 @@ def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
     first, last = (each.quadratic.counts.n_moved for each in (start, end))
     rows_that_join = joining(start, end, side)[: last - first]
     pooled, rows = start.pooled(rows_that_join), start.pooled(np.flatnonzero(start.moved))
-    more = 2 * (start.shift[rows_that_join] + to_earlier(t.sums, pooled)) + t.diagonal[pooled]
+    more = 2 * (start.shift[rows_that_join] + t.sums.earlier(pooled)) + t.diagonal[pooled]
     columns = [(float(each[rows].sum()), each[pooled]) for each in (t.to_x, t.to_y, t.diagonal)]
     columns.append((float(start.shift[start.moved].sum()), more))
     weights, _, value = coefficients(t, o, np.arange(first, last + 1))
