@@ -19,6 +19,7 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
+from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import FloorRange
 from mmdbounds.sums.checkpoint import Checkpoint
@@ -26,7 +27,8 @@ from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
-FEW = 3  # so many counts are searched one by one
+FEW = 3  # so many counts are searched one by one...
+MOST_SEARCHED = 64  # ... and on the upper side, where proofs for many at once are not as tight, so many
 
 
 def all_counts(
@@ -121,6 +123,22 @@ class EveryCount(WorstCase):
         proved = float(self._range.floors[counts.n_moved - self._first])
         known = self._outcome(counts, Found.at(best, certified=proved))
         self._known[counts] = known if found is None else self.improved(known, found)
+
+    def best_cases(self) -> list[float | None]:
+        """See `WorstCase`; where counts are many, their ceilings follow from few, like their floors."""
+        if len(self.considered) <= MOST_SEARCHED:
+            return super().best_cases()
+        last, every = self.considered[-1], replace(self.task(self.considered[-1]), admissible=self.considered)
+        slack = self._rough(last)
+        found = self._search(last, "upper", worst_case.UPPER_STARTS, slack, 1.0)
+        of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
+        if of is None or found.certified is None:
+            return [None] * len(self.considered)
+        with one_blas_thread():
+            known = UpperRange(of, found, slack, of.unit)
+            of.look_closer(known)
+        pairs = zip(self.considered, known.proved().tolist(), strict=True)
+        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
         """Return of each count what is proved, and what a labelling has."""

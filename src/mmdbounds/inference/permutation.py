@@ -72,8 +72,7 @@ class PermutationNull:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
         sums, every = self._totals.sums, self.permutations()
         result = np.empty((self._n_permutations, len(sizes)))
-        room = sums.working_memory * plan.MIB / 2
-        width = max(1, int(room) // (LABELS * 8 * sums.n_rows))
+        width = chunk_width(sums.working_memory, sums.n_rows)
         for start in range(0, len(result), width):
             part = list(islice(every, width))
             result[start : start + width] = self._kept(part, sizes)
@@ -158,6 +157,11 @@ def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:
     first = values[: sizes[0]].sum()
     more = np.cumsum(values[sizes[0] : sizes[-1]])
     return np.append(first, first + more[np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1])
+
+
+def chunk_width(working_memory: float, n_rows: int) -> int:
+    """Return how many permutations one product takes: half of the budget (in MiB)."""
+    return max(1, int(working_memory * plan.MIB / 2) // (LABELS * 8 * n_rows))
 
 
 def blind_order(problem: Problem) -> Indices:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from mmdbounds.contamination import SLACK, Counts
-from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order
+from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order, chunk_width
 from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
@@ -251,12 +251,12 @@ def _share_lost(counts: Counts) -> float:
 
 def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:
     """Return about how many kernel values are computed: one pass, the permutations, and their sizes."""
-    sizes = [problem.p, *(counts.n_x for counts in admissible)]
-    more, reach = max(sizes) - min(sizes), max(1, int(REACH * len(problem.pooled)))
-    products, at_once = 1 + more // reach, min(more, reach)
-    return (2 + products) * problem.n_pairs + n_permutations * more * (
-        at_once + min(at_once, BLOCK_ROWS)
-    ) // 2
+    sizes, n = [problem.p, *(counts.n_x for counts in admissible)], len(problem.pooled)
+    more, reach = max(sizes) - min(sizes), max(1, int(REACH * n))
+    at_once = min(more, reach)
+    chunks = -(-n_permutations // chunk_width(problem.working_memory, n))
+    products = 2 * problem.n_pairs * (1 + more // reach) * chunks
+    return problem.n_pairs + products + n_permutations * more * (at_once + min(at_once, BLOCK_ROWS)) // 2
 
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:

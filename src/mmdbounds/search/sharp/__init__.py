@@ -85,7 +85,7 @@ class Sharp(Method):
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
     many = len(task.admissible) > FEW and patience is not None
-    if many and (of := _range_search(task, n_starts, gap)) is not None:
+    if many and (of := range_search(task, n_starts, gap)) is not None:
         return of.both_sides(
             *_searched(replace(task, admissible=task.admissible[-1:]), n_starts, gap, patience)
         )
@@ -104,7 +104,7 @@ def _searched(
     return found, (lower.spent, upper.spent)
 
 
-def _range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
+def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
     sums, q = task.totals.sums, task.totals.q
     is_dense = q <= DENSE_ROWS and MATRICES * 8 * q * q <= sums.working_memory * MIB

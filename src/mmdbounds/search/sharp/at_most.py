@@ -51,12 +51,15 @@ class RangeSearch:
 
         def extreme(side: Side) -> Found:
             if side == "lower":
-                return self._extreme(LowerRange(self, ends[0], slack, budgets[0]))
-            return self._extreme(UpperRange(self, ends[1], slack, budgets[1]))
+                known: CountRange = LowerRange(self, ends[0], slack, budgets[0])
+            else:
+                known = UpperRange(self, ends[1], slack, budgets[1])
+            self.look_closer(known)
+            return known.found()
 
         return for_both_sides(extreme, self.task)
 
-    def _extreme(self, known: CountRange) -> Found:
+    def look_closer(self, known: CountRange) -> None:
         """Look closer at the most extreme count while its proof leaves room."""
         while known.left > 0 and (place := known.outermost()) is not None:
             counts = self.task.admissible[place]
@@ -67,7 +70,6 @@ class RangeSearch:
             found, spent = self.search(counts, known.side, known.slack, min(known.left / self.unit, 1.0))
             known.left -= spent
             known.keep(counts, found)
-        return known.found()
 
 
 class CountRange:
