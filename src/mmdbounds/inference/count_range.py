@@ -74,6 +74,9 @@ class EveryCount(WorstCase):
         self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
         columns = [self._column[counts.n_x] for counts in admissible]
         self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null
+        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
+        self._centres = self._nulls.mean(axis=0)
+        self._spreads = np.maximum(self._nulls.std(axis=0), least)
         for counts in reversed(ends):  # the larger one decides on the relief
             self._solve(counts)
 
@@ -156,6 +159,4 @@ class EveryCount(WorstCase):
 
     def _standings(self) -> Float64s:
         """Return how far each floor lies above its null; see `standing`."""
-        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        above = self._both()[0] - self._nulls.mean(axis=0)
-        return np.asarray(above / np.maximum(self._nulls.std(axis=0), least))
+        return np.asarray((self._both()[0] - self._centres) / self._spreads)
