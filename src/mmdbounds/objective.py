@@ -107,7 +107,7 @@ class Quadratic:
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
         o = 1 if estimator == "unbiased" else 0
         n_x, n_y, n = counts.n_x, counts.n_y, counts.n_x + counts.n_y
-        self.totals, self.counts = totals, counts
+        self.totals, self.counts, self.o = totals, counts, o
         self.c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
         self.b = (n - o) / (n_x * n_y * (n_y - o))
         self.e = o * (1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1))) if o else 0.0

@@ -74,6 +74,9 @@ def test_verbs_follow_the_matrix(make, name, selection):
         assert result.shape == (expected.shape[0], *W.shape[1:])
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    rows = np.unique(np.arange(N)[A])[::-1].copy()
+    earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
+    np.testing.assert_allclose(sums.earlier(rows), earlier, rtol=0, atol=N * 1e-12 * scale)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from typing import Any, Unpack
 
 import numpy as np
@@ -16,11 +18,13 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.inference.count_range import all_counts
 from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results.testing import CountTest, RobustTestResult
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
 
 
@@ -36,6 +40,7 @@ def robust_test(
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> RobustTestResult:
@@ -67,6 +72,8 @@ def robust_test(
         all counts then refer to units. All rows of a unit must be filed under the same group.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
+    checkpoint : path, optional
+        A file for long sums and for finished random labellings; as in `mmd_bounds`.
 
     Returns
     -------
@@ -85,8 +92,8 @@ def robust_test(
     and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
     differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
-    that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
-    counts are thinned to a grid: then `RobustTestResult.is_valid` is false.
+    that are not known to be positive semidefinite have no proof beyond 2,500 rows of Y, and thousands of
+    pairs of counts (two-way) are thinned to a grid: then `RobustTestResult.is_valid` is false.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
@@ -106,13 +113,15 @@ def robust_test(
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)
-    with Meter(expected_pairs(problem, admissible, n_permutations), show=progress) as meter:
-        worst = WorstCase(problem, admissible, n_permutations, seed, meter)
+    foreseen = expected_pairs(problem, admissible, n_permutations)
+    with Meter(foreseen, show=progress) as meter, kept or nullcontext():
+        worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
         outcomes = worst.outcomes()
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(

@@ -15,13 +15,14 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from mmdbounds.contamination import SLACK, Counts
-from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order
+from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order, chunk_width
 from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
 from mmdbounds.search.sharp import SideSearch
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -87,16 +88,24 @@ class WorstCase:
         seed: int,
         meter: Meter,
         also: Sequence[Counts] = (),
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
-        self.considered = thinned(admissible, problem.q)
-        self.totals = problem.one_pass(meter)
+        self.considered = self._chosen(admissible)
+        self._known: dict[Counts, CountOutcome] = {}
+        self._is_tightened: set[Counts] = set()
+        self.totals = problem.one_pass(meter, checkpoint)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
-        null = PermutationNull(self.totals, problem.estimator, blind_order(problem), n_permutations, rng)
+        order = blind_order(problem)
+        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint)
         self._null = null.values(sizes)
+
+    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
+        """Return the counts to consider: a grid where each by itself would take too long."""
+        return thinned(admissible, self._problem.q)
 
     def outcomes(self) -> list[CountOutcome]:
         """Return what is known of each count, tight where it matters."""
@@ -104,16 +113,28 @@ class WorstCase:
         return tighten(found, self.tightened, max, is_tight)
 
     def outcome(self, counts: Counts) -> CountOutcome:
-        """Return what is known of one count from a cheap proof."""
-        return self._outcome(counts, self._search(counts, "lower", 1, self._rough(counts), CHEAP))
+        """Return what is known of one count: from a cheap proof, if nobody looked closer."""
+        if counts not in self._known:
+            found = self._search(counts, "lower", 1, self._rough(counts), CHEAP)
+            self._known[counts] = self._outcome(counts, found)
+        return self._known[counts]
 
     def tightened(self, outcome: CountOutcome) -> CountOutcome:
         """Return what is known of a count once more is spent on it."""
         return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, 1.0))
 
+    def closer(self, counts: Counts) -> bool:
+        """Look closer at a count, so that its next outcome is better; return whether that was possible."""
+        if counts in self._is_tightened:
+            return False
+        self._is_tightened.add(counts)
+        self._known[counts] = self.tightened(self.outcome(counts))
+        return True
+
     def improved(self, outcome: CountOutcome, other: Found) -> CountOutcome:
         """Return what is known of a count with what another search has found as well."""
-        best = min(outcome.found, other, key=lambda found: found.value)
+        # A value whose labelling was not kept (`EveryCount`) is worth less.
+        best = min(outcome.found, other, key=lambda found: (found.labelling is None, found.value))
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
@@ -168,7 +189,8 @@ class WorstCase:
         The sums over a small group are what is left of sums over all rows. And a proof keeps a margin, so
         that an extreme labelling that is among the random ones lies so much beside its bound.
         """
-        proof = Quadratic(self.totals.precise, counts, self._problem.estimator).margin_by_gradient
+        t, o = self.totals.precise, 1 if self._problem.estimator == "unbiased" else 0
+        proof = t.value_margin * lost(t.p, t.q, counts, o)
         return self._of_a_statistic * _share_lost(counts) ** 2 + 2 * proof
 
     def _alone(self, counts: Counts) -> float:
@@ -229,18 +251,22 @@ def _share_lost(counts: Counts) -> float:
 
 def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:
     """Return about how many kernel values are computed: one pass, the permutations, and their sizes."""
-    sizes = [problem.p, *(counts.n_x for counts in admissible)]
-    more, reach = max(sizes) - min(sizes), max(1, int(REACH * len(problem.pooled)))
-    products, at_once = 1 + more // reach, min(more, reach)
-    return (2 + products) * problem.n_pairs + n_permutations * more * (
-        at_once + min(at_once, BLOCK_ROWS)
-    ) // 2
+    sizes, n = [problem.p, *(counts.n_x for counts in admissible)], len(problem.pooled)
+    more, reach = max(sizes) - min(sizes), max(1, int(REACH * n))
+    at_once = min(more, reach)
+    chunks = -(-n_permutations // chunk_width(problem.working_memory, n))
+    products = 2 * problem.n_pairs * (1 + more // reach) * chunks
+    return problem.n_pairs + products + n_permutations * more * (at_once + min(at_once, BLOCK_ROWS)) // 2
 
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:
     """Return whether some labelling has the largest p-value, or nearly."""
-    largest = max(outcome.pvalue for outcome in outcomes)
-    return (1 - NEARLY) * largest <= max(outcome.attained for outcome in outcomes)
+    return is_near(*(max(getattr(each, name) for each in outcomes) for name in ("pvalue", "attained")))
+
+
+def is_near(pvalue: float, attained: float) -> bool:
+    """Return whether a proved p-value exceeds one that a labelling has by so little that it is tight."""
+    return (1 - NEARLY) * pvalue <= attained
 
 
 def tighten(

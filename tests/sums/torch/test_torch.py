@@ -46,6 +46,10 @@ def test_verbs_follow_the_matrix(name, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    monkeypatch.setattr(torch_module(), "EARLIER_ROWS", 9)
+    rows = np.unique(np.arange(N)[A])[::-1].copy()
+    earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
+    np.testing.assert_allclose(sums.earlier(rows), earlier, rtol=0, atol=N * 1e-12 * scale)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):

@@ -19,17 +19,20 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mmdbounds.checks import check_count, check_share
+from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
+from mmdbounds.search.sharp.at_most import FEW, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
 from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s
 
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
@@ -82,11 +85,48 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
+    many = len(task.admissible) > FEW and patience is not None
+    if many and (of := range_search(task, n_starts, gap)) is not None:
+        return of.both_sides(
+            *_searched(replace(task, admissible=task.admissible[-1:]), n_starts, gap, patience)
+        )
+    return _searched(task, n_starts, gap, patience)[0]
+
+
+def _searched(
+    task: Task, n_starts: int, gap: float, patience: float | None
+) -> tuple[tuple[Found, Found], tuple[float, float]]:
+    """Return both extremes, each count searched by itself, and the work of each side's proofs."""
     certify = patience is not None
     lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
     sides = {"lower": lower, "upper": upper}
-    return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
+    found = for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
+    return found, (lower.spent, upper.spent)
+
+
+def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
+    """Return the search of many counts at once; `None` where that proves nothing."""
+    sums, q = task.totals.sums, task.totals.q
+    is_dense = q <= DENSE_ROWS and MATRICES * 8 * q * q <= sums.working_memory * MIB
+    two_way = any(counts.n_moved_of_x for counts in task.admissible)
+    if two_way or not (is_dense or sums.is_positive_definite):
+        return None
+
+    def search(counts: Counts, side: Side, slack: float, patience: float) -> tuple[Found, float]:
+        one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=True)
+        return one.finish(slack, patience)[0], one.spent
+
+    fixed, each = (EFFORT, EFFORT_OF_PAIR) if is_dense else EFFORT_THROUGH_SUMS
+    unit = fixed + each * (q if is_dense else sums.n_rows) ** 2
+    return RangeSearch(task, search, refine_enough, is_dense, unit, gap)
+
+
+def refine_enough(labelling: Labelling, side: Side) -> None:
+    """Refine a labelling: as far as it goes, or, where rows are many, as far as it pays."""
+    many = len(labelling.sign) > DENSE_ROWS
+    gained = labelling.value() - labelling.quadratic.value_as_filed
+    refine(labelling, side, WORTH * abs(gained) if many else 0.0)
 
 
 class SideSearch:
@@ -100,6 +140,8 @@ class SideSearch:
         self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
         self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
         self._shared: dict[int, SharedRows] = {}
+        self._efforts: list[Effort] = []
+        self._row_bounds: dict[int, tuple[Float64s, Float64s, float]] = {}
         self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
         many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
         now = (1 if many and side == "lower" else FIRST_STARTS[side]) if certify else n_starts
@@ -115,6 +157,11 @@ class SideSearch:
         order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
         found = {i: self._proved(i, slack, patience) for i in order}
         return [found[i] for i in range(len(self._best))]
+
+    @property
+    def spent(self) -> float:
+        """The work of all proofs so far."""
+        return sum(effort.spent for effort in self._efforts)
 
     def _gain(self, labelling: Labelling) -> float:
         return self._out * labelling.value()
@@ -144,13 +191,13 @@ class SideSearch:
         return best
 
     def _refine(self, labelling: Labelling) -> None:
-        many = len(labelling.sign) > DENSE_ROWS
-        gained = labelling.value() - labelling.quadratic.value_as_filed
-        refine(labelling, self._side, WORTH * abs(gained) if many else 0.0)
+        refine_enough(labelling, self._side)
 
     def _effort_through_sums(self, patience: float) -> Effort:
         sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
-        return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+        effort = Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+        self._efforts.append(effort)
+        return effort
 
     def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
         """Refine what a proof suggests and, if there may be `more` to find, the starts still waiting."""
@@ -170,6 +217,7 @@ class SideSearch:
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
             branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
             effort = Effort(patience * (branching + EFFORT_OF_PAIR * n * n), self._task.meter)
+            self._efforts.append(effort)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
@@ -182,7 +230,10 @@ class SideSearch:
             None if proved is None else self._out * (proved + margin)
             for proved in (bound, fractional if known else None)
         )
-        return Found.at(self._best[i], status=status, certified=certified, fractional=fractional)
+        known_of_rows = self._row_bounds.get(i)
+        return Found.at(
+            self._best[i], status=status, certified=certified, fractional=fractional, row_bounds=known_of_rows
+        )
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
@@ -218,7 +269,10 @@ class SideSearch:
         labelling = self._best[i]
         if self._side == "upper":
             self._improved(i, np.flatnonzero(labelling.moved))
-            bound = RowMultipliers(labelling).ceiling(self.best_gain, self.best_gain + slack, effort)
+            multipliers = RowMultipliers(labelling)
+            bound = multipliers.ceiling(self.best_gain, self.best_gain + slack, effort)
+            if multipliers.row_bounds is not None and not labelling.n_active_x:
+                self._row_bounds[i] = multipliers.row_bounds
             return bound, "" if bound is not None else "too many rows"
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"

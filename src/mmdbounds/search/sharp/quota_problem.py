@@ -159,6 +159,11 @@ class Effort:
         self._meter.prove(min(1.0, 1 - self.left / self._limit))
 
     @property
+    def spent(self) -> float:
+        """What has been counted."""
+        return self._limit - self.left
+
+    @property
     def is_spent(self) -> bool:
         """Whether nothing is left."""
         return self.left <= 0
