@@ -14,7 +14,7 @@ from mmdbounds.search.exchanges import refine
 from mmdbounds.search.sharp import learned
 from mmdbounds.search.sharp.learned import RANK, LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.starts import sample, starts, upper_starts_from_sample
+from mmdbounds.search.sharp.starting_points import sample, starts, upper_starts_from_sample
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     KERNELS,
@@ -158,10 +158,10 @@ def test_a_sample_stands_for_all_rows():
 
 
 def test_the_same_seed_learns_the_same_and_another_one_something_else():
-    X, Y = two_groups(150, 200)
+    labelling, _ = of_the_best(*two_groups(150, 200))
     bounds = []
     for seed in (3, 3, 4):
-        labelling, multipliers = of_the_best(X, Y, seed)
+        multipliers = LearnedMultipliers(labelling, seed)
         multipliers.fit(10, 100, labelling.value(), Effort(NO_END))
         bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
     assert bounds[0] == bounds[1]
@@ -183,14 +183,14 @@ def two_groups(p, q):
     return rng.normal(size=(p, 3)), rng.normal(0.4, 1.0, size=(q, 3))
 
 
-def of_the_best(X, Y, seed=0):
+def of_the_best(X, Y):
     """The largest labelling that a search finds with a fifth misfiled, and multipliers for it."""
     result = mb.mmd_bounds(X, Y, 0.2, method=mb.Sharp(certify=False), bandwidth=1.5, rng=0)
     problem = pose(X, Y, comparison("mmd_bounds", {"bandwidth": 1.5}))
     [counts] = as_contamination(0.2).admissible(len(X), len(Y), at_most=False)
     totals = problem.one_pass(Meter())
     labelling = Labelling(Quadratic(totals, counts, "unbiased"), result.upper.rows)
-    return labelling, LearnedMultipliers(labelling, seed)
+    return labelling, LearnedMultipliers(labelling, 0)
 
 
 @pytest.mark.parametrize("of_x", [0, 10])
@@ -209,7 +209,7 @@ def test_a_sample_holds_rows_of_each_group_with_the_weight_of_all(of_x):
 
 
 def test_starts_from_a_sample_end_in_the_best_region(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.sharp.starts.SAMPLED", 60)
+    monkeypatch.setattr("mmdbounds.search.sharp.starting_points.SAMPLED", 60)
     found = 0
     for seed in range(8):
         rng = np.random.default_rng(seed)  # six clusters, each of which may be the best to move

@@ -23,7 +23,7 @@ from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.learned import SAMPLED, STEPS, LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
-from mmdbounds.search.sharp.starts import starts, upper_starts_from_sample
+from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sample
 from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB

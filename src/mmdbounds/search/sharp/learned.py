@@ -21,7 +21,7 @@ import numpy as np
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.search.protocol import top_sum
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.starts import Sample, sample
+from mmdbounds.search.sharp.starting_points import Sample, sample
 from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s, PairTerms, pair_numbers
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
