@@ -76,14 +76,12 @@ def all_checked(size):
         checked(small_problem(seed, kernel="rbf"), size, seed)
 
 
-def naive_multipliers(multipliers, K):
+def naive_multipliers(multipliers):
     """The multipliers from their formula, pair by pair, in units of c."""
-    e, h, level, slope = learned._parted(multipliers._all_multipliers())
-    sign = multipliers._labelling.sign
-    n, result = len(sign), np.empty((len(sign), len(sign)))
-    for i, j in np.ndindex(n, n):
+    e, h, level = np.split(multipliers._all_multipliers(), [RANK, 2 * RANK], axis=1)
+    result = np.empty((len(e), len(e)))
+    for i, j in np.ndindex(len(e), len(e)):
         result[i, j] = e[i] @ h[j] - h[i] @ e[j] + (level[i] - level[j])[0]
-        result[i, j] += sign[i] * sign[j] * K[i, j] * (slope[i] - slope[j])
     return result
 
 
@@ -95,7 +93,7 @@ def test_the_bound_is_that_of_the_formula(two_way):
         multipliers = spoiled(LearnedMultipliers(labelling, seed), 0.2, seed)
         f, sign, start = labelling.quadratic, labelling.sign, labelling.active.start
         K = small_matrix(problem)[start:, start:]
-        extra = naive_multipliers(multipliers, K)
+        extra = naive_multipliers(multipliers)
         np.testing.assert_array_equal(extra.T + extra, 0.0)
         x, size = sign[:, None] * sign * K + extra, np.abs(extra).max() + np.abs(K).max()
         scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K)
@@ -126,13 +124,13 @@ def test_a_pass_that_is_wrong_is_noticed(name, broken, monkeypatch):
 
 
 def test_multipliers_that_are_not_antisymmetric_are_noticed(monkeypatch):
-    honest = learned._terms
+    honest = learned._factors
 
-    def one_sided(*arguments):
-        left, right = honest(*arguments)
-        return type(left)(left.slopes, left.factors - 0.3), right
+    def one_sided(multipliers):
+        left, right = honest(multipliers)
+        return left - 0.3, right
 
-    monkeypatch.setattr(learned, "_terms", one_sided)
+    monkeypatch.setattr(learned, "_factors", one_sided)
     with pytest.raises(AssertionError, match="rbf"):
         all_checked(None)
 
@@ -225,11 +223,3 @@ def test_starts_from_a_sample_end_in_the_best_region(monkeypatch):
 def refined(labelling):
     refine(labelling, "upper")
     return labelling.value()
-
-
-def test_the_rank_is_that_of_the_terms():
-    labelling = Labelling(quadratic_of(two_clouds(0)))
-    left, right = learned._terms(
-        np.zeros((len(labelling.sign), 2 * RANK + 2)), (slice(0, 9), slice(0, 9)), labelling.sign
-    )
-    assert left.factors.shape == right.factors.shape == (9, 2 * RANK + 2)

@@ -1,11 +1,11 @@
 r"""The ceiling for any number of rows: multipliers that are learned on samples and proved on all rows.
 
 The ceiling holds for *every* antisymmetric :math:`\lambda`, so it may be a function of two rows with few
-parameters (docs/sharp.md, "Multipliers that are learned"). In units of c, and with s the signs of the rows,
+parameters (docs/sharp.md, "Multipliers that are learned"). In units of c,
 
 .. math::
-    \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j + s_i s_j k_{ij} (\varphi_i - \varphi_j),
-    \qquad [e, h, \psi, \varphi]_i = \mathrm{features}_i A,
+    \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j,
+    \qquad [e, h, \psi]_i = \mathrm{features}_i A,
 
 which is antisymmetric whatever A is. A is fitted on samples of the active rows, each of which stands for
 many. The proof is one pass over all pairs: for any threshold t the k largest of some numbers add up to at
@@ -23,7 +23,7 @@ from mmdbounds.search.protocol import top_sum
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import Sample, sample
 from mmdbounds.sums import plan
-from mmdbounds.sums.protocol import Float64s, PairTerms, pair_numbers
+from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
 
 LANDMARKS = 128  # rows whose kernel values are features of all others...
@@ -71,9 +71,9 @@ class LearnedMultipliers:
         among = self._sums.block(here, here)
         self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
         self._centre, self._basis = self._measured(self._raw_features(self._some(n, MEASURED_ROWS)))
-        shape = self._basis.shape[1] + 1, 2 * RANK + 2
+        shape = self._basis.shape[1] + 1, 2 * RANK + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
-        self._parameters[:, 2 * RANK :] = 0.0
+        self._parameters[:, -1] = 0.0
 
     def fit(self, n_steps: int, n_sampled: int, gain: float, effort: Effort) -> None:
         """Fit the parameters in so many steps, each on some rows; `gain` is what a labelling reaches.
@@ -117,27 +117,28 @@ class LearnedMultipliers:
     ) -> tuple[Float64s, Float64s]:
         """Return for each row of a group a threshold, and by how much partners in the other exceed it."""
         (part, other), active = groups, self._labelling.active.start
-        left, right = _terms(multipliers, groups, self._labelling.sign)
-        thresholds = self._thresholds(groups, count, left, right)
+        left, right = (each[group] for each, group in zip(_factors(multipliers), groups, strict=True))
+        sign = float(self._labelling.sign[part.start] * self._labelling.sign[other.start])
+        thresholds = self._thresholds(groups, count, (left, right), sign)
         rows, columns = (slice(active + group.start, active + group.stop) for group in groups)
-        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None])[:, 0]
+        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None], sign)[:, 0]
         if other == part:  # a row is no partner of its own
             excess -= np.maximum(f.totals.diagonal[rows] - thresholds, 0.0)
         return thresholds, excess
 
     def _thresholds(
-        self, groups: tuple[slice, slice], count: int, left: PairTerms, right: PairTerms
+        self, groups: tuple[slice, slice], count: int, factors: tuple[Float64s, Float64s], sign: float
     ) -> Float64s:
         """Return about what the last of `count` partners of each row has, from some of the columns."""
         labelling, (part, other) = self._labelling, groups
         size = other.stop - other.start
         some = self._some(size, RANKED_COLUMNS)
         first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
-        theirs, result = PairTerms(right.slopes[some], right.factors[some]), np.empty(part.stop - part.start)
+        theirs, result = factors[1][some].T, np.empty(part.stop - part.start)
         for i, j in plan.strips([0, len(result)], STRIP):
             rows = labelling.pooled(np.arange(part.start + i, part.start + j))
-            values = self._sums.block(rows, labelling.pooled(other.start + some))
-            x = pair_numbers(values, left.part(slice(i, j)), theirs)
+            x = factors[0][i:j] @ theirs
+            x += sign * self._sums.block(rows, labelling.pooled(other.start + some))
             if other == part:  # a row is no partner of its own
                 here = np.flatnonzero((some >= i) & (some < j))
                 x[some[here] - i, here] = -np.inf
@@ -147,12 +148,11 @@ class LearnedMultipliers:
     def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
         """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
         n_chosen, n = sum(quota for _, quota in self._parts), len(scores)
-        e, h, level, slope = _parted(multipliers)
+        e, h, level = np.split(multipliers, [RANK, 2 * RANK], axis=1)
         # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
         products = 2 * np.linalg.norm(e, axis=1).max() * np.linalg.norm(h, axis=1).max()
-        steepest = 1 + 2 * np.abs(slope).max()
-        sizes = products + 2 * np.abs(level).max() + steepest * self._scale
-        pair = (2 * RANK + FORMULA) * unit_roundoff("float64") * sizes + steepest * f.totals.value_margin
+        sizes = products + 2 * np.abs(level).max() + self._scale
+        pair = (2 * RANK + FORMULA) * unit_roundoff("float64") * sizes
         # Sums over columns and over rows lose a share of what they add up.
         share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
         return float(f.c * (n_chosen**2 * pair + share * top_sum(np.abs(scores), self._parts)))
@@ -203,30 +203,29 @@ class LearnedMultipliers:
 
     def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
         """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
-        e, h, level, slope = _parted(fitted.features @ self._parameters)
-        some, one = fitted.sample, np.ones((len(e), 1))
-        x = some.values * (1 + slope[:, None] - slope)
-        x += np.hstack([e, -h, level, one]) @ np.hstack([h, e, one, -level]).T
+        multipliers, some = fitted.features @ self._parameters, fitted.sample
+        left, right = _factors(multipliers)
+        x = left @ right.T
+        x += some.values
         np.fill_diagonal(x, ITSELF)
         bound, share = _chosen(fitted, x, width)
         chosen = np.flatnonzero(share)
-        counts_on = np.empty((len(chosen), len(e)))
+        counts_on = x[chosen]  # chosen rows on their partners, by how many rows both stand for
         for k, (columns, _) in enumerate(some.parts):
-            part = (x[chosen, columns] - fitted.thresholds[chosen, k, None]) / width + 0.5
-            counts_on[:, columns] = np.clip(part, 0.0, 1.0, out=part)
-        counts_on *= share[chosen, None] * some.weights
+            counts_on[:, columns] -= fitted.thresholds[chosen, k, None] - 0.5 * width
+        counts_on /= width
+        counts_on.clip(0.0, 1.0, out=counts_on)
+        counts_on *= share[chosen, None]
+        counts_on *= some.weights
         counts_on /= counts_on.sum()
-        rises = np.zeros((len(e), 2 * RANK + 2))
-        bilinear, with_values = np.hstack([h, -e, one]), counts_on * some.values[chosen]
-        rises[:, :-1] -= counts_on.T @ bilinear[chosen]
-        rises[chosen, :-1] += counts_on @ bilinear
-        rises[:, -1] -= with_values.sum(axis=0)
-        rises[chosen, -1] += with_values.sum(axis=1)
+        against = np.hstack([multipliers[:, RANK : 2 * RANK], -multipliers[:, :RANK], np.ones((len(x), 1))])
+        rises = -(counts_on.T @ against[chosen])
+        rises[chosen] += counts_on @ against
         return bound, rises
 
     def _all_multipliers(self) -> Float64s:
-        """Return e, h, psi and phi of all active rows, in units of c."""
-        units = np.concatenate([np.full(RANK, self._unit), np.ones(RANK), [self._unit, 1.0]])
+        """Return e, h and psi of all active rows, in units of c."""
+        units = np.concatenate([np.full(RANK, self._unit), np.ones(RANK), [self._unit]])
         spans = plan.strips([0, len(self._linear)], STRIP)
         return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
 
@@ -251,17 +250,8 @@ def _chosen(fitted: Fitted, x: Float64s, width: float) -> tuple[float, Float64s]
     return float(bound), share
 
 
-def _parted(multipliers: Float64s) -> tuple[Float64s, Float64s, Float64s, Float64s]:
-    """Return e and h, shape (n, RANK), psi, shape (n, 1), and phi, shape (n,)."""
-    e, h, level, slope = np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
-    return e, h, level, slope[:, 0]
-
-
-def _terms(
-    multipliers: Float64s, groups: tuple[slice, slice], signs: Float64s
-) -> tuple[PairTerms, PairTerms]:
-    """Return what multipliers make of the kernel values of one group's rows with those of another."""
-    (part, other), (e, h, level, slope) = groups, _parted(multipliers)
-    one, sign = np.ones_like(level), float(signs[part.start] * signs[other.start])
-    left, right = np.hstack([e, -h, level, one])[part], np.hstack([h, e, one, -level])[other]
-    return PairTerms(sign * (1 + slope[part]), left), PairTerms(sign * slope[other], right)
+def _factors(multipliers: Float64s) -> tuple[Float64s, Float64s]:
+    """Return factors of which the products of rows on the left with rows on the right are lambda."""
+    e, h, level = np.split(multipliers, [RANK, 2 * RANK], axis=1)
+    one = np.ones_like(level)
+    return np.hstack([e, -h, level, one]), np.hstack([h, e, one, -level])
