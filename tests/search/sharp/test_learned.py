@@ -77,12 +77,12 @@ def all_checked(size):
 
 
 def naive_multipliers(multipliers):
-    """The multipliers from their formula, pair by pair, in units of c."""
-    e, h, level = np.split(multipliers._all_multipliers(), [RANK, 2 * RANK], axis=1)
+    """The multipliers, pair by pair, and what the squares add to each pair, in units of c."""
+    e, h, level, v = np.split(multipliers._all_multipliers(), [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
     result = np.empty((len(e), len(e)))
     for i, j in np.ndindex(len(e), len(e)):
         result[i, j] = e[i] @ h[j] - h[i] @ e[j] + (level[i] - level[j])[0]
-    return result
+    return result, v @ v.T
 
 
 @pytest.mark.parametrize("two_way", [False, True])
@@ -93,10 +93,11 @@ def test_the_bound_is_that_of_the_formula(two_way):
         multipliers = spoiled(LearnedMultipliers(labelling, seed), 0.2, seed)
         f, sign, start = labelling.quadratic, labelling.sign, labelling.active.start
         K = small_matrix(problem)[start:, start:]
-        extra = naive_multipliers(multipliers)
+        extra, squares = naive_multipliers(multipliers)
         np.testing.assert_array_equal(extra.T + extra, 0.0)
-        x, size = sign[:, None] * sign * K + extra, np.abs(extra).max() + np.abs(K).max()
-        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K)
+        x = sign[:, None] * sign * K + extra + squares
+        size = np.abs(extra).max() + np.abs(K).max() + squares.max()
+        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K) + np.diag(squares)
         for i in range(len(sign)):
             for part, quota in labelling.parts():
                 others = [x[i, j] for j in range(part.start, part.stop) if j != i]
@@ -152,7 +153,7 @@ def test_a_sample_stands_for_all_rows():
     blown_up, _ = multipliers._rises(multipliers._sample(120), 1e-4)
     width = labelling.value() - f.value_as_filed
     bound = f.value_as_filed + f.c * multipliers._unit * blown_up
-    assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.2 * width)
+    assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.5 * width)
 
 
 def test_the_same_seed_learns_the_same_and_another_one_something_else():

@@ -5,15 +5,18 @@ parameters (docs/sharp.md, "Multipliers that are learned"). In units of c,
 
 .. math::
     \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j,
-    \qquad [e, h, \psi]_i = \mathrm{features}_i A,
+    \qquad [e, h, \psi, v]_i = \mathrm{features}_i A,
 
-which is antisymmetric whatever A is. A is fitted on samples of the active rows, each of which stands for
-many. The proof is one pass over all pairs: for any threshold t the k largest of some numbers add up to at
-most k t plus what the numbers exceed t by, and that is a plain sum.
+which is antisymmetric whatever A is. The squares :math:`(\sum_i v_i t_i)^2` are added to the gain of a
+labelling t: they are not negative, so what bounds the sum bounds the gain. A is fitted on samples of the
+active rows, each of which stands for many. The proof is one pass over all pairs: for any threshold t the k
+largest of some numbers add up to at most k t plus what the numbers exceed t by, and that is a plain sum.
 """
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,21 +28,23 @@ from mmdbounds.search.sharp.starting_points import Sample, sample
 from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
+from mmdbounds.sums.threads import in_order, thread_count
 
-LANDMARKS = 128  # rows whose kernel values are features of all others...
+LANDMARKS = 256  # rows whose kernel values are features of all others...
 POWERS = (1, 4, 16)  # ... and powers of them, which for RBF are kernels of 1/2 and 1/4 of the bandwidth
 GATE, STEEP = 6.0, 4.0  # how sharply features tell rows that move from rows that stay
+STRIP_ROWS = 256  # rows of a sample that a thread works on
 MEASURED_ROWS = 3000  # rows from which the spread of the features is known
 WHITENED = 0.4  # how much features of small spread are enlarged: 0 not at all, 1 until all spread alike
 LEAST_VARIANCE = 1e-6  # of a feature, beside the largest one
-RANK = 24  # length of e and h
+RANK, SQUARES = 24, 16  # length of e and h, and of v
 STEPS, SAMPLED, SAMPLES = 200, 1600, 8  # steps, the rows of a sample, and how many samples take turns
 MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
-LAST_WIDTH = 1e-2  # width within which rows count in part, at the last step beside the first
+LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
 NARROW, ROWS_WIDTH, ITSELF = 1e-3, 0.5, -1e300  # as in `ceiling`
-RANKED_COLUMNS = 2000  # columns by which the thresholds of a row are chosen
+RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
 FEWEST = 4  # rows of a group below which nothing is fitted
 STRIP = 1024  # rows whose features, or thresholds, are found at a time
 FITTED, PROVED = 1.5, 1.0  # work of a pair in a step, and in the proof
@@ -71,9 +76,8 @@ class LearnedMultipliers:
         among = self._sums.block(here, here)
         self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
         self._centre, self._basis = self._measured(self._raw_features(self._some(n, MEASURED_ROWS)))
-        shape = self._basis.shape[1] + 1, 2 * RANK + 1
+        shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
-        self._parameters[:, -1] = 0.0
 
     def fit(self, n_steps: int, n_sampled: int, gain: float, effort: Effort) -> None:
         """Fit the parameters in so many steps, each on some rows; `gain` is what a labelling reaches.
@@ -103,7 +107,8 @@ class LearnedMultipliers:
 
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
-        f, multipliers, scores = quadratic, self._all_multipliers(), self._linear.copy()
+        f, multipliers = quadratic, self._all_multipliers()
+        scores = self._linear + _squares(multipliers)
         for part, _ in self._parts:
             for other, quota in self._parts:
                 thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
@@ -123,7 +128,8 @@ class LearnedMultipliers:
         rows, columns = (slice(active + group.start, active + group.stop) for group in groups)
         excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None], sign)[:, 0]
         if other == part:  # a row is no partner of its own
-            excess -= np.maximum(f.totals.diagonal[rows] - thresholds, 0.0)
+            own = f.totals.diagonal[rows] + _squares(multipliers)[part]
+            excess -= np.maximum(own - thresholds, 0.0)
         return thresholds, excess
 
     def _thresholds(
@@ -134,25 +140,31 @@ class LearnedMultipliers:
         size = other.stop - other.start
         some = self._some(size, RANKED_COLUMNS)
         first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
-        theirs, result = factors[1][some].T, np.empty(part.stop - part.start)
-        for i, j in plan.strips([0, len(result)], STRIP):
-            rows = labelling.pooled(np.arange(part.start + i, part.start + j))
-            x = factors[0][i:j] @ theirs
-            x += sign * self._sums.block(rows, labelling.pooled(other.start + some))
+        here, theirs = labelling.pooled(other.start + some), factors[1][some].T
+
+        def blocks() -> Iterator[tuple[int, Float64s]]:
+            for i, j in plan.strips([part.start, part.stop], STRIP):
+                yield i - part.start, self._sums.block(labelling.pooled(np.arange(i, j)), here)
+
+        def lowest(block: tuple[int, Float64s]) -> Float64s:
+            start, values = block
+            rows = slice(start, start + len(values))
+            x = sign * values + factors[0][rows] @ theirs
             if other == part:  # a row is no partner of its own
-                here = np.flatnonzero((some >= i) & (some < j))
-                x[some[here] - i, here] = -np.inf
-            result[i:j] = np.partition(x, first, axis=1)[:, first]
-        return result
+                own = np.flatnonzero((some >= rows.start) & (some < rows.stop))
+                x[some[own] - start, own] = -np.inf
+            return np.partition(x, first, axis=1)[:, first]
+
+        return np.concatenate([found for _, found in in_order(blocks(), lowest, thread_count())])
 
     def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
         """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
         n_chosen, n = sum(quota for _, quota in self._parts), len(scores)
-        e, h, level = np.split(multipliers, [RANK, 2 * RANK], axis=1)
+        e, h, level, _ = _parted(multipliers)
         # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
         products = 2 * np.linalg.norm(e, axis=1).max() * np.linalg.norm(h, axis=1).max()
-        sizes = products + 2 * np.abs(level).max() + self._scale
-        pair = (2 * RANK + FORMULA) * unit_roundoff("float64") * sizes
+        sizes = products + 2 * np.abs(level).max() + _squares(multipliers).max() + self._scale
+        pair = (2 * RANK + SQUARES + FORMULA) * unit_roundoff("float64") * sizes
         # Sums over columns and over rows lose a share of what they add up.
         share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
         return float(f.c * (n_chosen**2 * pair + share * top_sum(np.abs(scores), self._parts)))
@@ -205,53 +217,89 @@ class LearnedMultipliers:
         """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
         multipliers, some = fitted.features @ self._parameters, fitted.sample
         left, right = _factors(multipliers)
-        x = left @ right.T
-        x += some.values
-        np.fill_diagonal(x, ITSELF)
-        bound, share = _chosen(fitted, x, width)
-        chosen = np.flatnonzero(share)
-        counts_on = x[chosen]  # chosen rows on their partners, by how many rows both stand for
-        for k, (columns, _) in enumerate(some.parts):
-            counts_on[:, columns] -= fitted.thresholds[chosen, k, None] - 0.5 * width
-        counts_on /= width
-        counts_on.clip(0.0, 1.0, out=counts_on)
-        counts_on *= share[chosen, None]
-        counts_on *= some.weights
-        counts_on /= counts_on.sum()
-        against = np.hstack([multipliers[:, RANK : 2 * RANK], -multipliers[:, :RANK], np.ones((len(x), 1))])
-        rises = -(counts_on.T @ against[chosen])
-        rises[chosen] += counts_on @ against
-        return bound, rises
+        x, spans = np.empty_like(some.values), plan.strips([0, len(left)], STRIP_ROWS)
+        scores = fitted.linear + _squares(multipliers)
+
+        def ranked(span: tuple[int, int]) -> None:
+            rows = slice(*span)
+            np.matmul(left[rows], right.T, out=x[rows])
+            x[rows] += some.values[rows]
+            np.fill_diagonal(x[rows, rows], ITSELF)
+            _rank(fitted, x[rows], rows, width, scores)
+
+        collections.deque(in_order(spans, ranked, thread_count()), maxlen=0)
+        bound, share = _chosen(fitted, scores, width)
+        e, h, level, v = _parted(multipliers)
+        against, alike = np.hstack([h, -e, np.ones_like(level)]), v
+
+        def rising(span: tuple[int, int]) -> tuple[float, Indices, Float64s, Float64s]:
+            """Return how much rows count on all others, by how many rows both stand for, and what follows."""
+            rows = span[0] + np.flatnonzero(share[slice(*span)])
+            counts_on = x[rows]
+            for k, (columns, _) in enumerate(some.parts):
+                counts_on[:, columns] -= fitted.thresholds[rows, k, None] - 0.5 * width
+            counts_on /= width
+            counts_on.clip(0.0, 1.0, out=counts_on)
+            counts_on *= share[rows, None]
+            counts_on *= some.weights
+            total = counts_on.sum()
+            both = np.hstack([against, alike])
+            return total, rows, counts_on @ both, counts_on.T @ both[rows]
+
+        total, rises = 0.0, np.zeros_like(multipliers)
+        sign = np.concatenate([np.full(2 * RANK + 1, -1.0), np.ones(SQUARES)])
+        for _, (more, rows, here, there) in in_order(spans, rising, thread_count()):
+            total += more
+            rises[rows] += here
+            rises += sign * there
+        rises[:, 2 * RANK + 1 :] += 2 * share[:, None] * v
+        return bound, rises / total
 
     def _all_multipliers(self) -> Float64s:
-        """Return e, h and psi of all active rows, in units of c."""
-        units = np.concatenate([np.full(RANK, self._unit), np.ones(RANK), [self._unit]])
+        """Return e, h, psi and v of all active rows, in units of c."""
+        units = np.repeat([self._unit, 1.0, self._unit, self._unit**0.5], [RANK, RANK, 1, SQUARES])
         spans = plan.strips([0, len(self._linear)], STRIP)
         return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
 
 
-def _chosen(fitted: Fitted, x: Float64s, width: float) -> tuple[float, Float64s]:
+def _rank(fitted: Fitted, x: Float64s, rows: slice, width: float, scores: Float64s) -> None:
+    """Add to the scores of some rows what their partners give; `x` has a row for each."""
+    from mmdbounds.search.sharp.multiplier_steps import find_thresholds
+
+    found = np.empty(len(x))
+    for k, (columns, count) in enumerate(fitted.sample.parts):
+        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
+        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[rows, k : k + 1], found)
+        scores[rows] += fitted.sample.weights[columns.start] * found
+
+
+def _chosen(fitted: Fitted, scores: Float64s, width: float) -> tuple[float, Float64s]:
     """Return the bound of a sample and how much of each row is chosen, times what it stands for."""
     from mmdbounds.search.sharp.multiplier_steps import find_thresholds
 
-    some, scores, found = fitted.sample, fitted.linear.copy(), np.empty(len(x))
-    share, bound = np.empty(len(x)), 0.0
-    for k, (columns, count) in enumerate(some.parts):
-        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
-        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[:, k : k + 1], found)
-        scores += some.weights[columns.start] * found
+    some, share, bound, found = fitted.sample, np.empty(len(scores)), 0.0, np.empty(1)
     wide = ROWS_WIDTH * width * sum(count * some.weights[part.start] for part, count in some.parts)
     for part, count in some.parts:
         here, edges = scores[None, part], np.array([0, part.stop - part.start])
         threshold = np.partition(here, -count, axis=1)[:, [-count]]
-        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found[:1])
+        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found)
         share[part] = some.weights[part] * np.clip((here[0] - threshold) / wide + 0.5, 0.0, 1.0)
         bound += some.weights[part.start] * found[0]
     return float(bound), share
 
 
+def _parted(multipliers: Float64s) -> list[Float64s]:
+    """Return e, h, psi and v, each with a row for each row."""
+    return np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
+
+
 def _factors(multipliers: Float64s) -> tuple[Float64s, Float64s]:
-    """Return factors of which the products of rows on the left with rows on the right are lambda."""
-    e, h, level = np.split(multipliers, [RANK, 2 * RANK], axis=1)
+    """Return factors whose products, of rows on the left with rows on the right, are added to the pairs."""
+    e, h, level, v = _parted(multipliers)
     one = np.ones_like(level)
-    return np.hstack([e, -h, level, one]), np.hstack([h, e, one, -level])
+    return np.hstack([e, -h, level, one, v]), np.hstack([h, e, one, -level, v])
+
+
+def _squares(multipliers: Float64s) -> Float64s:
+    """Return what the squares add to each row alone."""
+    return np.asarray((_parted(multipliers)[3] ** 2).sum(axis=1))
