@@ -31,6 +31,12 @@ from tolerances import of_mmd2
 NO_END = 1e15
 
 
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr(learned, "STEPS", 40)
+    monkeypatch.setattr(learned, "SAMPLED", 120)
+
+
 def best_of(problem):
     """The labelling with the largest value, from all of them."""
     _, ways, values = small_choice(problem, "upper")
@@ -49,7 +55,7 @@ def checked(problem, size, seed):
     labelling, best = best_of(problem)
     multipliers = LearnedMultipliers(labelling, seed)
     if size is None:
-        multipliers.fit(30, 1000, best, Effort(NO_END))
+        multipliers.fit(best, 1.0, Effort(NO_END))
     else:
         spoiled(multipliers, size, seed)
     quadratic = labelling.quadratic
@@ -141,8 +147,16 @@ def test_learning_takes_most_of_the_gap_away():
     labelling, multipliers = of_the_best(X, Y)
     f, best = labelling.quadratic, labelling.value()
     before = multipliers.ceiling(f, Effort(NO_END)) - best
-    multipliers.fit(60, 120, best, Effort(NO_END))
+    multipliers.fit(best, 1.0, Effort(NO_END))
     assert 0 < multipliers.ceiling(f, Effort(NO_END)) - best < 0.25 * before
+
+
+def test_more_patience_and_more_rows_take_more_steps():
+    few, many, patient = (learned.steps_and_rows(*case) for case in ((5000,), (10**6,), (5000, 20.0)))
+    assert few == (40, 120)
+    assert many == (56, 168)
+    assert patient[0] > few[0]
+    assert learned.steps_and_rows(50)[1] == 50
 
 
 def test_a_sample_stands_for_all_rows():
@@ -161,7 +175,7 @@ def test_the_same_seed_learns_the_same_and_another_one_something_else():
     bounds = []
     for seed in (3, 3, 4):
         multipliers = LearnedMultipliers(labelling, seed)
-        multipliers.fit(10, 100, labelling.value(), Effort(NO_END))
+        multipliers.fit(labelling.value(), 1.0, Effort(NO_END))
         bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
     assert bounds[0] == bounds[1]
     assert bounds[0] != bounds[2]

@@ -39,6 +39,7 @@ WHITENED = 0.4  # how much features of small spread are enlarged: 0 not at all, 
 LEAST_VARIANCE = 1e-6  # of a feature, beside the largest one
 RANK, SQUARES = 24, 16  # length of e and h, and of v
 STEPS, SAMPLED, SAMPLES = 200, 1600, 8  # steps, the rows of a sample, and how many samples take turns
+MANY, MORE = (3.7, 5.0), 1.4  # logarithms of the numbers of rows between which both grow, and how much
 MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
@@ -79,8 +80,8 @@ class LearnedMultipliers:
         shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
 
-    def fit(self, n_steps: int, n_sampled: int, gain: float, effort: Effort) -> None:
-        """Fit the parameters in so many steps, each on some rows; `gain` is what a labelling reaches.
+    def fit(self, gain: float, patience: float, effort: Effort) -> None:
+        """Fit the parameters in some hundred steps, each on some rows; `gain` is what a labelling reaches.
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
         """
@@ -88,7 +89,8 @@ class LearnedMultipliers:
             return  # nothing to learn from
         f, n = self._labelling.quadratic, len(self._linear)
         room = self._sums.working_memory * plan.MIB / 2 / (8 * MATRICES)
-        n_sampled = min(n, n_sampled, int(np.sqrt(room)))
+        n_steps, n_sampled = steps_and_rows(n, patience)
+        n_sampled = min(n_sampled, int(np.sqrt(room)))
         samples = [self._sample(n_sampled) for _ in range(SAMPLES if n_sampled < n else 1)]
         bound = f.value_as_filed + f.c * self._unit * self._rises(samples[0], NARROW)[0]
         n_chosen = sum(quota for _, quota in self._parts)
@@ -260,6 +262,12 @@ class LearnedMultipliers:
         units = np.repeat([self._unit, 1.0, self._unit, self._unit**0.5], [RANK, RANK, 1, SQUARES])
         spans = plan.strips([0, len(self._linear)], STRIP)
         return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
+
+
+def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
+    """Return in how many steps multipliers are fitted, and on how many rows each of them."""
+    more = np.interp(np.log10(n_active), MANY, (1.0, MORE)) * max(patience, 1.0) ** 0.25
+    return round(STEPS * more), min(n_active, round(SAMPLED * more))
 
 
 def _rank(fitted: Fitted, x: Float64s, rows: slice, width: float, scores: Float64s) -> None:
