@@ -1,4 +1,4 @@
-"""The four verbs of every representation against a kernel matrix written out pair by pair."""
+"""The verbs of every representation against a kernel matrix written out pair by pair."""
 
 import numpy as np
 import pytest
@@ -77,6 +77,10 @@ def test_verbs_follow_the_matrix(make, name, selection):
     rows = np.unique(np.arange(N)[A])[::-1].copy()
     earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
     np.testing.assert_allclose(sums.earlier(rows), earlier, rtol=0, atol=N * 1e-12 * scale)
+    terms = pair_terms(*expected.shape)
+    naive, sizes = naive_excess(expected, *terms)
+    found = sums.excess(A, B, *terms)
+    np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):
@@ -85,6 +89,23 @@ def test_verbs_follow_the_matrix(make, name, selection):
 
     sums.fold(A, B, collect)
     np.testing.assert_allclose(collected, expected, **close)
+
+
+def pair_terms(n, m, rank=5):
+    """Factors whose products are added to kernel values, two thresholds a row, and a sign."""
+    rng = np.random.default_rng(n + m)
+    return *(rng.normal(size=(k, rank)) for k in (n, m)), rng.normal(size=(n, 2)), (-1.0) ** n
+
+
+def naive_excess(K, left, right, thresholds, sign):
+    """What the excess is by definition, and how large its numbers are."""
+    sums, largest = np.zeros(thresholds.shape), 1.0
+    for i, j in np.ndindex(K.shape):
+        x = sign * K[i, j] + sum(left[i] * right[j])
+        largest = max(largest, abs(x), abs(x - sign * K[i, j]))
+        for k, threshold in enumerate(thresholds[i]):
+            sums[i, k] += max(x - threshold, 0.0)
+    return sums, largest
 
 
 def weights(n, kind):

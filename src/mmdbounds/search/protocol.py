@@ -47,7 +47,7 @@ class Found:
     status: str = ""
     certified: float | None = None
     fractional: float | None = None
-    # Threshold and excess of each row of Y, and the size of the multipliers, if they prove an upper side
+    # Threshold and excess of each row of Y, and what rounding can do, if they prove an upper side
     # that moves rows of Y alone: from them follow ceilings of other counts (`sharp.ranges.ceilings`).
     row_bounds: tuple[Float64s, Float64s, float] | None = None
 

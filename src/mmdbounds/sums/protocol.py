@@ -31,6 +31,20 @@ class Options(TypedDict, total=False):
     meter: Meter | None
 
 
+def excess_of(
+    values: Float64s, left: Float64s, right: Float64s, thresholds: Float64s, sign: float
+) -> Float64s:
+    """Return by how much sign k_ij + left_i . right_j exceeds each of row i's thresholds, added up over j.
+
+    `values` (n, m) are kernel values, `left` (n, r) and `right` (m, r) factors; `thresholds` (n, L) has L for
+    each row, and so has the sum.
+    """
+    x = left @ right.T
+    x += sign * values
+    above = [np.maximum(x - threshold[:, None], 0.0).sum(axis=1) for threshold in thresholds.T]
+    return np.stack(above, axis=1)
+
+
 class KernelSums(ABC):
     """Sums over a kernel matrix K of the pooled rows that is never written down.
 
@@ -71,6 +85,23 @@ class KernelSums(ABC):
 
         def add(i: int, j: int, values: Float64s) -> None:
             sums[i : i + len(values)] += values @ W[j : j + values.shape[1]]
+
+        self.fold(A, B, add)
+        return sums
+
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
+        """Return the sums over B of max(x_ij - t, 0) for each threshold t of each row of A, shape (n, L).
+
+        x_ij is sign k_ij + left_i . right_j, with factors `left` of the rows of A and `right` of those of B.
+        A row that is in both A and B is counted with itself.
+        """
+        sums = np.zeros(thresholds.shape)
+
+        def add(i: int, j: int, values: Float64s) -> None:
+            rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
+            sums[rows] += excess_of(values, left[rows], right[columns], thresholds[rows], sign)
 
         self.fold(A, B, add)
         return sums

@@ -24,6 +24,7 @@ from mmdbounds.sums.protocol import Float64s
 FEW = 3  # so many counts are searched one by one
 SOLVED = 12  # counts that are solved on each side, at the most
 AGAIN = 0.7  # work of the other counts, as a share of that of the largest one
+SUMS = 1e-11  # what sums over the rows of Y lose at the most, of what they add up
 LEAST = 5e6  # work that is spent in any case, if there is need: a twentieth of a second
 
 
@@ -201,7 +202,10 @@ class UpperRange(CountRange):
         if estimator == "unbiased" or totals.sums.is_positive_definite:
             self._ceilings = from_more(last.certified, totals, estimator, self._k, most.n_moved)
         if last.row_bounds is not None:
-            found = ceilings(totals, estimator, self._k, *last.row_bounds)
+            thresholds, excess, rounding = last.row_bounds
+            found = ceilings(totals, estimator, self._k, thresholds, excess)
+            # Fewer rows lose no more than the largest count, but for sums that are larger than the bound.
+            found += 2 * rounding + SUMS * np.abs(found)
             self._ceilings = np.minimum(self._ceilings, found)
         self.may_search = of.is_dense  # a proof through sums takes as long as all of this may
         self.solve(most)

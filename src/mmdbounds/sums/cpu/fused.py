@@ -207,6 +207,33 @@ def strip_products(left, right, same, edges, symmetric, formula, buffer, mine, t
             column_sums[start:stop] += np.dot(block.T, mine)
 
 
+@_part
+def _add_excess(values, x, sign, thresholds, sums):
+    """Add to `sums` by how much x plus signed kernel values exceeds each threshold of a row."""
+    for j in range(len(values)):
+        x[j] += sign * values[j]
+    for k in range(len(thresholds)):
+        threshold, total = thresholds[k], 0.0
+        for j in range(len(x)):
+            total += max(x[j] - threshold, 0.0)
+        sums[k] += total
+
+
+@_entry
+def strip_excess(left, right, same, edges, symmetric, formula, buffer, mine, theirs, thresholds, sign, sums):
+    """Add by how much the pairs of a strip exceed each row's thresholds to `sums`; see `excess_of`."""
+    kind, offset, degree = formula
+    space = np.empty(len(buffer), mine.dtype)
+    for k in range(len(edges) - 1):
+        start, stop = edges[k], edges[k + 1]
+        block = _product(left, right[start:stop], start, same, kind, buffer)
+        x = space[: block.size].reshape(block.shape)
+        np.dot(mine, theirs[start:stop].T, x)
+        for i in range(len(block)):
+            _formula(block[i], kind, offset, degree)
+            _add_excess(block[i], x[i], sign, thresholds[i], sums[i])
+
+
 @_entry
 def strip_block(left, right, same, edges, symmetric, formula, buffer, out):
     """Write the kernel values of a strip to `out`."""

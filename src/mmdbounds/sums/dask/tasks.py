@@ -174,6 +174,28 @@ def pair_sums(
     return rows, columns if mirrored else None
 
 
+def pair_excess(
+    recipe: Recipe,
+    mine: Float64s,
+    a: Chosen,
+    left: Float64s,
+    theirs: Float64s,
+    b: Chosen,
+    right: Float64s,
+    n_factors: int,
+    sign: float,
+) -> Halves:
+    """Return by how much the pairs of two blocks exceed thresholds (`excess_of`), which `left` ends with."""
+    pair = strips_of(recipe, mine, a, theirs, b)
+    factors, thresholds = (np.ascontiguousarray(part) for part in np.hsplit(left, [n_factors]))
+    result = np.empty(thresholds.shape)
+    with one_blas_thread():
+        for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
+            strip = pair.strip(i0, i1, [0, pair.n_columns])
+            result[i0:i1] = pair.engine.excess(strip, factors[i0:i1], right, thresholds[i0:i1], sign)
+    return result, None
+
+
 def pair_values(
     recipe: Recipe, mine: Float64s, a: Chosen, theirs: Float64s | None, b: Chosen | None
 ) -> Float64s:

@@ -23,7 +23,15 @@ from mmdbounds.sums import plan, points, protocol
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features.sums import Array, Features, FeatureSums
-from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows, n_selected, places_in
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    Options,
+    PooledRows,
+    Rows,
+    n_selected,
+    places_in,
+)
 from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
 from mmdbounds.sums.torch import TorchRows, check_inner, prepared
 
@@ -125,6 +133,13 @@ class TorchSums(KernelSums):
     def earlier(self, rows: NDArray[np.intp]) -> Float64s:
         """See `KernelSums`; only sums leave the device."""
         return self._blocks.earlier(rows)
+
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
+        """See `KernelSums`."""
+        A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
+        return self._blocks.excess(A, B, left, right, thresholds, sign)
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
@@ -251,6 +266,20 @@ class Blocks:
             for i, j, values in self.patches(rows[start:stop], rows[:stop]):
                 here = slice(start + i, start + i + len(values))
                 result[here] += values.tril(start + i - j - 1).sum(1, dtype=result.dtype)
+        return np.asarray(result.cpu().numpy())
+
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
+        """Return by how much x_ij exceeds each row's thresholds, added up."""
+        given = (self.tensor(array).to(self.rows.dtype) for array in (left, right, thresholds))
+        mine, theirs, levels = given
+        result = self.tensor(np.zeros(thresholds.shape))
+        for i, j, values in self.patches(A, B):
+            rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
+            x = import_torch().addmm(values, mine[rows], theirs[columns].T, beta=sign)
+            for k in range(levels.shape[1]):
+                result[rows, k] += (x - levels[rows, k : k + 1]).clamp_(min=0.0).sum(1)
         return np.asarray(result.cpu().numpy())
 
     def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:
