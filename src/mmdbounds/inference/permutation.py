@@ -71,7 +71,8 @@ class PermutationNull:
     def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""
         t = self._totals
-        linear, own = (_first_sums(each[permutations], sizes) for each in (t.to_x + t.to_y, t.diagonal))
+        used = permutations[:, : sizes[-1]]
+        linear, own = (_first_sums(each[used], sizes) for each in (t.to_x + t.to_y, t.diagonal))
         return self._statistic(self._quadratic(permutations, sizes), linear, own, np.array(sizes))
 
     def _quadratic(self, permutations: Indices, sizes: list[int]) -> Float64s:
@@ -88,14 +89,12 @@ class PermutationNull:
     def _growing(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return u'Ku for sizes near each other: a product for the first, the others row by row."""
         sums = self._totals.sums
-        everyone, first = slice(0, sums.n_rows), permutations[:, : sizes[0]]
-        labels = np.zeros((sums.n_rows, len(permutations)))
-        np.put_along_axis(labels, first.T, 1.0, axis=0)
+        everyone, labels = slice(0, sums.n_rows), _labels(permutations[:, : sizes[0]], sums.n_rows)
+        if len(sizes) == 1:
+            return sums.quadratic(labels)[:, None]
         to_first = sums.apply(everyone, everyone, labels)
         result = np.empty((len(permutations), len(sizes)))
         result[:, 0] = np.einsum("ij,ij->j", labels, to_first)
-        if len(sizes) == 1:
-            return result
         for b, permutation in enumerate(permutations):
             rows = permutation[sizes[0] : sizes[-1]]
             more = 2 * (to_first[rows, b] + self._to_earlier(rows)) + self._totals.diagonal[rows]
@@ -127,6 +126,13 @@ class PermutationNull:
         return np.asarray(
             within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y)
         )
+
+
+def _labels(members: Indices, n_rows: int) -> Float64s:
+    """Return a column for each row of `members`: 1 for those named there, 0 for all others."""
+    labels = np.zeros((len(members), n_rows))
+    labels.ravel()[members + n_rows * np.arange(len(members))[:, None]] = 1.0
+    return labels.T
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

@@ -44,6 +44,11 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
+def threads_for(n_pairs: int) -> int:
+    """Return how many threads pay for so many pairs of rows."""
+    return thread_count() if n_pairs >= plan.THREADS_PAY else 1
+
+
 def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iterator[tuple[S, T]]:
     """Do the work in threads, a little ahead; yield each task with its result, in the order of the tasks."""
     # So sums have the same bits for any number of threads. Threads end with the loop that takes the results.
