@@ -18,7 +18,6 @@ from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
 from mmdbounds.sums import plan, points, rounding
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, threads_for
@@ -76,6 +75,8 @@ def resolved_features(kernel: ApproximateKernel, Z: PooledRows, working_memory: 
     """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
     if kernel.is_ready:
         return kernel
+    from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
+
     exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z, working_memory)
     if not isinstance(kernel, Nystrom):
         return fixed_features(kernel, exact, Z[:: -(-len(Z) // SMALL_ROWS)])

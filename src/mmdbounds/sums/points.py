@@ -27,7 +27,7 @@ FAR = 1e3  # largest over typical squared distance from the mean beyond which th
 EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
 QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10  # pairs times columns that take no time, or 20 seconds
 NEEDS_CLAMP = 1e-3  # rounding of products from which on they are held to distances of at least 0
-TILE = 128  # rows and columns of a block of a matrix that is kept: with its formula it stays in the cache
+TILE = 112  # rows and columns of a block where there are few rows: less than memory is fetched anew for
 
 FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
 SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
@@ -279,16 +279,39 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
 
 def product_matrix(points: Points, kernel: PairKernel) -> Float64s:
     """Return the whole kernel matrix of rows made ready for products."""
+    return _mirrored(len(points.right), lambda i, j, out: _product_block(points, kernel, i, j, out))
 
-    def block(i: slice, j: slice, out: Float64s) -> None:
-        np.matmul(points.left(i), points.right[j].T, out=out)
-        if i == j and points.unit is not None:  # the distance of a row to itself is 0 exactly
-            np.fill_diagonal(out, 0.0)
-        values = product_values(points, kernel, out)
-        if values is not out:
-            out[:] = checked(kernel, values, out.shape)
 
-    return _mirrored(len(points.right), block)
+def product_sums(points: Points, kernel: PairKernel, W: Float64s) -> Float64s:
+    """Return K @ W for the same matrix, half of which is computed and none of it kept."""
+    spans = [slice(*span) for span in strips([0, len(W)], TILE)]
+    result = np.zeros(W.shape)
+
+    def work(rows: slice) -> tuple[Float64s, Float64s]:
+        mine, theirs = np.zeros(W[rows].shape), np.zeros(W[: rows.start].shape)
+        buffer = np.empty((TILE, TILE))
+        with np.errstate(over="ignore", invalid="ignore"):  # of this thread
+            for columns in spans[: rows.start // TILE + 1]:
+                block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
+                _product_block(points, kernel, rows, columns, block)
+                mine += block @ W[columns]
+                if columns is not rows:
+                    theirs[columns] = block.T @ W[rows]
+        return mine, theirs
+
+    for rows, (mine, theirs) in in_order(spans[::-1], work, threads_for(len(W) ** 2)):
+        result[rows] += mine
+        result[: rows.start] += theirs
+    return result
+
+
+def _product_block(points: Points, kernel: PairKernel, i: slice, j: slice, out: Float64s) -> None:
+    np.matmul(points.left(i), points.right[j].T, out=out)
+    if i == j and points.unit is not None:  # the distance of a row to itself is 0 exactly
+        np.fill_diagonal(out, 0.0)
+    values = product_values(points, kernel, out)
+    if values is not out:
+        out[:] = checked(kernel, values, out.shape)
 
 
 def pair_matrix(Z: Float64s, geometry: str) -> Float64s:

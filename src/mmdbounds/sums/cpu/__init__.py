@@ -15,7 +15,7 @@ from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
 from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.blocked import BlockedSums, Span
 from mmdbounds.sums.features import ApproximateKernel
-from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows, same_rows
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows
 from mmdbounds.sums.registry import IN_MEMORY, Backend, Status, measured, processor, timed_kernel, version_of
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
 from mmdbounds.sums.threads import in_order, thread_count, threads_for
@@ -35,10 +35,10 @@ class ProcessorBackend(Backend):
 
     def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
         """Return sums over a matrix if it is small or given, else over blocks."""
-        from mmdbounds.sums.features.sums import feature_sums
-
         Z = np.asarray(rows)
         if isinstance(kernel, ApproximateKernel):
+            from mmdbounds.sums.features.sums import feature_sums
+
             return feature_sums(Z, kernel, **options)
         if isinstance(kernel, Precomputed):
             return MatrixSums(checked_matrix(Z), **options)
@@ -196,16 +196,16 @@ class KeptSums(MatrixSums):
         self, Z: Float64s, kernel: PairKernel, ready: points.Points, **options: Unpack[Options]
     ) -> None:
         self._Z, self._kernel, self._ready = Z, kernel, ready
+        self._half = len(Z) * (len(Z) + 1) // 2  # kernel values, which is all that is computed
         self._prepare(len(Z), ready.value_error, kernel.is_positive_definite, options)
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
-        is_at_hand = self.n_rows <= plan.BLOCK_ROWS or "_K" in vars(self)
-        if is_at_hand or not same_rows(A, B) or np.ndim(W) == 1 or plan.segments(W) is None:
+        are_all = isinstance(A, slice) and isinstance(B, slice) and A == B == slice(0, self.n_rows)
+        if "_K" in vars(self) or not are_all or np.shape(W)[1:] != (2,):
             return super().apply(A, B, W)
-        self._meter.add(self.n_rows * (self.n_rows + 1) // 2)
-        blocks = BlockedSums(self._Z, self._kernel, ready=self._ready, few_rows=True)
-        return blocks.apply(A, B, W)
+        self._meter.add(self._half)
+        return points.product_sums(self._ready, self._kernel, W)
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
@@ -213,5 +213,5 @@ class KeptSums(MatrixSums):
 
     @cached_property
     def _K(self) -> Float64s:  # type: ignore[override]
-        self._meter.add(self.n_rows * (self.n_rows - 1) // 2)
+        self._meter.add(self._half)
         return points.product_matrix(self._ready, self._kernel)

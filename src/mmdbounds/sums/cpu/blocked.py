@@ -17,8 +17,7 @@ from mmdbounds.kernels import Kernel
 from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu.engines import Factors, PlainEngine, Strips, is_compiled, make_engine
-from mmdbounds.sums.points import Points, kernel_diagonal, tie_error
-from mmdbounds.sums.points import ready as made_ready
+from mmdbounds.sums.points import kernel_diagonal, ready, tie_error
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, places_in, plain_rows, same_rows
 from mmdbounds.sums.rounding import claimed, sum_error
 from mmdbounds.sums.threads import in_order, thread_count
@@ -49,12 +48,11 @@ class BlockedSums(KernelSums):
         n_threads: int | None = None,
         block: tuple[int, int] | None = None,
         few_rows: bool = False,
-        ready: Points | None = None,
         **options: Unpack[Options],
     ) -> None:
         self._set_options(len(Z), kernel.is_positive_definite, options)
         self._Z, self._kernel, self._few_rows = Z, kernel, few_rows
-        self._points = ready or made_ready(Z, kernel, self.dtype)
+        self._points = ready(Z, kernel, self.dtype)
         self._plain = PlainEngine(self._points, kernel, self.dtype)
         self.is_compiled, self.dtype = is_compiled(self._points, kernel), self._plain.dtype
         self.backend = "numba" if self.is_compiled else "numpy"
