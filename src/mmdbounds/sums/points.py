@@ -27,6 +27,7 @@ FAR = 1e3  # largest over typical squared distance from the mean beyond which th
 EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
 QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10  # pairs times columns that take no time, or 20 seconds
 NEEDS_CLAMP = 1e-3  # rounding of products from which on they are held to distances of at least 0
+MANY = 512  # rows from which on it pays to look for columns that do not vary
 TILE = 112  # rows and columns of a block where there are few rows: less than memory is fetched anew for
 
 FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
@@ -130,9 +131,9 @@ def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 def prepare_distances(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     """Make the pooled rows ready for a distance kernel, centred where most of them are."""
-    varies = Z.max(axis=0) > Z.min(axis=0)
-    if not varies.all():  # FOREST has five columns that tell no two rows apart, a tenth of the work
-        Z = Z[:, varies]
+    if len(Z) > MANY:  # FOREST has five columns that tell no two rows apart, a tenth of the work
+        varies = Z.max(axis=0) > Z.min(axis=0)
+        Z = Z if varies.all() else Z[:, varies]
     points = _prepare_distances(centred(Z), kernel, dtype)
     if is_drawn_away(points.spread, points.typical_spread, points.value_error):
         points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
