@@ -55,10 +55,9 @@ class PermutationNull:
         self._o = 1 if estimator == "unbiased" else 0
         # The pooled rows (X first) in a random order a row: the first n of them are X if n rows are.
         self.permutations: Places = np.empty((n_permutations, len(order)), dtype=np.int32)
-        for permutation in self.permutations:
-            permutation[:] = rng.permutation(len(order))
-        for start, stop in plan.strips([0, n_permutations], 64):
-            self.permutations[start:stop] = order[self.permutations[start:stop]]
+        for start, stop in plan.strips([0, n_permutations], 16):  # in turn they take twice as long
+            some = np.tile(order, (stop - start, 1))
+            self.permutations[start:stop] = rng.permuted(some, axis=1, out=some)
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
