@@ -246,7 +246,7 @@ def test_what_the_result_says():
         "unbiased",
     )
     assert (made.dtype, made.device, made.version) == ("float64", "cpu", mb.__version__)
-    assert made.n_pairs == 100**2
+    assert made.n_pairs == 100 * 101  # half of the pairs for the sums, and again for the matrix
 
 
 def test_sd_is_one_step():

@@ -17,7 +17,6 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.approximation_error import compared_with_exact
 from mmdbounds.search.exchanges import row_effects
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
@@ -178,7 +177,11 @@ def mmd_bounds(
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
-        approximation = compared_with_exact(found, problem, totals, admissible, meter)
+        approximation = None
+        if isinstance(problem.kernel, ApproximateKernel):
+            from mmdbounds.search.approximation_error import compared_with_exact
+
+            approximation = compared_with_exact(found, problem, totals, admissible, meter)
     return BoundsResult(
         lower=lower,
         upper=upper,

@@ -12,6 +12,7 @@ other in one that finds the entry on disk. Where the compiler may order a sum, t
 from __future__ import annotations
 
 import importlib.util
+import sys
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -22,7 +23,7 @@ Decorator = Callable[[Callable[..., Any]], Any]
 
 def numba_is_there() -> bool:
     """Return whether loops are compiled."""
-    return importlib.util.find_spec("numba") is not None
+    return sys.modules.get("numba") is not None or importlib.util.find_spec("numba") is not None
 
 
 def entry(fastmath: Collection[str] = (), sources: Iterable[Path] = ()) -> Decorator:

@@ -5,7 +5,6 @@ Every message is one line. It shows names and counts, never the cells of a table
 
 from __future__ import annotations
 
-import difflib
 import sys
 import warnings
 from collections import Counter
@@ -97,6 +96,8 @@ def did_you_mean(given: str, known: Iterable[str]) -> str:
     if not near:
         # Guessing among long names would put whole sentences into the message.
         short = [name for name in names if len(name) <= LONGEST_NAME]
+        import difflib
+
         near = difflib.get_close_matches(given, short, n=1, cutoff=0.6)
     return f" Did you mean {quoted(near[0])}?" if near else ""
 

@@ -116,19 +116,20 @@ class Quadratic:
         slope = 2 * (n - o) / (n_x * n_y)
         means = totals.to_x / (n_x - o) - totals.to_y / (n_y - o)
         self.gradient_as_filed: Float64s = slope * means - self.e * totals.diagonal
-        self.value_as_filed = self._three_means(o)
+        self.value_as_filed = three_means(totals, counts, o)
         self.tie_width = slope * totals.tie_width  # entries of the gradient that differ by less are tied
         self.margin, self.margin_by_gradient = (
             totals.value_margin * lost(totals.p, totals.q, counts, o, by_gradient=by) for by in (False, True)
         )
 
-    def _three_means(self, o: int) -> float:
-        t, p = self.totals, self.totals.p
-        n_x, n_y = self.counts.n_x, self.counts.n_y
-        within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
-        within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
-        between = t.to_y[:p].sum()
-        return float(within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y))
+
+def three_means(t: GroupSums, counts: Counts, o: int) -> float:
+    """Return the squared MMD of the groups as filed, at the sizes of `counts`."""
+    p, n_x, n_y = t.p, counts.n_x, counts.n_y
+    within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
+    within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
+    between = t.to_y[:p].sum()
+    return float(within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y))
 
 
 class Labelling:
@@ -206,4 +207,4 @@ class Labelling:
 
 def observed_mmd2(totals: GroupSums, estimator: Estimator) -> float:
     """Return the squared MMD of the groups as filed."""
-    return Quadratic(totals, Counts(0, 0, totals.p, totals.q), estimator).value_as_filed
+    return three_means(totals, Counts(0, 0, totals.p, totals.q), 1 if estimator == "unbiased" else 0)

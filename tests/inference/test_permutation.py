@@ -119,8 +119,9 @@ def test_sizes_far_from_each_other_take_a_product_each_and_nothing_is_different(
     monkeypatch.setattr(permutation, "REACH", 0.1)
     null = null_of(problem, n_permutations=20)
     sums = null._totals.sums
-    applied, blocks, apply, block = [], [], sums.apply, sums.block
+    applied, blocks, apply, block, quadratic = [], [], sums.apply, sums.block, sums.quadratic
     monkeypatch.setattr(sums, "apply", lambda A, B, W: applied.append(int(W[:, 0].sum())) or apply(A, B, W))
+    monkeypatch.setattr(sums, "quadratic", lambda W: applied.append(int(W[:, 0].sum())) or quadratic(W))
     monkeypatch.setattr(sums, "block", lambda A, B: blocks.append(len(A)) or block(A, B))
     assert_near(null.values(sizes), one_by_one, sizes, 100)
     assert applied == [30, 41, 60, 80]  # 31 and 40 are within ten rows of 30

@@ -50,7 +50,7 @@ def spy(self, *arguments):
     return real(self, *arguments)
 Engine.sums = spy
 rng = np.random.default_rng(0)
-mb.mmd_bounds(rng.normal(size=(2300, 2)), rng.normal(size=(2300, 2)), 0.01)
+mb.mmd_bounds(rng.normal(size=(3200, 2)), rng.normal(size=(3200, 2)), 0.01, method="s-sd")
 print(set().union(*seen))
 """
     done = subprocess.run(

@@ -62,11 +62,11 @@ class PermutationNull:
 
     def permutations(self) -> Iterator[Indices]:
         """Yield the pooled rows (X first) in random orders: the first n of them are X if n rows are."""
-        rng = copy.deepcopy(
-            self._rng
-        )  # drawn again whenever asked for: all at once they would fill the memory
-        for _ in range(self._n_permutations):
-            yield self._order[rng.permutation(len(self._order))]
+        # Drawn again whenever asked for, because all at once would fill the memory; one by one takes longer.
+        rng = copy.deepcopy(self._rng)
+        for start, stop in plan.strips([0, self._n_permutations], 16):
+            some = np.tile(self._order, (stop - start, 1))
+            yield from rng.permuted(some, axis=1, out=some)
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
@@ -95,10 +95,8 @@ class PermutationNull:
     def _values(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""
         t = self._totals
-        linear, own = (
-            np.array([_first_sums(each[permutation], sizes) for permutation in permutations])
-            for each in (t.to_x + t.to_y, t.diagonal)
-        )
+        used = np.array([permutation[: sizes[-1]] for permutation in permutations])
+        linear, own = (_first_sums(each[used], sizes) for each in (t.to_x + t.to_y, t.diagonal))
         return self._statistic(self._quadratic(permutations, sizes), linear, own, np.array(sizes))
 
     def _quadratic(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
@@ -115,15 +113,13 @@ class PermutationNull:
     def _growing(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return u'Ku for sizes near each other: a product for the first, the others row by row."""
         sums = self._totals.sums
-        everyone = slice(0, sums.n_rows)
-        labels = np.zeros((sums.n_rows, len(permutations)))
-        for b, permutation in enumerate(permutations):
-            labels[permutation[: sizes[0]], b] = 1.0
+        first = np.array([permutation[: sizes[0]] for permutation in permutations])
+        everyone, labels = slice(0, sums.n_rows), _labels(first, sums.n_rows)
+        if len(sizes) == 1:
+            return sums.quadratic(labels)[:, None]
         to_first = sums.apply(everyone, everyone, labels)
         result = np.empty((len(permutations), len(sizes)))
         result[:, 0] = np.einsum("ij,ij->j", labels, to_first)
-        if len(sizes) == 1:
-            return result
         places = np.array(sizes[1:]) - sizes[0] - 1
 
         def grown(b: int) -> Float64s:
@@ -152,11 +148,18 @@ class PermutationNull:
         )
 
 
+def _labels(members: Indices, n_rows: int) -> Float64s:
+    """Return a column for each row of `members`: 1 for those named there, 0 for all others."""
+    labels = np.zeros((len(members), n_rows))
+    labels.ravel()[members + n_rows * np.arange(len(members))[:, None]] = 1.0
+    return labels.T
+
+
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:
-    """Return the sums of the first n values, n from `sizes` (ascending)."""
-    first = values[: sizes[0]].sum()
-    more = np.cumsum(values[sizes[0] : sizes[-1]])
-    return np.append(first, first + more[np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1])
+    """Return for each row of `values` the sums of its first n entries, n from `sizes` (ascending)."""
+    first = values[:, : sizes[0]].sum(axis=1, keepdims=True)
+    more = np.cumsum(values[:, sizes[0] : sizes[-1]], axis=1)
+    return np.concatenate([first, first + more[:, np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1]], axis=1)
 
 
 def chunk_width(working_memory: float, n_rows: int) -> int:

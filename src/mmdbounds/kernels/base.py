@@ -37,13 +37,15 @@ class CompiledForms:
     its own way. Used for the kernels of the package only. `far` is the same where rounding is so large that x
     may claim a squared distance well below 0. ``sums(x, partial)`` adds the kernel values to `partial` and
     returns their sum; at most one kernel has it: the default one. ``triton(x, offset, degree)`` returns
-    kernel values; `tl` in it is Triton's language.
+    kernel values; `tl` in it is Triton's language. ``array(x)`` turns a NumPy array into kernel values, in
+    place, and returns it; without it `PairKernel.value` is taken.
     """
 
     row: Callable[..., None] | None = None
     far: Callable[..., None] | None = None
     sums: Callable[..., Any] | None = None
     triton: Callable[..., Any] | None = None
+    array: Callable[[Floats], Floats] | None = None
 
 
 def exp2(x: Any) -> Any:

@@ -38,6 +38,10 @@ def _triton(t, offset, degree):
     return tl.exp2(tl.minimum(t, 0.0))
 
 
+def _array(x):
+    return np.exp2(x, out=x)
+
+
 @dataclass(frozen=True)
 class RBF(BandwidthKernel):
     r"""Gaussian kernel, :math:`\exp(-\|a - b\|^2 / (2\,\mathrm{bandwidth}^2))`."""
@@ -48,7 +52,7 @@ class RBF(BandwidthKernel):
     is_positive_definite = is_nonnegative = True
     upper_bound = sensitivity = 1.0
     squared_scale = LOG2_E  # exp2(x) is the kernel
-    forms = CompiledForms(_row, _far_row, _sums, _triton)
+    forms = CompiledForms(_row, _far_row, _sums, _triton, _array)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""

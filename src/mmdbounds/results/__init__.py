@@ -1,16 +1,22 @@
 """What the functions return: frozen, read-only, self-describing; no numerics here.
 
 Every result knows how it was made (`Provenance`), prints in one line, turns into plain data (`to_dict`,
-`to_json`) and back (`from_dict`), and computes nothing when printed.
+`to_json`) and back (`from_dict`), and computes nothing when printed. Each is loaded on first use.
 """
 
-from mmdbounds.results.base import ReportedResult, Result
-from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
-from mmdbounds.results.curve import SweepPoint, SweepResult
-from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
-from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
-from mmdbounds.results.provenance import Estimator, Provenance, Side
-from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mmdbounds.results.base import ReportedResult, Result
+    from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
+    from mmdbounds.results.curve import SweepPoint, SweepResult
+    from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
+    from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
+    from mmdbounds.results.provenance import Estimator, Provenance, Side
+    from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
     "AggregatedResult",
@@ -36,3 +42,37 @@ __all__ = [
     "Trial",
     "TrialBounds",
 ]
+
+_HOME = {
+    "ReportedResult": "base",
+    "Result": "base",
+    "Approximation": "bounds",
+    "Bound": "bounds",
+    "BoundsResult": "bounds",
+    "Compared": "bounds",
+    "SweepPoint": "curve",
+    "SweepResult": "curve",
+    "Evaluation": "evaluation",
+    "MethodCoverage": "evaluation",
+    "Trial": "evaluation",
+    "TrialBounds": "evaluation",
+    "ConfidenceInterval": "intervals",
+    "CountedBounds": "intervals",
+    "MixtureCeiling": "intervals",
+    "Estimator": "provenance",
+    "Provenance": "provenance",
+    "Side": "provenance",
+    "AggregatedResult": "testing",
+    "CountTest": "testing",
+    "KernelPart": "testing",
+    "RobustTestResult": "testing",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        msg = f"module 'mmdbounds.results' has no attribute {name!r}"
+        raise AttributeError(msg)
+    value = getattr(importlib.import_module(f"mmdbounds.results.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value

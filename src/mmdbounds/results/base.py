@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import html
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -40,6 +39,8 @@ class Result(Saved, abc.ABC):
         return mmdbounds.plotting.plot_result(self, ax, **options)
 
     def _repr_html_(self) -> str:
+        import html
+
         return f"<pre>{html.escape(self.summary())}</pre>"
 
 

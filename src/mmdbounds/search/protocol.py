@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -140,6 +139,8 @@ def _in_two_threads(find: Callable[[Side], T], meter: Meter) -> tuple[T, T]:
         except BaseException:  # Ctrl-C as well: the other side must not continue for minutes
             meter.stop()
             raise
+
+    from concurrent.futures import ThreadPoolExecutor, wait
 
     with ThreadPoolExecutor(1) as other:
         lower = other.submit(guarded, "lower")

@@ -9,23 +9,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
-from mmdbounds.sums import points
+from mmdbounds.sums import plan, points, rounding
 from mmdbounds.sums.features import ApproximateKernel, Nystrom
-from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
+from mmdbounds.sums.threads import in_order, threads_for
 
 SAMPLED_PAIRS = 200_000  # drawn for the median beyond `SMALL_ROWS` rows; its standard error is about 0.2 %
+TRIED_PAIRS = 4096  # that say where about the median of all pairs is
+MOST_NEAR = 1 / 32  # share of the pairs near the median beyond which differences of all pairs are as fast
 SHARE = 1 / 32  # of the budget, for one side of the pairs whose distances are computed at a time
 VANISHING = 1e-150  # distances, relative to the largest value, whose squares are no normal numbers
 _SAMPLE_SEED = 20_230_807
+Places = NDArray[np.intp]
 
 
 def resolve_kernel(
@@ -72,6 +75,8 @@ def resolved_features(kernel: ApproximateKernel, Z: PooledRows, working_memory: 
     """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
     if kernel.is_ready:
         return kernel
+    from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
+
     exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z, working_memory)
     if not isinstance(kernel, Nystrom):
         return fixed_features(kernel, exact, Z[:: -(-len(Z) // SMALL_ROWS)])
@@ -94,6 +99,9 @@ def median_distance(Z: PooledRows, *, l1: bool = False, working_memory: float = 
         raise DataError(msg)
     # By a power of two, which is exact: then squares neither overflow nor vanish.
     power = math.frexp(max(_each_part(Z, _largest)))[1]
+    found = _median_by_products(np.ldexp(Z[:], -power)) if len(Z) <= SMALL_ROWS and not l1 else None
+    if found is not None:
+        return math.ldexp(found, power)
     distances = _distances(Z, power, l1, working_memory)
     median = float(np.median(distances))
     if median > (0.0 if l1 else VANISHING):
@@ -117,13 +125,99 @@ def median_distance(Z: PooledRows, *, l1: bool = False, working_memory: float = 
     return fallback
 
 
+def _median_by_products(Z: Float64s) -> float | None:
+    """Return the median Euclidean distance of all pairs, `None` where products cannot tell which it is.
+
+    Products say which pairs are near the median. Only these are computed, from differences, so that the order
+    of the rows changes no bit. The pairs below are only counted, block by block while they are in the cache;
+    a sample says where to look.
+    """
+    rows = points.centred(Z)
+    norms, ones = np.einsum("ij,ij->i", rows, rows)[:, None], np.ones((len(Z), 1))
+    factors = np.hstack([-2.0 * rows, norms, ones]), np.hstack([rows, ones, norms])
+    n_pairs = len(Z) * (len(Z) - 1) // 2
+    ranks = np.array([(n_pairs - 1) // 2, n_pairs // 2])
+    # Twice what a product and a difference, which loses less, can be off.
+    window = 8 * rounding.lost_by_product(Z.shape[1]) * float(norms.max())
+    for low, high in (_about_the_median(Z, n_pairs), (-math.inf, math.inf)):
+        near = _between(*factors, low, high)
+        places = ranks - near.n_below
+        if not 0 <= places[0] <= places[1] < len(near.squared):
+            continue
+        first, last = np.partition(near.squared, places)[places] + [-window, window]
+        if first < low or last > high:
+            continue
+        chosen = np.flatnonzero((near.squared >= first) & (near.squared <= last))
+        if len(chosen) > MOST_NEAR * n_pairs + 16:
+            return None
+        places -= int(np.count_nonzero(near.squared < first))
+        i, j = near.pairs(chosen)
+        distances = np.sort(_lengths(Z[i] - Z[j]))
+        median = float(distances[places].mean())
+        return median if median > VANISHING else None
+    return None
+
+
+def _about_the_median(Z: Float64s, n_pairs: int) -> tuple[float, float]:
+    """Return squared distances between which the median lies, but for a chance of 1 in 10,000."""
+    tried = min(n_pairs // 16, TRIED_PAIRS)
+    if tried < 64:
+        return -math.inf, math.inf
+    first, second = _drawn_pairs(len(Z), tried)
+    squared = np.sort(_lengths(Z[first] - Z[second])) ** 2
+    four_deviations = 2 * math.isqrt(tried)  # of the rank of the median among those tried
+    return float(squared[tried // 2 - four_deviations]), float(squared[tried // 2 + four_deviations])
+
+
+class _Near(NamedTuple):
+    """Squared distances in a range, by product, and of which pairs they are."""
+
+    n_below: int  # so many are below the range
+    squared: Float64s
+    places: Places  # of each in its block of the distances of all rows
+    starts: Places  # of the distances of each block
+    blocks: Places  # its first row, its first column, its width
+
+    def pairs(self, chosen: Places) -> tuple[Places, Places]:
+        """Return the rows and columns of some of the distances."""
+        block = np.searchsorted(self.starts, chosen, side="right") - 1
+        i0, j0, width = self.blocks[block].T
+        return i0 + self.places[chosen] // width, j0 + self.places[chosen] % width
+
+
+def _between(left: Float64s, right: Float64s, low: float, high: float) -> _Near:
+    """Return the squared distances from `low` to `high`, each pair once."""
+    spans = plan.strips([0, len(left)], points.TILE)[::-1]  # the longest strip first: threads end together
+    mirrored = np.triu(np.ones((points.TILE, points.TILE), dtype=np.bool_))
+
+    def work(span: tuple[int, int]) -> list[tuple[int, Float64s, Places, tuple[int, int, int]]]:
+        (i0, i1), found = span, []
+        for j0, j1 in plan.strips([0, i1], points.TILE):
+            squared = left[i0:i1] @ right[j0:j1].T
+            if j0 == i0:
+                np.copyto(squared, math.nan, where=mirrored[: i1 - i0, : i1 - i0])
+            n_below = int(np.count_nonzero(squared < low))
+            places = np.flatnonzero((squared >= low) & (squared <= high))
+            found.append((n_below, squared.ravel()[places], places, (i0, j0, j1 - j0)))
+        return found
+
+    strips = in_order(spans, work, threads_for(len(left) ** 2))
+    n_below, squared, places, blocks = zip(*(block for _, strip in strips for block in strip), strict=True)
+    starts = np.cumsum([0, *map(len, places)])[:-1]
+    return _Near(sum(n_below), np.concatenate(squared), np.concatenate(places), starts, np.array(blocks))
+
+
+def _lengths(gaps: Float64s) -> Float64s:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", gaps, gaps)))
+
+
 def _distances(Z: PooledRows, power: int, l1: bool, working_memory: float) -> Float64s:
     """Return the distances of all pairs, or of many of them, divided by 2 to a power."""
-    if len(Z) <= SMALL_ROWS:
-        found = _all_distances(np.ldexp(Z[:], -power), l1)
-        if found is not None:
-            return found
-    return _sampled_distances(Z, power, l1, working_memory)
+    if len(Z) > SMALL_ROWS or not (l1 or points.differences_are_affordable(*Z.shape)):
+        return _sampled_distances(Z, power, l1, working_memory)
+    numbers = points.pair_matrix(np.ldexp(Z[:], -power), "l1" if l1 else "distance2")
+    distances = np.concatenate([numbers[i, :i] for i in range(len(Z))])  # each pair once
+    return distances if l1 else np.sqrt(distances, out=distances)
 
 
 def _each_part(Z: PooledRows, function: Callable[..., Any], *arguments: Any) -> list[Any]:
@@ -165,33 +259,22 @@ def _mixed(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return x ^ (x >> np.uint64(31))
 
 
-def _all_distances(Z: Float64s, l1: bool) -> Float64s | None:
-    """Return the distances of all pairs; `None` where they are too many to be told from 0."""
-    above = np.triu_indices(len(Z), k=1)
-    if l1:
-        return np.asarray(points.pair_numbers(Z, Z, "l1")[above])
-    if len(Z) ** 2 * Z.shape[1] > points.QUICK_DIFFERENCES:
-        squared = points.squared_products(points.centred(Z))[above]
-        # A product cannot tell a tiny distance from none; with many duplicates that matters.
-        if np.median(squared) > 1e-6 * squared.max():
-            return np.asarray(np.sqrt(squared))
-        if not points.differences_are_affordable(*Z.shape):
-            return None
-    return np.asarray(np.sqrt(points.squared_distances(Z)[above]))
+def _drawn_pairs(n_rows: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    rng = np.random.default_rng(_SAMPLE_SEED)
+    first = rng.integers(n_rows, size=count)
+    return first, (first + rng.integers(1, n_rows, size=count)) % n_rows  # never the same row
 
 
 def _sampled_distances(Z: PooledRows, power: int, l1: bool, working_memory: float) -> Float64s:
     order = canonical_order(Z, -power)
-    rng = np.random.default_rng(_SAMPLE_SEED)
-    first = rng.integers(len(Z), size=SAMPLED_PAIRS)
-    second = (first + rng.integers(1, len(Z), size=SAMPLED_PAIRS)) % len(Z)  # never the same row
+    first, second = _drawn_pairs(len(Z), SAMPLED_PAIRS)
     distances = np.empty(SAMPLED_PAIRS)
     step = max(1, int(working_memory * MIB * SHARE) // (8 * Z.shape[1]))
     for start in range(0, SAMPLED_PAIRS, step):
         here = slice(start, start + step)
         gaps, others = (np.ldexp(Z[order[each[here]]], -power) for each in (first, second))
         gaps -= others
-        distances[here] = np.abs(gaps).sum(axis=1) if l1 else np.sqrt(np.einsum("ij,ij->i", gaps, gaps))
+        distances[here] = np.abs(gaps).sum(axis=1) if l1 else _lengths(gaps)
     return distances
 
 

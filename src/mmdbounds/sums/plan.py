@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_ROWS = 512
+HALF_ROWS = 256  # rows of a strip where half of K is multiplied: fewer waste less on the diagonal
 BLOCK_BYTES = 1 << 20  # stays in a second-level cache: 512 x 256 values in float64, 512 x 512 in float32
 IN_FLIGHT = 8  # strips computed ahead at the least; the plan counts on it, whatever the number of threads
 SMALL_ROWS = 4096  # up to so many pooled rows the kernel matrix is kept (128 MiB), if the budget allows
+FEW = 1.5  # times so many rows NumPy adds up before numba would be imported
 THREADS_PAY = 2_000_000  # kernel values from which on threads are worth their start
 TORCH_PAYS = 1_000_000_000  # kernel values from which on importing PyTorch (seconds) to look for a GPU pays
 MAX_SEGMENTS = 8  # weights with at most so many runs of equal rows need no product (see `segments`)

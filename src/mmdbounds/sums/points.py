@@ -8,6 +8,7 @@ because a squared distance taken from a product loses eps |z|^2 / bandwidth^2.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +20,15 @@ from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.sums import rounding
 from mmdbounds.sums.plan import strips
 from mmdbounds.sums.protocol import Float64s, Rows
-from mmdbounds.sums.threads import no_fork, one_blas_thread
+from mmdbounds.sums.threads import in_order, threads_for
 
 FAR = 1e3  # largest over typical squared distance from the mean beyond which the median is the better centre
 # Products off by no more than the first are as good as differences; up to the second nobody sees it.
 EXACT_PRODUCT, GOOD_PRODUCT = 5e-13, 1e-11
 QUICK_DIFFERENCES, DIFFERENCES_LIMIT = 5e7, 2e10  # pairs times columns that take no time, or 20 seconds
+NEEDS_CLAMP = 1e-3  # rounding of products from which on they are held to distances of at least 0
+MANY = 512  # rows from which on it pays to look for columns that do not vary
+TILE = 112  # rows and columns of a block where there are few rows: less than memory is fetched anew for
 
 FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
 SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
@@ -127,9 +131,9 @@ def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
 
 def prepare_distances(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     """Make the pooled rows ready for a distance kernel, centred where most of them are."""
-    varies = Z.max(axis=0) > Z.min(axis=0)
-    if not varies.all():  # FOREST has five columns that tell no two rows apart, a tenth of the work
-        Z = Z[:, varies]
+    if len(Z) > MANY:  # FOREST has five columns that tell no two rows apart, a tenth of the work
+        varies = Z.max(axis=0) > Z.min(axis=0)
+        Z = Z if varies.all() else Z[:, varies]
     points = _prepare_distances(centred(Z), kernel, dtype)
     if is_drawn_away(points.spread, points.typical_spread, points.value_error):
         points = _prepare_distances(centred(Z, np.median(Z, axis=0)), kernel, dtype)
@@ -162,12 +166,14 @@ def _prepare_distances(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
     with np.errstate(over="ignore", invalid="ignore"):
         z = (rows * (math.sqrt(scale) / length)).astype(dtype)
         norms = np.einsum("ij,ij->i", z, z, dtype=np.float64)
-        columns = [z, np.ones(len(z), dtype), (-0.5 * norms).astype(dtype)]
-        right = np.ascontiguousarray(np.column_stack(columns))
+        right = np.empty((len(z), z.shape[1] + 2), dtype)
+        right[:, :-2], right[:, -2], right[:, -1] = z, 1.0, -0.5 * norms
     check_finite(right, dtype)
     norms /= scale
+    norms.sort()
     error = rounding.product_error(norms, rows.shape[1], kernel, dtype)
-    return Points(right, length**2 / scale, error, float(norms.max()), float(np.median(norms)))
+    typical = float(norms[(len(norms) - 1) // 2] + norms[len(norms) // 2]) / 2
+    return Points(right, length**2 / scale, error, float(norms[-1]), typical)
 
 
 def _prepare_inner(rows: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -228,31 +234,27 @@ def pair_numbers(A: NDArray[Any], B: NDArray[Any], geometry: str) -> Float64s:
     return np.asarray(cdist(A, B, "cityblock" if geometry == "l1" else "sqeuclidean"), dtype=np.float64)
 
 
-def squared_distances(Z: Float64s) -> Float64s:
-    """Return all squared distances between the rows of `Z`, from differences."""
-    if len(Z) ** 2 * Z.shape[1] > QUICK_DIFFERENCES:
-        from scipy.spatial.distance import pdist, squareform
-
-        return np.asarray(squareform(pdist(Z, "sqeuclidean")))
-    squared = np.zeros((len(Z), len(Z)))
-    for i in range(1, len(Z)):  # as fast for few rows, and SciPy takes longer to import than that
-        gaps = Z[:i] - Z[i]
-        squared[i, :i] = squared[:i, i] = np.einsum("ij,ij->i", gaps, gaps)
-    return squared
+def pair_numbers_of_few(A: NDArray[Any], B: NDArray[Any], geometry: str) -> Float64s:
+    """Return the same column by column: slower, but SciPy takes longer to import than few rows take."""
+    if geometry not in ("l1", "distance2"):
+        return pair_numbers(A, B, geometry)
+    gaps, total = np.empty((len(A), len(B))), np.zeros((len(A), len(B)))
+    for of_a, of_b in zip(A.T, np.ascontiguousarray(B.T), strict=True):
+        np.subtract(of_a[:, None], of_b, out=gaps)
+        total += np.abs(gaps, out=gaps) if geometry == "l1" else np.multiply(gaps, gaps, out=gaps)
+    return total
 
 
-def squared_products(Z: Float64s) -> Float64s:
-    """Return all squared distances between the (centred) rows of `Z`, from a product, which is faster."""
-    norms = np.einsum("ij,ij->i", Z, Z)
-    # Threads would add in another order, and wait for each other on a busy machine.
-    with no_fork(), one_blas_thread():
-        squared = Z @ Z.T
-    squared *= -2.0
-    squared += norms[:, None]
-    squared += norms[None, :]
-    np.maximum(squared, 0.0, out=squared)
-    np.fill_diagonal(squared, 0.0)
-    return squared
+def product_values(points: Points, kernel: PairKernel, x: NDArray[Any]) -> NDArray[Any]:
+    """Turn products of prepared rows into kernel values, in place where the kernel knows how."""
+    if points.unit is None:
+        return kernel.value(x)
+    if kernel.forms is not None and kernel.forms.array is not None:
+        if points.value_error > NEEDS_CLAMP:
+            np.minimum(x, 0.0, out=x)
+        return kernel.forms.array(x)
+    x *= -2.0 * points.unit
+    return kernel.value(np.maximum(x, 0.0, out=x))
 
 
 def ready(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -270,17 +272,78 @@ def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
     if isinstance(kernel, FunctionKernel):
         return symmetrised(function_block(kernel, Z, Z)), 0.0
     kernel = with_formula(kernel)
-    with np.errstate(over="ignore", invalid="ignore"):
-        if kernel.geometry == "distance2":
-            squared, error = _squared(Z, kernel)
-            return checked_values(kernel, squared), error
-        rows = kernel_rows(Z, kernel)
-        if not by_product(kernel):
-            numbers = pair_numbers(rows, rows, kernel.geometry)
-            return checked_values(kernel, numbers), raw(rows, kernel).value_error
-        values = _finite(kernel.value(rows @ rows.T))
-        check_not_vanishing(float(np.abs(rows).max(initial=0.0)), values.diagonal(), "float64")
-        return values, rounding.inner_error(rows.shape[1], kernel, "float64")
+    points = ready(Z, kernel, "float64")
+    if points.is_product:
+        return product_matrix(points, kernel), points.value_error
+    return checked_values(kernel, pair_matrix(points.right, kernel.geometry)), points.value_error
+
+
+def product_matrix(points: Points, kernel: PairKernel) -> Float64s:
+    """Return the whole kernel matrix of rows made ready for products."""
+    return _mirrored(len(points.right), lambda i, j, out: _product_block(points, kernel, i, j, out))
+
+
+def product_sums(points: Points, kernel: PairKernel, W: Float64s) -> Float64s:
+    """Return K @ W for the same matrix, half of which is computed and none of it kept."""
+    spans = [slice(*span) for span in strips([0, len(W)], TILE)]
+    result = np.zeros(W.shape)
+
+    def work(rows: slice) -> tuple[Float64s, Float64s]:
+        mine, theirs = np.zeros(W[rows].shape), np.zeros(W[: rows.start].shape)
+        buffer = np.empty((TILE, TILE))
+        with np.errstate(over="ignore", invalid="ignore"):  # of this thread
+            for columns in spans[: rows.start // TILE + 1]:
+                block = buffer[: rows.stop - rows.start, : columns.stop - columns.start]
+                _product_block(points, kernel, rows, columns, block)
+                mine += block @ W[columns]
+                if columns is not rows:
+                    theirs[columns] = block.T @ W[rows]
+        return mine, theirs
+
+    for rows, (mine, theirs) in in_order(spans[::-1], work, threads_for(len(W) ** 2)):
+        result[rows] += mine
+        result[: rows.start] += theirs
+    return result
+
+
+def _product_block(points: Points, kernel: PairKernel, i: slice, j: slice, out: Float64s) -> None:
+    np.matmul(points.left(i), points.right[j].T, out=out)
+    if i == j and points.unit is not None:  # the distance of a row to itself is 0 exactly
+        np.fill_diagonal(out, 0.0)
+    values = product_values(points, kernel, out)
+    if values is not out:
+        out[:] = checked(kernel, values, out.shape)
+
+
+def pair_matrix(Z: Float64s, geometry: str) -> Float64s:
+    """Return the numbers of all pairs of the rows `Z`, taken one by one."""
+    is_quick = len(Z) ** 2 * Z.shape[1] <= QUICK_DIFFERENCES
+    numbers = pair_numbers_of_few if is_quick else pair_numbers
+
+    def block(i: slice, j: slice, out: Float64s) -> None:
+        out[:] = numbers(Z[i], Z[j], geometry)
+
+    return _mirrored(len(Z), block)
+
+
+def _mirrored(n: int, block: Callable[[slice, slice, Float64s], None]) -> Float64s:
+    """Return a symmetric matrix; ``block(rows, columns, out)`` writes its blocks up to the diagonal."""
+    matrix = np.empty((n, n))
+    spans = [slice(*span) for span in strips([0, n], TILE)]
+
+    def work(k: int) -> None:
+        rows = spans[k]
+        with np.errstate(over="ignore", invalid="ignore"):  # of this thread
+            for columns in spans[: k + 1]:
+                here = matrix[rows, columns]
+                block(rows, columns, here)
+                # On the diagonal too the two halves must not differ by rounding.
+                matrix[columns, rows] = np.minimum(here, here.T) if columns is rows else here.T
+
+    # The longest strips first: threads then end together.
+    for _ in in_order(range(len(spans) - 1, -1, -1), work, threads_for(n * n)):
+        pass
+    return matrix
 
 
 def with_formula(kernel: Kernel) -> PairKernel:
@@ -289,23 +352,6 @@ def with_formula(kernel: Kernel) -> PairKernel:
         return kernel
     msg = f"a {kernel.name} kernel has no formula"
     raise TypeError(msg)
-
-
-def _squared(Z: Float64s, kernel: PairKernel) -> tuple[Float64s, float]:
-    """Return all squared distances, and how far a kernel value of one can be off."""
-    if takes_differences(kernel):
-        return squared_distances(Z), raw(Z, kernel).value_error
-    rows, length2 = centred(Z), (kernel.length or 1.0) ** 2
-    norms = np.einsum("ij,ij->i", rows, rows) / length2
-    check_finite(norms, "float64")
-    error = rounding.product_error(norms, rows.shape[1], kernel, "float64")
-    if differences_pay(error, len(rows), rows.shape[1], "float64"):
-        return squared_distances(Z), raw(Z, kernel).value_error
-    if is_drawn_away(float(norms.max()), float(np.median(norms)), error):
-        rows = centred(Z, np.median(Z, axis=0))
-        norms = np.einsum("ij,ij->i", rows, rows) / length2
-        error = rounding.product_error(norms, rows.shape[1], kernel, "float64")
-    return squared_products(rows), error
 
 
 def kernel_diagonal(
@@ -328,11 +374,16 @@ def own_value(kernel: Kernel, n_rows: int) -> Float64s:
 
 
 def checked_values(kernel: PairKernel, t: NDArray[Any]) -> Float64s:
-    """Return the kernel values of pair numbers; a formula of somebody's own may give anything."""
-    values = np.asarray(kernel.value(t))
-    if values.shape != t.shape or values.dtype.kind not in "fiu":
+    """Return the kernel values of pair numbers."""
+    return checked(kernel, kernel.value(t), t.shape)
+
+
+def checked(kernel: PairKernel, values: Any, shape: tuple[int, ...]) -> Float64s:
+    """Return kernel values, if that is what they are; a formula of somebody's own may give anything."""
+    values = np.asarray(values)
+    if values.shape != shape or values.dtype.kind not in "fiu":
         msg = (
-            f"`value` of the kernel {kernel.name!r} must return real numbers of shape {t.shape}, "
+            f"`value` of the kernel {kernel.name!r} must return real numbers of shape {shape}, "
             f"one for each number it is given; got {values.dtype} of shape {values.shape}."
         )
         raise MmdBoundsError(msg)

@@ -106,6 +106,11 @@ class KernelSums(ABC):
         self.fold(A, B, add)
         return sums
 
+    def quadratic(self, W: Float64s) -> Float64s:
+        """Return w'Kw for each column w of `W`, which has one row for each pooled row."""
+        everyone = slice(0, self.n_rows)
+        return np.asarray(np.einsum("ij,ij->j", W, self.apply(everyone, everyone, W)))
+
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """Return K[A, B] outright, in `out` where it is given; the caller answers for its size."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)

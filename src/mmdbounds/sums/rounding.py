@@ -56,13 +56,17 @@ def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:
     return float(kernel.sensitivity * (2 * n_columns + 8) * coarse + FORMULA) * unit_roundoff(dtype)
 
 
+def lost_by_product(n_columns: int, dtype: str = "float64") -> float:
+    """Return the error of a squared distance from a product, relative to the squared norms of both rows."""
+    return (3 * n_columns + 14) * (1.0 if dtype == "float64" else HALVES) * unit_roundoff(dtype)
+
+
 def product_error(norms: NDArray[Any], n_columns: int, kernel: Kernel, dtype: str) -> float:
     """Return the error of a distance kernel's values from products, in `dtype`, of centred rows.
 
     `norms` are their squared norms, in squared bandwidths. The kernel's slope falls as the distance grows.
     """
-    coarse = 1.0 if dtype == "float64" else HALVES
-    lost = (3 * n_columns + 14) * coarse * unit_roundoff(dtype)
+    lost = lost_by_product(n_columns, dtype)
     squared = np.sort(np.asarray(norms, dtype=np.float64))[::-1]
     # Of all partners of a row the next smaller one is the worst: more is lost, and it may be nearest.
     partner = np.append(squared[1:], squared[-1:])

@@ -14,11 +14,13 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mmdbounds.sums import plan
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -27,7 +29,7 @@ MOST_THREADS = 1024  # more than any machine has cores
 PATIENCE = 60.0  # seconds that a fork waits at the most: better a fork that may fail than none
 _blas_lock = threading.Lock()
 _blas_users = 0
-_blas_limit: Any = None
+_blas_before: list[tuple[Any, int]] = []  # the libraries that are held, and the threads each had
 
 _changed = threading.Condition(threading.Lock())
 _at_work: dict[int, int] = {}  # how deep each thread is in work during which nobody may fork
@@ -44,6 +46,11 @@ def thread_count() -> int:
     return os.cpu_count() or 1
 
 
+def threads_for(n_pairs: int) -> int:
+    """Return how many threads pay for so many pairs of rows."""
+    return thread_count() if n_pairs >= plan.THREADS_PAY else 1
+
+
 def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iterator[tuple[S, T]]:
     """Do the work in threads, a little ahead; yield each task with its result, in the order of the tasks."""
     # So sums have the same bits for any number of threads. Threads end with the loop that takes the results.
@@ -52,6 +59,8 @@ def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iter
             for task in tasks:
                 yield task, _sheltered(work, task)
             return
+        from concurrent.futures import ThreadPoolExecutor
+
         executor = ThreadPoolExecutor(n_threads)
         ahead: deque[tuple[S, Future[T]]] = deque()
         try:
@@ -77,34 +86,38 @@ def one_blas_thread() -> Iterator[None]:
     # The limit is the process's, so the first user sets it and the last one lifts it: calls
     # from several threads at once (as Dask makes them) do not undo each other's. Enter it when all
     # libraries that will be used have been loaded.
-    global _blas_users, _blas_limit  # noqa: PLW0603 -- the limit belongs to the process
+    global _blas_users, _blas_before  # noqa: PLW0603 -- the limit belongs to the process
     with no_fork(), _blas_lock:
         if _blas_users == 0:
-            _blas_limit = _limit_blas()
+            _blas_before = _limit_blas()
         _blas_users += 1
     try:
         yield
     finally:
         with no_fork(), _blas_lock:
             _blas_users -= 1
-            if _blas_users == 0 and _blas_limit is not None:
-                _blas_limit.restore_original_limits()
-                _blas_limit = None
+            if _blas_users == 0:
+                for library, n_threads in _blas_before:
+                    library.set_num_threads(n_threads)
 
 
-def _limit_blas() -> Any:
-    controller = _controller("scipy.linalg.cython_blas" in sys.modules)
-    return None if controller is None else controller.limit(limits=1, user_api="blas")
+def _limit_blas() -> list[tuple[Any, int]]:
+    """Hold the libraries to one thread, and return how many each had."""
+    libraries = _blas_libraries("scipy.linalg.cython_blas" in sys.modules)
+    before = [(library, library.get_num_threads()) for library in libraries]
+    for library in libraries:
+        library.set_num_threads(1)
+    return before
 
 
 @functools.cache
-def _controller(with_scipy: bool) -> Any:
+def _blas_libraries(with_scipy: bool) -> list[Any]:
     """Return what holds the BLAS libraries loaded so far; looked for again when SciPy's has come."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:  # slower, not wrong: the blocks are small
-        return None
-    return ThreadpoolController()
+        return []
+    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
 
 
 @contextmanager
@@ -142,13 +155,13 @@ def _after_fork_in_parent() -> None:
 
 def _after_fork_in_child() -> None:
     """Begin anew: the other threads are not here; BLAS keeps its one thread."""
-    global _changed, _n_forks, _blas_lock, _blas_users, _blas_limit  # noqa: PLW0603
+    global _changed, _n_forks, _blas_lock, _blas_users, _blas_before  # noqa: PLW0603
     me = threading.get_ident()
     _changed = threading.Condition(threading.Lock())
     _n_forks = 0
     for other in _at_work.keys() - {me}:
         del _at_work[other]
-    _blas_lock, _blas_users, _blas_limit = threading.Lock(), 0, None
+    _blas_lock, _blas_users, _blas_before = threading.Lock(), 0, []
 
 
 if hasattr(os, "register_at_fork"):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -160,6 +161,11 @@ def as_group(data: Any, argument: str) -> Group:
     return Group(values, name=argument)
 
 
+def _is_masked(data: Any) -> TypeGuard[np.ma.MaskedArray[Any, Any]]:
+    """Return whether `data` is a masked array; where there is one, NumPy has loaded what it is made of."""
+    return "numpy.ma" in sys.modules and np.ma.isMaskedArray(data)
+
+
 def _as_array(data: Any, argument: str) -> NDArray[Any]:
     """Return `data` as an array of whatever type and shape it has."""
     if isinstance(data, str | bytes) or data is None or hasattr(data, "__fspath__"):
@@ -173,7 +179,7 @@ def _as_array(data: Any, argument: str) -> NDArray[Any]:
         if hasattr(data, "detach"):  # torch: NumPy takes no tensor of a GPU, with a gradient or in bfloat16
             tensor = data.detach().cpu()
             data = tensor.double() if tensor.is_floating_point() else tensor
-        return data if np.ma.isMaskedArray(data) else np.asarray(data)
+        return data if _is_masked(data) else np.asarray(data)
     except MemoryError:
         raise
     except Exception as error:
@@ -202,7 +208,7 @@ def _as_floats(array: NDArray[Any], argument: str) -> NDArray[np.float64]:
         raise DataError(msg)
     with np.errstate(over="ignore"):  # what is beyond float64 becomes infinite, and is refused as that
         floats = array.astype(np.float64, copy=False)
-    if isinstance(floats, np.ma.MaskedArray):
+    if _is_masked(floats):
         return np.asarray(floats.filled(np.nan), dtype=np.float64)
     return np.asarray(floats)
 

@@ -6,34 +6,25 @@ are never called by the same word.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import importlib
+from typing import TYPE_CHECKING
 
-from mmdbounds.results import (
-    AggregatedResult,
-    BoundsResult,
-    ConfidenceInterval,
-    Evaluation,
-    MixtureCeiling,
-    Result,
-    RobustTestResult,
-    SweepResult,
-)
-from mmdbounds.words.bounds import bounds_summary
-from mmdbounds.words.estimates import ceiling_summary, evaluation_summary, interval_summary
-from mmdbounds.words.testing import aggregated_summary, robust_summary, sweep_summary
+if TYPE_CHECKING:
+    from mmdbounds.results import Result
 
-SUMMARIES: dict[type[Result], Callable[[Any], str]] = {
-    AggregatedResult: aggregated_summary,
-    BoundsResult: bounds_summary,
-    ConfidenceInterval: interval_summary,
-    Evaluation: evaluation_summary,
-    MixtureCeiling: ceiling_summary,
-    SweepResult: sweep_summary,
-    RobustTestResult: robust_summary,
+SUMMARIES = {
+    "AggregatedResult": "testing.aggregated_summary",
+    "BoundsResult": "bounds.bounds_summary",
+    "ConfidenceInterval": "estimates.interval_summary",
+    "Evaluation": "estimates.evaluation_summary",
+    "MixtureCeiling": "estimates.ceiling_summary",
+    "SweepResult": "testing.sweep_summary",
+    "RobustTestResult": "testing.robust_summary",
 }
+"""The file and the function for each kind of result; only that file is loaded."""
 
 
 def summary(result: Result) -> str:
     """Return a result in plain words: statement first, numbers second, settings last."""
-    return SUMMARIES[type(result)](result)
+    file, function = SUMMARIES[type(result).__name__].split(".")
+    return str(getattr(importlib.import_module(f"mmdbounds.words.{file}"), function)(result))

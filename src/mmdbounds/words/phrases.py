@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import decimal
 import textwrap
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from mmdbounds.results import (
-    AggregatedResult,
-    BoundsResult,
-    ConfidenceInterval,
-    Provenance,
-    RobustTestResult,
-    Side,
-)
+if TYPE_CHECKING:
+    from mmdbounds.results import (
+        AggregatedResult,
+        BoundsResult,
+        ConfidenceInterval,
+        Provenance,
+        RobustTestResult,
+        Side,
+    )
 
 ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
 WIDTH = 100  # columns of a line; tables are not wrapped

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from mmdbounds.results import AggregatedResult, RobustTestResult, Side, SweepPoint, SweepResult
 from mmdbounds.words.phrases import (
     assumption,
     number,
@@ -16,6 +16,9 @@ from mmdbounds.words.phrases import (
     shown,
     wrapped,
 )
+
+if TYPE_CHECKING:
+    from mmdbounds.results import AggregatedResult, RobustTestResult, Side, SweepPoint, SweepResult
 
 RELABELLED = "rows were only relabelled, never lost or altered;"
 EXCHANGEABLE = (

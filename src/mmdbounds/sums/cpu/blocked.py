@@ -16,17 +16,9 @@ import numpy as np
 from mmdbounds.kernels import Kernel
 from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
-from mmdbounds.sums.cpu.engines import Factors, Strips, make_engine
-from mmdbounds.sums.points import kernel_diagonal, tie_error
-from mmdbounds.sums.protocol import (
-    Float64s,
-    KernelSums,
-    Options,
-    Rows,
-    places_in,
-    plain_rows,
-    same_rows,
-)
+from mmdbounds.sums.cpu.engines import Factors, PlainEngine, Strips, is_compiled, make_engine
+from mmdbounds.sums.points import kernel_diagonal, ready, tie_error
+from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, places_in, plain_rows, same_rows
 from mmdbounds.sums.rounding import claimed, sum_error
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -36,13 +28,16 @@ Span = tuple[int, int]
 Adding = tuple[Callable[[Span], tuple[Float64s, Float64s]], Callable[[Span, tuple[Float64s, Float64s]], None]]
 
 LONGEST = 1 << 34  # products of two numbers in a strip: a second or two on a core, for which Ctrl-C waits ...
+WIDE = 64  # columns from which on a product takes longer than its kernel values
 LEAST_ROWS = 64  # ... but no fewer rows than this, and a multiple of it
 
 
 class BlockedSums(KernelSums):
     """Sums over the kernel matrix of the pooled rows `Z`, block by block; any kernel but a precomputed one.
 
-    By default all cores are taken, and blocks (of so many rows and columns) that fit the cache.
+    By default all cores are taken, and blocks (of so many rows and columns) that fit the cache. With
+    `few_rows` NumPy adds up groups and multiplies by many columns, and numba is loaded only for the rest: to
+    import it would take longer than the sums.
     """
 
     def __init__(
@@ -52,25 +47,38 @@ class BlockedSums(KernelSums):
         *,
         n_threads: int | None = None,
         block: tuple[int, int] | None = None,
+        few_rows: bool = False,
         **options: Unpack[Options],
     ) -> None:
         self._set_options(len(Z), kernel.is_positive_definite, options)
-        self._Z, self._kernel = Z, kernel
-        self._engine, self.backend = make_engine(Z, kernel, self.dtype)
-        self.is_compiled, self.dtype = self._engine.is_compiled, self._engine.dtype
+        self._Z, self._kernel, self._few_rows = Z, kernel, few_rows
+        self._points = ready(Z, kernel, self.dtype)
+        self._plain = PlainEngine(self._points, kernel, self.dtype)
+        self.is_compiled, self.dtype = is_compiled(self._points, kernel), self._plain.dtype
+        self.backend = "numba" if self.is_compiled else "numpy"
         self._height, self._width = block or plan.block_shape(self.dtype)
         self._n_threads = n_threads or thread_count()
         self.checkpoint: Checkpoint | None = None  # where long sums are kept while they grow
         in_one_go = max(self._height, self._width)
-        self.rounding = claimed(self._engine.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
-        self.tie_width = tie_error(self._engine.typical_spread, self.dtype)
+        self.rounding = claimed(self._points.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
+        self.tie_width = tie_error(self._points.typical_spread, self.dtype)
+
+    @cached_property
+    def _engine(self) -> PlainEngine:
+        return make_engine(self._points, self._kernel, self.dtype)
 
     @cached_property
     def precise(self) -> KernelSums:
         """The same in float64."""
         if self.dtype == "float64":
             return self
-        sums = BlockedSums(self._Z, self._kernel, working_memory=self.working_memory, meter=self._meter)
+        sums = BlockedSums(
+            self._Z,
+            self._kernel,
+            few_rows=self._few_rows,
+            working_memory=self.working_memory,
+            meter=self._meter,
+        )
         sums.checkpoint = self.checkpoint
         return sums
 
@@ -87,14 +95,16 @@ class BlockedSums(KernelSums):
         n_columns = W.shape[1] if cuts is None else 1
         symmetric = same_rows(A, B) and plan.symmetric_pays(self.n_rows, n_columns, self.working_memory)
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        strips = self._strips(A, B, mirrored=symmetric)
+        use_numpy = self._few_rows and (cuts is not None or W.shape[1] >= WIDE)
+        strips = self._strips(A, B, mirrored=symmetric, use_numpy=use_numpy)
         # Fewer rows than those of a block where a strip would take too long.
         most = LONGEST // (strips.n_columns * int(self._Z.shape[1]))
         height = min(self._height, max(LEAST_ROWS, most // LEAST_ROWS * LEAST_ROWS))
         spans = plan.strips(cuts if cuts is not None and symmetric else [0, strips.n_rows], height)
         kept = None  # the sum as far as it came in an earlier run, if it is to be kept
         if self.checkpoint is not None:
-            order = (self.backend, self.dtype, height, self._width, symmetric)
+            engine = "numba" if strips.engine.is_compiled else "numpy"
+            order = (engine, self.dtype, height, self._width, symmetric)
             n_pairs = sum(strips.n_pairs(*span) for span in spans)
             kept = self.checkpoint.sums(A, B, W, order, len(spans), n_pairs)
         result = np.zeros((strips.n_rows, W.shape[1])) if kept is None else kept.values
@@ -128,6 +138,27 @@ class BlockedSums(KernelSums):
             self._meter.add((i1 - i0) * (j1 - j0))
         return result
 
+    def quadratic(self, W: Float64s) -> Float64s:
+        """See `KernelSums`; half of K is enough."""
+        weights = np.ascontiguousarray(W, dtype=self.dtype)
+        everyone = slice(0, self.n_rows)
+        strips = self._strips(everyone, everyone, use_numpy=self._few_rows and W.shape[1] >= WIDE)
+
+        def work(span: Span) -> Float64s:
+            i0, i1 = span
+            mine = weights[i0:i1]
+            sums, _ = strips.engine.products(strips.patch(i0, i1, i0, i1), mine[:0], mine)
+            if i1 < self.n_rows:
+                beyond = strips.patch(i0, i1, i1, self.n_rows)
+                sums += 2.0 * strips.engine.products(beyond, mine[:0], weights[i1:])[0]
+            return np.asarray(np.einsum("ij,ij->j", mine, sums))
+
+        result, spans = np.zeros(W.shape[1]), plan.strips([0, self.n_rows], plan.HALF_ROWS)
+        for (i0, i1), found in self._run(spans, work, self.n_rows**2):
+            result += found
+            self._meter.add((i1 - i0) * (self.n_rows - i0))
+        return result
+
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """See `KernelSums`."""
         strips = self._strips(A, B)
@@ -135,7 +166,7 @@ class BlockedSums(KernelSums):
 
         def work(task: tuple[Span, Span]) -> int:
             (i0, i1), (j0, j1) = task
-            self._engine.block(strips.patch(i0, i1, j0, j1), result[i0:i1, j0:j1])
+            strips.engine.block(strips.patch(i0, i1, j0, j1), result[i0:i1, j0:j1])
             return (i1 - i0) * (j1 - j0)
 
         tasks = self._patches(strips, plan.patch_width(strips.n_rows, strips.n_columns, self._width))
@@ -154,7 +185,7 @@ class BlockedSums(KernelSums):
         def work(task: tuple[Span, Span]) -> Float64s:
             (i0, i1), (j0, j1) = task
             values = np.empty((i1 - i0, j1 - j0))
-            self._engine.block(strips.patch(i0, i1, j0, j1), values)
+            strips.engine.block(strips.patch(i0, i1, j0, j1), values)
             return values
 
         tasks = self._patches(strips, self._height)
@@ -162,19 +193,20 @@ class BlockedSums(KernelSums):
             f(i, j, block)
             self._meter.add(block.size)
 
-    def _strips(self, A: Rows, B: Rows, *, mirrored: bool = False) -> Strips:
+    def _strips(self, A: Rows, B: Rows, *, mirrored: bool = False, use_numpy: bool = False) -> Strips:
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        right = self._engine.right(B)
+        engine = self._plain if use_numpy else self._engine
+        right = engine.right(B)
         column = np.full(self.n_rows, -1, dtype=np.intp)  # of each pooled row
         column[B] = np.arange(len(right))
-        return Strips(self._engine, A, right, column[places_in(A)], self._width, mirrored=mirrored)
+        return Strips(engine, A, right, column[places_in(A)], self._width, mirrored=mirrored)
 
     def _sums(self, result: Float64s, strips: Strips, weights: Float64s, cuts: list[int]) -> Adding:
         """Return how a strip is computed, and added to `result`, where runs of weights are equal."""
         values = weights[cuts[:-1]]  # the weights of each segment
 
         def work(span: Span) -> tuple[Float64s, Float64s]:
-            return self._engine.sums(strips.strip(*span, cuts), len(values))
+            return strips.engine.sums(strips.strip(*span, cuts), len(values))
 
         def add(span: Span, found: tuple[Float64s, Float64s]) -> None:
             i0, i1 = span
@@ -193,7 +225,7 @@ class BlockedSums(KernelSums):
             i0, i1 = span
             mine = weights[i0:i1] if strips.mirrored else weights[:0]
             strip = strips.strip(i0, i1, [0, strips.n_columns])
-            return self._engine.products(strip, mine, weights[strips.first(i0) :])
+            return strips.engine.products(strip, mine, weights[strips.first(i0) :])
 
         def add(span: Span, found: tuple[Float64s, Float64s]) -> None:
             i0, i1 = span

@@ -17,7 +17,13 @@ from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel
 from mmdbounds.kernels.registry import SHIPPED_FORMS
 from mmdbounds.sums import plan
 from mmdbounds.sums.plan import Columns
-from mmdbounds.sums.points import Points, checked_values, function_block, pair_numbers, ready
+from mmdbounds.sums.points import (
+    Points,
+    checked_values,
+    function_block,
+    pair_numbers,
+    product_values,
+)
 from mmdbounds.sums.protocol import Float64s, Rows, excess_of, n_selected, part_of
 
 Factors = NDArray[Any]
@@ -107,12 +113,10 @@ class PlainEngine:
         if not self._points.is_product:
             return checked_values(kernel, pair_numbers(left, right, kernel.geometry))
         product = left @ right.T
-        if self._points.unit is None:
-            return kernel.value(product)
-        squared = np.maximum(product * (-2.0 * self._points.unit), 0.0)
-        own = np.flatnonzero((strip.same >= here.start) & (strip.same < here.stop))
-        squared[own, strip.same[own] - here.start] = 0.0
-        return kernel.value(squared)
+        if self._points.unit is not None:
+            own = np.flatnonzero((strip.same >= here.start) & (strip.same < here.stop))
+            product[own, strip.same[own] - here.start] = 0.0
+        return product_values(self._points, kernel, product)
 
 
 class FusedEngine(PlainEngine):
@@ -212,12 +216,14 @@ class Strips:
         return Strip(left, self._right[j0:j1], self._own[i0:i1] - j0, columns, self.mirrored)
 
 
-def make_engine(Z: Float64s | Points, kernel: Kernel, dtype: str) -> tuple[PlainEngine, str]:
-    """Return the fastest engine for a kernel, and its name; `Z` are rows, or points that are ready."""
-    points = Z if isinstance(Z, Points) else ready(Z, kernel, dtype)
-    if points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there():
-        return FusedEngine(points, kernel, dtype), "numba"
-    return PlainEngine(points, kernel, dtype), "numpy"
+def is_compiled(points: Points, kernel: Kernel) -> bool:
+    """Return whether there is compiled code for a kernel of these rows."""
+    return points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there()
+
+
+def make_engine(points: Points, kernel: Kernel, dtype: str) -> PlainEngine:
+    """Return the fastest engine for rows that are ready."""
+    return (FusedEngine if is_compiled(points, kernel) else PlainEngine)(points, kernel, dtype)
 
 
 def take_one_by_one(

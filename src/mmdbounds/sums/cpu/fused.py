@@ -25,8 +25,8 @@ from mmdbounds.compiled import entry, part
 from mmdbounds.kernels import Kernel
 from mmdbounds.kernels.base import exp2
 from mmdbounds.kernels.registry import SHIPPED_FORMS
+from mmdbounds.sums.points import NEEDS_CLAMP
 
-NEEDS_CLAMP = 1e-3  # rounding of products from which on they are held to distances of at least 0
 FLUSH = 128  # rows after which column sums go from the block's precision to float64
 _F = np.float32
 

@@ -21,7 +21,7 @@ from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.sums import plan
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.plan import MIB, strips
-from mmdbounds.sums.protocol import KernelSums, Options, PooledRows
+from mmdbounds.sums.protocol import KernelSums, Options, PooledRows, RemoteRows
 from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, pooled_groups, version_of
 
 T = TypeVar("T")
@@ -52,10 +52,11 @@ class DaskBackend(Backend):
 
     def wants(self, rows: PooledRows, kernel: Kernel, backend: str, working_memory: float) -> bool:
         """Return whether the rows lie on the cluster, or the cluster is asked for and is worth it."""
-        from mmdbounds.sums.dask.rows import DaskRows
+        if isinstance(rows, RemoteRows):
+            from mmdbounds.sums.dask.rows import DaskRows
 
-        if isinstance(rows, DaskRows):
-            return True
+            if isinstance(rows, DaskRows):
+                return True
         return backend == self.name and not plan.matrix_fits(len(rows), working_memory)
 
     def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:

@@ -120,7 +120,7 @@ def strips_of(
 ) -> Strips:
     """Return two blocks of rows, or one with itself, to be cut into strips."""
     ready = recipe.ready(mine[a.rows])
-    engine, _ = make_engine(ready, recipe.kernel, recipe.dtype)
+    engine = make_engine(ready, recipe.kernel, recipe.dtype)
     is_square = theirs is None or b is None
     right = ready.right if theirs is None or b is None else recipe.ready(theirs[b.rows]).right
     own = own_columns(a.places, a.places if b is None else b.places)

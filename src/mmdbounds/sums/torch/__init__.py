@@ -102,10 +102,10 @@ class TorchBackend(Backend):
 
 def torch_pays(n_rows: int, kernel: Kernel) -> bool:
     """Return whether the work is done on a GPU without being asked for."""
-    from mmdbounds.sums.torch import sums
-
     if not has_tensors(kernel) or n_rows <= plan.SMALL_ROWS:
         return False
+    from mmdbounds.sums.torch import sums
+
     n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
     if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not sums.torch_is_there()):
         return False
