@@ -180,7 +180,7 @@ class LowerRange(CountRange):
         moved = task.admissible[0].n_moved, task.admissible[-1].n_moved
         plain = FloorRange(task.totals.precise, task.estimator, moved, is_dense=False)  # over fractions
         for start in (self._started(self._last), plain.start(task.admissible[0])):
-            plain.solve(start, self.slack / 4, Effort(max(self.left, LEAST), task.meter))
+            plain.solve(start, 0.0, Effort(max(self.left, LEAST), task.meter))
         return replace(found, fractional=float(plain.floors.min()))
 
 
@@ -230,6 +230,12 @@ class UpperRange(CountRange):
         found = dense_ceilings(totals, self.of.task.estimator, self._k, pairs, self._multipliers)
         self._ceilings = np.minimum(self._ceilings, found)
         return True
+
+    def found(self) -> Found:
+        """See `CountRange`; a convex function is largest where no row is split."""
+        found = super().found()
+        known = self.searched[self.of.task.admissible[-1]].fractional is not None
+        return replace(found, fractional=found.certified) if known else found
 
     def _try_fewer(self, last: Labelling) -> None:
         """Refine the best labelling with fewer rows of the one found for the largest count."""
