@@ -6,8 +6,8 @@ solved itself only if its p-value may matter, which makes the floors of its neig
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import FloorRange
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -31,20 +29,12 @@ FEW = 3  # so many counts are searched one by one...
 MOST_SEARCHED = 64  # ... and on the upper side, where proofs for many at once are not as tight, so many
 
 
-def all_counts(
-    problem: Problem,
-    admissible: list[Counts],
-    n_permutations: int,
-    seed: int,
-    meter: Meter,
-    also: Sequence[Counts] = (),
-    checkpoint: Checkpoint | None = None,
-) -> WorstCase:
-    """Return the p-values of all counts, from floors for all of them at once where these can be proved."""
+def all_counts(problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> WorstCase:
+    """Return the p-values of all counts, with floors for all of them at once where these can be proved."""
     one_way = not any(counts.n_moved_of_x for counts in admissible)
     provable = _is_dense(problem) or problem.kernel.is_positive_definite is True
     kind = EveryCount if one_way and provable and len(admissible) > FEW else WorstCase
-    return kind(problem, admissible, n_permutations, seed, meter, also, checkpoint)
+    return kind(problem, admissible, *how, **more)
 
 
 def _is_dense(problem: Problem) -> bool:
@@ -56,17 +46,8 @@ def _is_dense(problem: Problem) -> bool:
 class EveryCount(WorstCase):
     """The p-values of all counts of a range, each of them proved."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        admissible: list[Counts],
-        n_permutations: int,
-        seed: int,
-        meter: Meter,
-        also: Sequence[Counts] = (),
-        checkpoint: Checkpoint | None = None,
-    ) -> None:
-        super().__init__(problem, admissible, n_permutations, seed, meter, also, checkpoint)
+    def __init__(self, problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> None:
+        super().__init__(problem, admissible, *how, **more)
         ends = admissible[0], admissible[-1]
         self._first, self._is_dense = ends[0].n_moved, _is_dense(problem)
         moved = self._first, ends[1].n_moved
@@ -138,8 +119,7 @@ class EveryCount(WorstCase):
         if of is None or found.certified is None:
             return [None] * len(self.considered)
         with one_blas_thread():
-            known = UpperRange(of, found, slack, of.unit)
-            of.look_closer(known)
+            of.look_closer(known := UpperRange(of, found, slack, of.unit))
         pairs = zip(self.considered, known.proved().tolist(), strict=True)
         return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
 

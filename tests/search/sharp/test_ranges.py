@@ -82,7 +82,7 @@ def test_fewer_moved_rows_from_more(seed):
     K, totals, most = small_matrix(problem), totals_of(problem), problem.counts.n_moved
     largest = all_values(problem, K, most).max()
     k = np.arange(most + 1)
-    above = ranges.from_more(largest, totals, problem.estimator, k, most)
+    above = ranges.from_more(largest, totals, problem.estimator, k)
     near = of_mmd2(len(K), np.abs(K).max(), smallest=1)
     for n_moved, ceiling in zip(k.tolist(), above, strict=True):
         assert all_values(problem, K, n_moved).max() <= ceiling + near

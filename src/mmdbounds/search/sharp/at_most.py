@@ -46,22 +46,19 @@ class RangeSearch:
         The other counts may take nearly as much again; with a gap of 0, what a search of each of them may.
         """
         slack = self.gap * max(ends[1].value - ends[0].value, 0.0)
-        budgets = [
-            max(AGAIN * each, LEAST) if self.gap else len(self.task.admissible) * self.unit for each in spent
-        ]
+        all_of_it = len(self.task.admissible) * self.unit
+        left = [max(AGAIN * each, LEAST) if self.gap else all_of_it for each in spent]
+        return for_both_sides(
+            lambda side: self.look_closer(
+                LowerRange(self, ends[0], slack, left[0])
+                if side == "lower"
+                else UpperRange(self, ends[1], slack, left[1])
+            ),
+            self.task,
+        )
 
-        def extreme(side: Side) -> Found:
-            if side == "lower":
-                known: CountRange = LowerRange(self, ends[0], slack, budgets[0])
-            else:
-                known = UpperRange(self, ends[1], slack, budgets[1])
-            self.look_closer(known)
-            return known.found()
-
-        return for_both_sides(extreme, self.task)
-
-    def look_closer(self, known: CountRange) -> None:
-        """Look closer at the most extreme count while its proof leaves room."""
+    def look_closer(self, known: CountRange) -> Found:
+        """Look closer at the most extreme count while its proof leaves room; return the most extreme one."""
         while known.left > 0 and (place := known.outermost()) is not None:
             counts = self.task.admissible[place]
             if len(known.solved) < SOLVED and known.solve(counts):
@@ -71,6 +68,7 @@ class RangeSearch:
             found, spent = self.search(counts, known.side, known.slack, min(known.left / self.unit, 1.0))
             known.left -= spent
             known.keep(counts, found)
+        return known.found()
 
 
 class CountRange:
@@ -80,16 +78,17 @@ class CountRange:
     may_search = True  # whether another count may be searched by itself
 
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
-        self.of, self.slack, self.left = of, slack, left  # `left` is the work that may still be done
+        self.of, self.last, self.slack, self.left = of, last, slack, left  # `left`: work that may be done
         self.searched: dict[Counts, Found] = {}
         self.solved: set[Counts] = set()
         self.best: list[Found] = []
-        self._first = of.task.admissible[0].n_moved
-        self.keep(of.task.admissible[-1], last)
+        self.ends = of.task.admissible[0], of.task.admissible[-1]
+        self.k = np.arange(self.ends[0].n_moved, self.ends[1].n_moved + 1)
+        self.totals, self.estimator = of.task.totals.precise, of.task.estimator
+        self.keep(self.ends[1], last)
 
-    @property
     def proofs(self) -> Float64s:
-        """What is proved of each count, by what was solved."""
+        """Return what is proved of each count by those that were solved."""
         raise NotImplementedError
 
     def solve(self, counts: Counts) -> bool:
@@ -103,9 +102,9 @@ class CountRange:
 
     def proved(self) -> Float64s:
         """Return what is proved of each count."""
-        out, proofs = outwards(self.side), self.proofs.copy()
+        out, proofs = outwards(self.side), self.proofs().copy()
         for counts, found in self.searched.items():
-            place = counts.n_moved - self._first
+            place = counts.n_moved - self.k[0]
             if found.certified is not None:
                 proofs[place] = out * min(out * proofs[place], out * found.certified)
         return proofs
@@ -119,15 +118,19 @@ class CountRange:
 
     def found(self) -> Found:
         """Return the most extreme labelling, and what is proved of all counts."""
-        out = outwards(self.side)
+        out, best = outwards(self.side), most_extreme(self.best, self.side)
         certified = float(out * np.max(out * self.proved()))
-        if self.searched[self.of.task.admissible[-1]].certified is None or not np.isfinite(certified):
-            return most_extreme(self.best, self.side)
-        return replace(most_extreme(self.best, self.side), certified=certified)
+        is_proved = self.last.certified is not None and np.isfinite(certified)
+        return replace(best, certified=certified) if is_proved else best
 
     def quadratic(self, counts: Counts) -> Quadratic:
         """Return the quadratic of a count, in float64."""
-        return Quadratic(self.of.task.totals.precise, counts, self.of.task.estimator)
+        return Quadratic(self.totals, counts, self.estimator)
+
+    def started(self) -> Labelling:
+        """Return the labelling of the largest count, in float64."""
+        rows = None if self.last.labelling is None else np.flatnonzero(self.last.labelling.moved)
+        return Labelling(self.quadratic(self.ends[1]), rows)
 
     def refined(self, labelling: Labelling) -> None:
         """Refine a labelling that a proof suggests, and keep it."""
@@ -142,46 +145,40 @@ class LowerRange(CountRange):
 
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
         super().__init__(of, last, slack, left)
-        task, self._last = of.task, last
-        moved = task.admissible[0].n_moved, task.admissible[-1].n_moved
-        self._range = FloorRange(task.totals.precise, task.estimator, moved, is_dense=of.is_dense)
-        self._floors = self._range.floors
-        if task.estimator == "unbiased" and last.certified is not None:
-            k = np.arange(moved[0], moved[1] + 1)
-            self._floors = from_more(last.certified, task.totals.precise, task.estimator, k, moved[1])
+        self._range = self._floors(is_dense=of.is_dense)
+        self._from_last = np.full(len(self.k), -np.inf)
+        if self.estimator == "unbiased" and last.certified is not None:
+            self._from_last = from_more(last.certified, self.totals, self.estimator, self.k)
 
-    @property
+    def _floors(self, *, is_dense: bool) -> FloorRange:
+        ends = int(self.k[0]), int(self.k[-1])
+        return FloorRange(self.totals, self.estimator, ends, is_dense=is_dense)
+
     def proofs(self) -> Float64s:
         """See `CountRange`."""
-        return np.asarray(np.maximum(self._floors, self._range.floors))
+        return np.asarray(np.maximum(self._from_last, self._range.floors))
 
     def solve(self, counts: Counts) -> bool:
         """See `CountRange`; the ends come first, the largest count before all others."""
         if counts in self.solved:
             return False
-        ends = self.of.task.admissible[-1], self.of.task.admissible[0]
-        for each in [each for each in ends if each not in self.solved] or [counts]:
+        for each in [end for end in reversed(self.ends) if end not in self.solved] or [counts]:
             self.solved.add(each)
-            start = self._started(self._last) if each == ends[0] else self._range.start(each)
+            start = self.started() if each == self.ends[1] else self._range.start(each)
             # Where a matrix is held, a rough proof is enough: a search of the count does more.
             effort = Effort(1.0 if self.of.is_dense else max(self.left, LEAST), self.of.task.meter)
             self.refined(self._range.solve(start, self.slack / 4, effort))
             self.left -= effort.spent
         return True
 
-    def _started(self, found: Found) -> Labelling:
-        rows = None if found.labelling is None else np.flatnonzero(found.labelling.moved)
-        return Labelling(self.quadratic(self.of.task.admissible[-1]), rows)
-
     def found(self) -> Found:
         """See `CountRange`."""
-        found, task = super().found(), self.of.task
-        if self._last.fractional is None or found.certified is None:
+        found = super().found()
+        if self.last.fractional is None or found.certified is None:
             return found
-        moved = task.admissible[0].n_moved, task.admissible[-1].n_moved
-        plain = FloorRange(task.totals.precise, task.estimator, moved, is_dense=False)  # over fractions
-        for start in (self._started(self._last), plain.start(task.admissible[0])):
-            plain.solve(start, self.slack / 4, Effort(max(self.left, LEAST), task.meter))
+        plain = self._floors(is_dense=False)  # over fractions of rows
+        for start in (self.started(), plain.start(self.ends[0])):
+            plain.solve(start, 0.0, Effort(max(self.left, LEAST), self.of.task.meter))
         return replace(found, fractional=float(plain.floors.min()))
 
 
@@ -192,26 +189,25 @@ class UpperRange(CountRange):
 
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
         super().__init__(of, last, slack, left)
-        first, most = of.task.admissible[0], of.task.admissible[-1]
-        self._k = np.arange(first.n_moved, most.n_moved + 1)
-        self._ceilings = np.full(len(self._k), np.inf)
+        self._ceilings = np.full(len(self.k), np.inf)
         self._multipliers: Float64s | None = None  # in units of kernel values
-        totals, estimator = of.task.totals.precise, of.task.estimator
-        if last.certified is None or last.labelling is None:
+        # A proof through sums takes as long as all of this may.
+        self.may_search = of.is_dense and last.certified is not None
+        if last.certified is None:
             return
-        if estimator == "unbiased" or totals.sums.is_positive_definite:
-            self._ceilings = from_more(last.certified, totals, estimator, self._k, most.n_moved)
+        if self.estimator == "unbiased" or self.totals.sums.is_positive_definite:
+            self._lower_to(from_more(last.certified, self.totals, self.estimator, self.k))
         if last.row_bounds is not None:
             thresholds, excess, rounding = last.row_bounds
-            found = ceilings(totals, estimator, self._k, thresholds, excess)
+            found = ceilings(self.totals, self.estimator, self.k, thresholds, excess)
             # Fewer rows lose no more than the largest count, but for sums that are larger than the bound.
-            found += 2 * rounding + SUMS * np.abs(found)
-            self._ceilings = np.minimum(self._ceilings, found)
-        self.may_search = of.is_dense  # a proof through sums takes as long as all of this may
-        self.solve(most)
-        self._try_fewer(Labelling(self.quadratic(most), np.flatnonzero(last.labelling.moved)))
+            self._lower_to(found + 2 * rounding + SUMS * np.abs(found))
+        self.solve(self.ends[1])
+        self._try_fewer(self.started())
 
-    @property
+    def _lower_to(self, found: Float64s) -> None:
+        self._ceilings = np.minimum(self._ceilings, found)
+
     def proofs(self) -> Float64s:
         """See `CountRange`."""
         return self._ceilings
@@ -221,26 +217,28 @@ class UpperRange(CountRange):
         if counts in self.solved or not self.of.is_dense or counts.n_moved == 0:
             return False
         self.solved.add(counts)
-        f, totals = self.quadratic(counts), self.of.task.totals.precise
-        problem = QuotaProblem.of(Labelling(f), "upper")
-        known = most_extreme(self.best, "upper").value
-        state = () if self._multipliers is None else (f.c * self._multipliers,)
-        is_first = self._multipliers is None
+        f, is_first = self.quadratic(counts), self._multipliers is None
+        problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
+        state = () if self._multipliers is None else (f.c * self._multipliers,)
         proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
         pairs = problem.pairs / f.c
-        found = dense_ceilings(totals, self.of.task.estimator, self._k, pairs, self._multipliers)
-        self._ceilings = np.minimum(self._ceilings, found)
+        self._lower_to(dense_ceilings(self.totals, self.estimator, self.k, pairs, self._multipliers))
         return True
+
+    def found(self) -> Found:
+        """See `CountRange`; a convex function is largest where no row is split."""
+        found = super().found()
+        return found if self.last.fractional is None else replace(found, fractional=found.certified)
 
     def _try_fewer(self, last: Labelling) -> None:
         """Refine the best labelling with fewer rows of the one found for the largest count."""
-        start = Labelling(self.quadratic(self.of.task.admissible[0]))
-        if start.quadratic.counts.n_moved:
-            return
-        fewer = int(np.argmax(reached(start, last, "upper")))
-        if fewer < len(self._k) - 1:
-            rows = joining(start, last, "upper")[:fewer]
-            self.refined(Labelling(self.quadratic(self.of.task.admissible[fewer]), np.sort(rows)))
+        start = Labelling(self.quadratic(self.ends[0]))
+        if (
+            self.ends[0].n_moved == 0
+            and (fewer := int(np.argmax(reached(start, last, "upper")))) < self.k[-1]
+        ):
+            rows = np.sort(joining(start, last, "upper")[:fewer])
+            self.refined(Labelling(self.quadratic(self.of.task.admissible[fewer]), rows))

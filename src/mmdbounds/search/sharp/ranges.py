@@ -1,26 +1,8 @@
-r"""Floors for every count of a range from shares solved at a few of them (docs/sharp.md, "Many counts").
+"""Proofs for every count of a range from a few of them (docs/sharp.md, "Many counts").
 
-For k moved rows of Y the squared MMD is, on labellings t of Y,
-
-.. math::
-    f_k(t) = f_k(0) + g_k^\top t + c_k\,t^\top K t, \qquad
-    g_k = \alpha_k K u_0 - \beta_k K (1 - u_0) - e_k\,d,
-
-and convex once the relief :math:`\delta` is moved from the quadratic to the linear part: on labellings
-:math:`t^\top K t = t^\top (K - \mathrm{diag}\,\delta)\,t + \delta^\top t`. So at *any* shares v with sum k
-
-.. math::
-    f_k(t) \ge f_k(0) - c_k\,v^\top K' v + h_k^\top t, \qquad
-    h_k = g_k + c_k\,\delta + 2 c_k K' v, \quad K' = K - \mathrm{diag}\,\delta,
-
-and the last term is no less than the sum of the k smallest entries of h. Shares solved at a < b are mixed for
-the counts between; K' v mixes with them, so that no kernel value is needed. Nor is h ranked for every count:
-it is a sum of six columns with coefficients that depend on k. Between two counts at which it is ranked, it is
-the chord of both plus a remainder, and the sum of the k smallest is concave in h:
-
-.. math::
-    \mathrm{low}_k\big((1 - w)\,h_a + w\,h_b + \textstyle\sum_j \rho_j V_j\big) \ge
-    (1 - w)\,\mathrm{low}_k(h_a) + w\,\mathrm{low}_k(h_b) + \textstyle\sum_j \mathrm{low}_k(\rho_j V_j).
+Floors come from shares solved at two counts and mixed for those between, ceilings from two numbers for each
+row. Neither needs another kernel value. The entries to be ranked are a sum of few columns with coefficients
+that depend on the count: they are ranked at every so many counts, and chords bound the others.
 """
 
 from __future__ import annotations
@@ -233,14 +215,14 @@ def dense_ceilings(
     return result
 
 
-def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints, n_moved: int) -> Float64s:
-    """Return proofs for fewer moved rows from that of `n_moved` (docs/sharp.md, "Many counts").
+def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints) -> Float64s:
+    """Return proofs for counts `k` from that of the last of them (docs/sharp.md, "Many counts").
 
     One more row of Y, drawn at random, multiplies the unbiased squared MMD by (n_X - 1) / (n_X + 1) on
     average: floors and ceilings. The biased one, with a definite kernel, is multiplied by no less than the
     square of n_X / (n_X + 1): ceilings only.
     """
-    few, many = totals.p + k.astype(np.float64), float(totals.p + n_moved)
+    few, many = totals.p + k.astype(np.float64), float(totals.p + k[-1])
     if estimator == "unbiased":
         return np.asarray(certified * (many * (many - 1) / (few * (few - 1))))
     return np.asarray(certified * (many / few) ** 2)
