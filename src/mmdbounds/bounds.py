@@ -148,7 +148,8 @@ def mmd_bounds(
     `BoundsResult.is_certified` says whether both sides are proved.
 
     The cost of S-SD is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
-    the number of steps. With `at_most` or an interval every count is searched.
+    the number of steps. With `at_most` or an interval S-SD searches every count. ``"sharp"`` searches the
+    largest one, and proves the others with it, for at most about the same work again.
 
     Examples
     --------

@@ -45,11 +45,11 @@ def extremes(problem, admissible):
 @pytest.mark.parametrize("dense_rows", [2500, 0])
 @pytest.mark.parametrize("block", range(10))
 def test_no_labelling_of_any_count_lies_outside(block, dense_rows, monkeypatch):
-    """520 problems, with a matrix and without."""
+    """260 problems, with a matrix and without."""
     monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
     kernels = SMALL_KERNELS if dense_rows else KERNELS[:-1]
     reached = 0
-    for seed in range(26 * block, 26 * block + 26):
+    for seed in range(13 * block, 13 * block + 13):
         problem, admissible = several_counts(seed, kernels[seed % len(kernels)])
         lowest, highest = extremes(problem, admissible)
         task = Task(totals_of(problem), admissible, problem.estimator, seed)
@@ -61,7 +61,7 @@ def test_no_labelling_of_any_count_lies_outside(block, dense_rows, monkeypatch):
         assert lower.fractional is None or lower.fractional <= lowest
         slack = 2 * METHOD.gap * (highest - lowest) + 1e-9 * max(abs(highest), abs(lowest))
         reached += lower.value - lowest <= slack and highest - upper.value <= slack
-    assert reached >= (22 if dense_rows else 5)
+    assert reached >= (10 if dense_rows else 2)
 
 
 def test_with_a_gap_of_zero_it_is_solved():

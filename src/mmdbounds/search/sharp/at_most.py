@@ -25,6 +25,7 @@ FEW = 3  # so many counts are searched one by one
 SOLVED = 12  # counts that are solved on each side, at the most
 AGAIN = 0.7  # work of the other counts, as a share of that of the largest one
 SUMS = 1e-11  # what sums over the rows of Y lose at the most, of what they add up
+RANKING = 16.0  # work of ranking one kernel value for the ceilings of all counts
 LEAST = 5e6  # work that is spent in any case, if there is need: a twentieth of a second
 
 
@@ -222,6 +223,7 @@ class UpperRange(CountRange):
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
         state = () if self._multipliers is None else (f.c * self._multipliers,)
         proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
+        effort.spend(RANKING * self.totals.q**2)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
         pairs = problem.pairs / f.c
