@@ -161,7 +161,7 @@ def test_the_better_of_two_searches_counts():
 
 def test_nothing_is_searched_where_nothing_moves(monkeypatch):
     worst, admissible = worst_of()
-    monkeypatch.setattr(worst_case, "SideSearch", None)
+    monkeypatch.setattr("mmdbounds.search.sharp.SideSearch", None)
     for side in (worst.outcome(admissible[0]), worst.tightened(worst.outcome(admissible[0]))):
         assert side.found.value == worst.observed
         assert 0 < worst.observed - side.floor <= 8e-12  # proved, so less its margin

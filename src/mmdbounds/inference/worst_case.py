@@ -21,7 +21,6 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
-from mmdbounds.search.sharp import SideSearch
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
@@ -239,6 +238,8 @@ class WorstCase:
         if not (counts.n_moved or counts.n_moved_of_x):  # the groups are as filed: nothing to look for
             f = Quadratic(self.totals.precise, counts, self._problem.estimator)
             return Found(self.observed, Labelling(f), certified=f.value_as_filed + outwards(side) * f.margin)
+        from mmdbounds.search.sharp import SideSearch
+
         with one_blas_thread():  # two threads would add in another order than one
             [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found

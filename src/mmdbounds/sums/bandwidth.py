@@ -139,7 +139,10 @@ def _median_by_products(Z: Float64s) -> float | None:
     ranks = np.array([(n_pairs - 1) // 2, n_pairs // 2])
     # Twice what a product and a difference, which loses less, can be off.
     window = 8 * rounding.lost_by_product(Z.shape[1]) * float(norms.max())
-    for low, high in (_about_the_median(Z, n_pairs), (-math.inf, math.inf)):
+    first_try = _about_the_median(Z, n_pairs)
+    if first_try is None:
+        return None
+    for low, high in (first_try, (-math.inf, math.inf)):
         near = _between(*factors, low, high)
         places = ranks - near.n_below
         if not 0 <= places[0] <= places[1] < len(near.squared):
@@ -158,13 +161,18 @@ def _median_by_products(Z: Float64s) -> float | None:
     return None
 
 
-def _about_the_median(Z: Float64s, n_pairs: int) -> tuple[float, float]:
-    """Return squared distances between which the median lies, but for a chance of 1 in 10,000."""
+def _about_the_median(Z: Float64s, n_pairs: int) -> tuple[float, float] | None:
+    """Return squared distances between which the median lies, but for a chance of 1 in 10,000.
+
+    `None` if so many are tied with it that all pairs may as well be computed from differences.
+    """
     tried = min(n_pairs // 16, TRIED_PAIRS)
     if tried < 64:
         return -math.inf, math.inf
     first, second = _drawn_pairs(len(Z), tried)
     squared = np.sort(_lengths(Z[first] - Z[second])) ** 2
+    if np.count_nonzero(squared == squared[tried // 2]) > max(MOST_NEAR * tried, 4):
+        return None
     four_deviations = 2 * math.isqrt(tried)  # of the rank of the median among those tried
     return float(squared[tried // 2 - four_deviations]), float(squared[tried // 2 + four_deviations])
 
