@@ -182,9 +182,10 @@ class Proof:
 class BranchAndBound:
     """Branch and bound with one relaxation, from a gain known to be reached.
 
-    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns the rows that
-    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`. With
-    `climbs`, rows are chosen anew by what they add (which pays on the upper side only).
+    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns rows that the
+    first relaxation suggests, or better ones that a branch finds, into a gain and its rows. The open problems
+    take at most `most_bytes`. With `climbs`, rows are chosen anew by what they add (which pays on the upper
+    side only).
     """
 
     def __init__(
@@ -238,12 +239,14 @@ class BranchAndBound:
             self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
             proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
             problem, suggested = proof.problem, problem.rows[problem.best_rows(proof.share)]
-            by_scores = problem.rows[problem.best_rows(proof.scores)]
-            self._reached(np.concatenate([problem.settled, by_scores]))
-            if self._climbs:
-                self._reached(np.concatenate([problem.settled, suggested]))
-            if is_root and proof.bound > self._enough and self._improve is not None:
-                self._keep(*self._improve(np.concatenate([problem.settled, suggested])))
+            before, suggested = self._gain, np.concatenate([problem.settled, suggested])
+            self._reached(suggested)
+            self._reached(np.concatenate([problem.settled, problem.rows[problem.best_rows(proof.scores)]]))
+            if self._improve is not None and proof.bound > self._enough:
+                if is_root:
+                    self._keep(*self._improve(suggested))
+                elif self._gain > before and self._rows is not None:
+                    self._keep(*self._improve(self._rows))
             last, bound = bound, min(bound, proof.bound)
             if bound <= self._enough:
                 self._closed = max(self._closed, bound)
