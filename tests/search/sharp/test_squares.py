@@ -50,8 +50,8 @@ def test_every_choice_gains_the_squares_and_rounding_takes_nothing_away(seed):
     for other in (way, *ways[:20]):
         gained = exact_gain(raised, other) - exact_gain(choice, other)
         squares = sum(sum(Fraction(vectors[i, k]) for i in other) ** 2 for k in range(3))
-        size = 1e3 * UNIT * (np.abs(raised.pairs).max() + np.abs(raised.linear).max()) * len(other) ** 2
-        assert 0 <= gained - squares <= size
+        size = np.abs(raised.pairs).max() + np.abs(raised.linear).max() + abs(choice.constant)
+        assert 0 <= gained - squares <= 1e3 * UNIT * size * len(other) ** 2
     assert not raised.pairs.diagonal().any()
 
 
