@@ -164,6 +164,18 @@ def test_a_bound_that_is_enough_or_an_effort_that_is_spent_ends_the_steps():
     assert spent.bound == at_once.bound
 
 
+def test_threads_do_not_change_a_bit(monkeypatch):
+    problem = random_problem(3, kernel="rbf", two_way=True)
+    choice = QuotaProblem.of(Labelling(quadratic_of(problem)), "upper")
+    alone = ceiling(choice, 0.0, -np.inf, Effort(NO_END))
+    monkeypatch.setattr("mmdbounds.search.sharp.ceiling.THREADED_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.ceiling.STRIP", 3)
+    monkeypatch.setenv("MMDBOUNDS_NUM_THREADS", "3")
+    shared = ceiling(choice, 0.0, -np.inf, Effort(NO_END))
+    np.testing.assert_array_equal(shared.state[0], alone.state[0])
+    assert shared.bound == alone.bound
+
+
 def test_nodes_take_fewer_steps(monkeypatch):
     monkeypatch.setattr("mmdbounds.search.sharp.ceiling.NODE_STEPS", 0)
     choice, _, values = small_choice(drawn(3), "upper")

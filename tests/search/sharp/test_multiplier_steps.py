@@ -85,7 +85,8 @@ def test_a_step_is_what_the_rows_ask_of_each_other(seed):
     above = np.triu_indices(n, 1)
     for move in MOVES.values():
         moved, kept = values.copy(), trail.copy()
-        move(moved, kept, weights, thresholds, steps.tiles_of(edges), width, memory)
+        for part in range(steps.SHARES):
+            move(moved, kept, weights, thresholds, steps.tiles_of(edges), width, memory, part)
         tolerance = 64 * UNIT * (1 + np.abs(trail).max() + np.abs(expected[above]).max()) / width
         np.testing.assert_allclose(kept[above], last[above], rtol=0, atol=tolerance)
         np.testing.assert_allclose(moved, expected, rtol=0, atol=tolerance)

@@ -11,7 +11,8 @@ squares are added to the gain, and the multipliers follow.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -19,7 +20,9 @@ from mmdbounds.search.protocol import largest_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
 from mmdbounds.search.sharp.squares import most_negative, with_squares
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import in_order, thread_count
 
+T = TypeVar("T")
 ROOT_STEPS, NODE_STEPS = 100, 8
 NARROW, NARROWEST = 1e-3, 1e-13  # width before the first step, and the least, in units of the largest pair
 FIRST_WIDTH, SHRINK = 1.0, 0.93  # width of the first step, in units of the distance for each chosen pair
@@ -33,6 +36,7 @@ PAIR, STEP = 0.4, 3000.0  # work of a step: for each pair of rows, and whatever 
 SQUARES_PAIR, SQUARES_STEP = 9.0, 1e5  # ... and of adding squares
 ULPS = 32 * float(np.finfo(np.float64).eps)  # rounding of a sum of up to a million terms, in pairs
 STRIP = 256  # rows whose partners are ranked at a time
+THREADED_ROWS = 1024  # with more rows than this, steps are shared by threads
 
 
 class Found(NamedTuple):
@@ -141,7 +145,12 @@ class _Walk:
         problem, n = self._problem, len(self._group)
         effort.spend(PAIR * n * n + STEP)
         gains = np.empty(n)
-        find_thresholds(self._values, self._edges, self._counts, self._width, self._thresholds, gains)
+
+        def some(rows: slice) -> None:
+            of_rows = self._counts[rows], self._width, self._thresholds[rows], gains[rows]
+            find_thresholds(self._values[rows], self._edges, *of_rows)
+
+        self._share_out([slice(start, start + STRIP) for start in range(0, n, STRIP)], some)
         scores = problem.linear + gains
         width = ROWS_WIDTH * self.n_chosen * self._width
         find_thresholds(scores[None], self._edges, self._quotas, width, self._of_rows, np.empty(1))
@@ -150,11 +159,21 @@ class _Walk:
 
     def step(self, width: float) -> None:
         """Move the multipliers; within `width` of a threshold rows count in part from now on."""
-        from mmdbounds.search.sharp.multiplier_steps import move
+        from mmdbounds.search.sharp.multiplier_steps import SHARES, move
 
         weights = RATE * width * self.share
-        move(self._values, self._trail, weights, self._thresholds, self._tiles, self._width, MEMORY)
+        step = self._values, self._trail, weights, self._thresholds, self._tiles, self._width, MEMORY
+        self._share_out(range(SHARES), lambda share: move(*step, share))
         self._width = width
+
+    def _share_out(self, tasks: Iterable[T], work: Callable[[T], None]) -> None:
+        """Do work of which no part depends on another, in threads if it is much."""
+        if len(self._group) <= THREADED_ROWS:
+            for task in tasks:
+                work(task)
+            return
+        for _ in in_order(tasks, work, thread_count()):
+            pass
 
     def add_squares(self, drop: float, effort: Effort) -> bool:
         """Add squares that lower the bound by `drop`, to first order; return whether there are any."""

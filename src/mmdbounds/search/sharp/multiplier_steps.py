@@ -15,6 +15,7 @@ from mmdbounds.objective import Indices
 
 _FASTMATH = ("reassoc", "nsz", "arcp", "contract")  # sums in any order; infinities and NaN keep their meaning
 TILE = 64  # rows and columns that are moved together with their mirror image
+SHARES = 8  # parts of a step that threads may do at the same time
 NEARLY = 1e-9  # how far the shares of a row may be from the number of its partners
 MOST_TRIES = 60
 NOBODY = np.inf  # the threshold of a row without partners in a group
@@ -117,15 +118,17 @@ def _move_tile(values, trail, weights, thresholds, first, second, slope, memory,
 
 
 @entry(_FASTMATH)
-def _compiled_move(values, trail, weights, thresholds, tiles, width, memory):
+def _compiled_move(values, trail, weights, thresholds, tiles, width, memory, share):
     asked = np.empty((TILE, TILE))
-    for a in range(len(tiles)):
+    for a in range(share, len(tiles), SHARES):
         for b in range(a, len(tiles)):
             first, second = tiles[a], tiles[b]
             _move_tile(values, trail, weights, thresholds, first, second, 1.0 / width, memory, asked)
 
 
-def _numpy_move(values, trail, weights, thresholds, tiles, width, memory):
+def _numpy_move(values, trail, weights, thresholds, tiles, width, memory, share):
+    if share > 0:
+        return  # all is done with the first
     of_column = np.repeat(tiles[:, 2], tiles[:, 1] - tiles[:, 0])
     share = np.clip((values - thresholds[:, of_column]) / width + 0.5, 0.0, 1.0)
     share *= weights[:, None]
@@ -156,4 +159,5 @@ find_thresholds = _compiled_thresholds if numba_is_there() else _numpy_threshold
 # Both move `values` (n, n) and `trail`, of which the compiled one uses what is above the diagonal. The step
 # is what row i, with its weight, asks of row j, less what j asks of i; trail' = memory trail - step; and
 # values move by memory trail' - step, to where Nesterov's rule looks next. `tiles` are (start, stop, group).
+# Each `share` of the step, 0 to SHARES - 1, moves other tiles, with their mirror images.
 move = _compiled_move if numba_is_there() else _numpy_move
