@@ -33,8 +33,9 @@ from mmdbounds.sums.plan import MIB
 
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
-DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)
-MATRICES = 10  # most matrices of the active rows that a proof holds at once
+DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)...
+MORE_ABOVE = 2.4  # ... and up to this many times as many that of the upper side
+MATRICES, FEWEST_MATRICES = 10, 4  # most matrices of them that a proof holds at once, and without squares
 EFFORT, EFFORT_OF_PAIR = 1e8, 150.0  # a second, and 1.5 microseconds for each pair of active rows...
 BRANCHED_ROWS = 300  # ... of which the second shrinks beyond this many rows: branches settle fewer of them...
 ROUNDS_ROWS = 1000  # ... and the rest grows with the rows alone beyond this many: fewer rounds are needed...
@@ -168,7 +169,7 @@ class SideSearch:
             self._take_float64(i)
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
-        elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
+        elif self._fits(n):
             branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
             rounds = EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
             effort = Effort(patience * (branching + rounds), self._task.meter)
@@ -186,10 +187,16 @@ class SideSearch:
         )
         return Found.at(self._best[i], status=status, certified=certified, fractional=fractional)
 
+    def _fits(self, n: int, n_matrices: int = 0) -> bool:
+        """Return whether a proof may hold so many matrices of n active rows; by default, those it needs."""
+        more, fewest = (MORE_ABOVE, FEWEST_MATRICES) if self._side == "upper" else (1.0, MATRICES)
+        room = self._task.totals.sums.working_memory * MIB
+        return n <= more * DENSE_ROWS and 8 * n * n * (n_matrices or fewest) <= room
+
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
         problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
-        relax: Relaxation = relax_above
+        relax: Relaxation = partial(relax_above, squares=self._fits(len(problem.rows), MATRICES))
         fractional = None
         if self._side == "lower":
             relax = self._floor(i, problem, slack)

@@ -49,13 +49,19 @@ class Found(NamedTuple):
 
 
 def ceiling(
-    problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), is_root: bool = True
+    problem: QuotaProblem,
+    gain: float,
+    enough: float,
+    effort: Effort,
+    state: State = (),
+    is_root: bool = True,
+    squares: bool = True,
 ) -> ScoreBound:
     """Bound the gain from above (see `Relaxation`); the state is the multipliers, shape (n, n), at first 0.
 
-    At the root many steps and squares pay: all other problems continue from there.
+    At the root many steps and `squares` pay: all other problems continue from there.
     """
-    start = state[0] if state else np.zeros_like(problem.pairs)
+    start = state[0] if state else np.zeros(problem.pairs.shape)
     walk = _Walk(problem, start)
     bounds = [walk.look(effort)]
     best = Found(bounds[0], problem, start, walk.share)
@@ -70,7 +76,7 @@ def ceiling(
         width *= SHRINK
     if bounds[-1] < bounds[0]:
         best = walk.found(bounds[-1])
-        if is_root and len(problem.rows) > SQUARED_ROWS:
+        if is_root and squares and len(problem.rows) > SQUARED_ROWS:
             best = _with_squares(walk, best, width, gain, enough, effort)
     return proved(best.problem, best.multipliers, best.share)
 
@@ -125,7 +131,7 @@ class _Walk:
         self._problem, self.n_chosen = problem, sum(quota for _, quota in parts)
         self._values = problem.pairs + multipliers
         np.fill_diagonal(self._values, -np.inf)  # no row is its own partner
-        self._trail = np.zeros_like(self._values)
+        self._trail = np.zeros(self._values.shape)  # takes no memory before the first step
         self._edges = np.array([0, *(part.stop for part, _ in parts)])
         self._tiles = tiles_of(self._edges)
         self._group = np.repeat(np.arange(len(parts)), np.diff(self._edges))
@@ -199,9 +205,10 @@ class _Walk:
         return shares
 
     def found(self, bound: float) -> Found:
-        """Return the multipliers, made antisymmetric whatever the steps have left."""
+        """Return the multipliers, made antisymmetric whatever the steps left; the next step is a first."""
         np.fill_diagonal(self._values, 0.0)
-        multipliers = self._values - self._values.T
+        multipliers = np.subtract(self._values, self._values.T, out=self._trail)
         multipliers *= 0.5
         np.fill_diagonal(self._values, -np.inf)
+        self._trail = np.zeros(self._values.shape)
         return Found(bound, self._problem, multipliers, self.share)
