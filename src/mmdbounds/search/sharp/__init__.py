@@ -34,11 +34,7 @@ from mmdbounds.sums.protocol import Float64s
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
 DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)...
-<<<<<<< HEAD
 MORE_ABOVE = 1.45  # ... and up to this many times as many that of the upper side
-=======
-MORE_ABOVE = 2.4  # ... and up to this many times as many that of the upper side
->>>>>>> reach-dense
 MATRICES, FEWEST_MATRICES = 10, 4  # most matrices of them that a proof holds at once, and without squares
 EFFORT, EFFORT_OF_PAIR = 1e8, 150.0  # a second, and 1.5 microseconds for each pair of active rows...
 BRANCHED_ROWS = 300  # ... of which the second shrinks beyond this many rows: branches settle fewer of them...
@@ -224,10 +220,7 @@ class SideSearch:
             branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
             rounds = EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
             effort = Effort(patience * (branching + rounds), self._task.meter)
-<<<<<<< HEAD
             self._efforts.append(effort)
-=======
->>>>>>> reach-dense
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, patience)
@@ -244,12 +237,6 @@ class SideSearch:
         return Found.at(
             self._best[i], status=status, certified=certified, fractional=fractional, row_bounds=known_of_rows
         )
-
-    def _fits(self, n: int, n_matrices: int = 0) -> bool:
-        """Return whether a proof may hold so many matrices of n active rows; by default, those it needs."""
-        more, fewest = (MORE_ABOVE, FEWEST_MATRICES) if self._side == "upper" else (1.0, MATRICES)
-        room = self._task.totals.sums.working_memory * MIB
-        return n <= more * DENSE_ROWS and 8 * n * n * (n_matrices or fewest) <= room
 
     def _fits(self, n: int, n_matrices: int = 0) -> bool:
         """Return whether a proof may hold so many matrices of n active rows; by default, those it needs."""

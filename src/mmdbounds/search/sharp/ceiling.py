@@ -18,11 +18,7 @@ import numpy as np
 
 from mmdbounds.search.protocol import largest_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
-<<<<<<< HEAD
-from mmdbounds.search.sharp.squares import most_negative, with_squares
-=======
 from mmdbounds.search.sharp.squares import EPS, most_negative, with_squares
->>>>>>> reach-dense
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -38,11 +34,7 @@ SQUARES, LEAST_SQUARES = 0.3, 0.1  # share of the distance that squares are to t
 ROUND_STEPS, ROUND_SHRINK = 8, 0.95  # steps after squares were added, and what they leave of the width
 PAIR, STEP = 0.4, 3000.0  # work of a step: for each pair of rows, and whatever their number...
 SQUARES_PAIR, SQUARES_STEP = 9.0, 1e5  # ... and of adding squares
-<<<<<<< HEAD
-ULPS = 32 * float(np.finfo(np.float64).eps)  # rounding of a sum of up to a million terms, in pairs
-=======
 ULPS = 32 * EPS  # rounding of a sum of up to a million terms, in pairs
->>>>>>> reach-dense
 STRIP = 256  # rows whose partners are ranked at a time
 THREADED_ROWS = 1024  # with more rows than this, steps are shared by threads
 
@@ -94,11 +86,7 @@ def _with_squares(
 ) -> Found:
     """Add squares, again and again, and let the multipliers follow; return the best that is found."""
     part = SQUARES
-<<<<<<< HEAD
-    while best.bound > enough and part > LEAST_SQUARES and not effort.is_spent:
-=======
     while best.bound > max(enough, gain) and part > LEAST_SQUARES and not effort.is_spent:
->>>>>>> reach-dense
         if not walk.add_squares(part * (best.bound - gain), effort):
             break
         for _ in range(ROUND_STEPS):
@@ -152,13 +140,9 @@ class _Walk:
         self._counts[np.arange(len(self._group)), self._group] -= 1
         self._thresholds = np.zeros((len(self._group), len(parts)))
         self._of_rows = np.zeros_like(self._quotas, dtype=np.float64)
-<<<<<<< HEAD
-        self.size = float(max(problem.pairs.max(), -problem.pairs.min()))
-=======
         # Pairs beside which rounding of the linear part is large count as if they were of its size.
         least = EPS * np.abs(problem.linear).max()
         self.size = float(max(problem.pairs.max(), -problem.pairs.min(), least))
->>>>>>> reach-dense
         self._width = width or NARROW * self.size or 1.0
         self.share = np.zeros(len(self._group))
 
@@ -203,16 +187,10 @@ class _Walk:
         """Add squares that lower the bound by `drop`, to first order; return whether there are any."""
         effort.spend(SQUARES_PAIR * len(self.share) ** 2 + SQUARES_STEP)
         values, vectors = most_negative(self._shares_of_pairs())
-<<<<<<< HEAD
-        if len(values) == 0:
-            return False
-        vectors *= np.sqrt(-values * drop / (values @ values))
-=======
         size = values @ values
         if size < EPS:  # nothing but rounding
             return False
         vectors *= np.sqrt(-values * drop / size)
->>>>>>> reach-dense
         raised = with_squares(self._problem, vectors)
         self._values += raised.pairs - self._problem.pairs
         self._problem = raised
