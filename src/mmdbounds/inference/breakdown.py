@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -23,12 +24,19 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs
+from mmdbounds.inference.worst_case import (
+    CountOutcome,
+    WorstCase,
+    expected_floor,
+    expected_null,
+    thinned,
+)
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
@@ -37,12 +45,14 @@ from mmdbounds.results.serialize import plain
 from mmdbounds.search.exchanges import refine, row_effects
 from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.search.sharp.expected_work import bounds_work
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
+SCANNED = 0.4  # share of the counts that are mostly looked at before the difference is explained away
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
 """Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
@@ -109,7 +119,7 @@ def sweep(
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
-    with Meter(expected_pairs(problem, grid, n_permutations), show=progress) as meter:
+    with Meter(partial(expected_sweep, problem, shares, n_permutations), show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, seed, meter)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = scan.points(grid)
@@ -134,6 +144,23 @@ def sweep(
     )
 
 
+def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
+    """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
+    grid = _grid(problem, shares)
+    every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
+    considered = thinned(every, problem.q)
+    counts = for_each("count", considered, partial(expected_floor, problem))
+
+    def curve(counts: Counts) -> Phase:
+        return together("", bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE))
+
+    return [
+        *expected_null(problem, [*considered, *grid], n_permutations),
+        replace(repeated(counts, SCANNED), most=1 / SCANNED),
+        for_each("bounds, share", grid, curve),
+    ]
+
+
 class Scan:
     """Counts from 0 upwards, each looked at as closely as needed, up to the last one of the curve."""
 
@@ -142,7 +169,7 @@ class Scan:
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
-        self.problem = problem
+        self.problem, self._meter = problem, meter
         self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
         self.seen: dict[int, CountOutcome] = {}  # by the number of misfiled rows
         self.is_complete = len(self.worst.considered) == len(every)
@@ -160,7 +187,8 @@ class Scan:
 
     def first_above(self, level: float) -> CountOutcome | None:
         """Return the first count whose p-value exceeds the level."""
-        for counts in self.worst.considered:
+        for i, counts in enumerate(self.worst.considered):
+            self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
             if found.attained <= level < found.pvalue:
                 found = self.tightened(counts)
@@ -180,8 +208,12 @@ class Scan:
 
     def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
         """Return the curve."""
-        ends = along([self._ends(counts) for counts in grid])
+        ends = along([self._numbered(grid, i) for i in range(len(grid))])
         return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
+
+    def _numbered(self, grid: list[Counts], i: int) -> Ends:
+        self._meter.phase("bounds, share", i, len(grid))
+        return self._ends(grid[i])
 
     def _ends(self, counts: Counts) -> Ends:
         """Return the smallest and the largest squared MMD found for one count, and what is proved."""

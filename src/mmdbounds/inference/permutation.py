@@ -15,13 +15,16 @@ until another product is cheaper than going on.
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.costs import columns, together
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
+from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
@@ -36,6 +39,8 @@ REACH = 0.05
 L rows cost L^2 kernel values a permutation (half of them wasted), a product N^2 multiplications: at 54
 features a kernel value takes as long as some hundred of these. Many sizes cost least where both are equal.
 """
+
+DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
 
 Places = NDArray[np.int32]
 
@@ -127,6 +132,22 @@ class PermutationNull:
         return np.asarray(
             within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y)
         )
+
+
+def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
+    """Return what the statistic on random labellings costs, for X of these sizes (ascending)."""
+    n, spans, start = len(problem.pooled), [], 0
+    while start < len(sizes):  # as in `_quadratic`
+        stop = bisect_right(sizes, sizes[start] + REACH * n)
+        spans.append(sizes[stop - 1] - sizes[start])
+        start = stop
+    at_once = max(1, int(problem.working_memory * plan.MIB / 2) // (LABELS * 8 * n))
+    first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
+    first = replace(first, products=n * n * len(spans) * n_permutations)
+    pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
+    grown = columns("", problem, pairs, 1, again=n_permutations)
+    drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
+    return together("permutations", [first, grown, drawn])
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -17,9 +18,15 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
+from mmdbounds.inference.worst_case import (
+    CountOutcome,
+    WorstCase,
+    expected_ceilings,
+    expected_work,
+    is_tight,
+)
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.words.testing import conditions
 
@@ -111,9 +118,11 @@ def robust_test(
     problem = pose(X, Y, how)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)
-    with Meter(expected_pairs(problem, admissible, n_permutations), show=progress) as meter:
+    plan = partial(expected_test, problem, admissible, n_permutations, best_case)
+    with Meter(plan, show=progress) as meter:
         worst = WorstCase(problem, admissible, n_permutations, seed, meter)
         outcomes = worst.outcomes()
+        meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(
         **_finding(worst, outcomes, len(admissible)),
@@ -133,6 +142,14 @@ def robust_test(
             misfiling=contamination.stated(),
         ),
     )
+
+
+def expected_test(
+    problem: Problem, admissible: list[Counts], n_permutations: int, best_case: bool = False
+) -> list[Phase]:
+    """Return the phases of `robust_test`, with what each is expected to take (see `mmdbounds.costs`)."""
+    phases = expected_work(problem, admissible, n_permutations)
+    return [*phases, expected_ceilings(problem, admissible)] if best_case else phases
 
 
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ points 84 %, S-SD alone 46 %. The lower side is nearly convex: any start comes w
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -19,8 +19,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mmdbounds.checks import check_count, check_share
+from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
@@ -73,10 +76,19 @@ class Sharp(Method):
             raise MmdBoundsError(msg)
         check_share(self.gap, "gap")
 
+    @property
+    def _patience(self) -> float | None:
+        return {True: PATIENT, "auto": 1.0, False: None}[self.certify]
+
+    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return search and proof; the proof with its budget."""
+        from mmdbounds.search.sharp.expected_work import bounds_work
+
+        return bounds_work(problem, admissible, self.n_starts, self._patience)
+
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
-        patience = {True: PATIENT, "auto": 1.0, False: None}[self.certify]
-        return sharp_sides(task, self.n_starts, self.gap, patience)
+        return sharp_sides(task, self.n_starts, self.gap, self._patience)
 
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
@@ -85,6 +97,7 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
     lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
     sides = {"lower": lower, "upper": upper}
+    (task.meter or Meter()).phase("proof")
     return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
 
 

@@ -140,12 +140,12 @@ class Effort:
     """
 
     def __init__(self, limit: float, meter: Meter | None = None) -> None:
-        self.left, self._limit, self._meter = limit, limit, meter or Meter()
+        self.left, self._meter = limit, meter or Meter()
 
     def spend(self, units: float) -> None:
         """Count `units` of work."""
         self.left -= units
-        self._meter.prove(min(1.0, 1 - self.left / self._limit))
+        self._meter.spend(units)
 
     @property
     def is_spent(self) -> bool:
