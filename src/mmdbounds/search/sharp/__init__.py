@@ -56,11 +56,13 @@ class Sharp(Method):
         Starts to refine on each side, S-SD first; no more are tried once a proof shows that there is
         nothing left to find.
     certify
-        ``"auto"`` spends a few seconds' worth of work on a proof, the same on every machine; `True` spends up
-        to twenty times as much; `False` proves nothing.
+        What a proof may spend. ``"auto"`` is a fixed amount of work, the same on every machine: up to 2,500
+        rows that may move it is a few seconds' worth, beyond that a number of passes over the pairs of
+        these rows. ``mmdbounds bounds --dry-run`` says how many passes, and how long they take. `True` goes
+        on, for up to twenty times as much; `False` proves nothing.
     gap
-        Distance between the proved and the attained value, as a share of the attained width, that is
-        small enough; 0 continues until the labelling is proved to be the extreme one.
+        Distance between the proved and the attained value, as a share of the attained width, at which a
+        proof stops early; 0 continues until the labelling is proved to be the extreme one.
     """
 
     n_starts: int = 16
