@@ -38,7 +38,8 @@ PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` th
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
 DENSE_ROWS = 2500  # up to this many active rows, the proofs hold a matrix of them (if the budget allows)
 MATRICES = 10  # most matrices of the active rows that a proof holds at once
-EFFORT, EFFORT_OF_PAIR = 1e8, 200.0  # a second, and two microseconds for each pair of active rows...
+EFFORT, EFFORT_OF_PAIR = 1e8, 150.0  # a second, and 1.5 microseconds for each pair of active rows...
+BRANCHED_ROWS = 300  # ... of which the second shrinks beyond this many rows, as branches settle fewer of them
 EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
 ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
 SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
@@ -182,7 +183,8 @@ class SideSearch:
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
-            effort = Effort(patience * (EFFORT + EFFORT_OF_PAIR * n * n), self._task.meter)
+            branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
+            effort = Effort(patience * (branching + EFFORT_OF_PAIR * n * n), self._task.meter)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))

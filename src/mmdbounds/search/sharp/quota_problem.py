@@ -77,7 +77,7 @@ class QuotaProblem:
     def fixed(self, chosen: Mask, rejected: Mask) -> tuple[QuotaProblem, Indices]:
         """Settle rows; return the smaller problem, and the places of its rows among the open ones."""
         taken, left = np.flatnonzero(chosen), np.flatnonzero(~(chosen | rejected))
-        with_taken = self.pairs[:, taken].sum(axis=1)
+        with_taken = self.pairs[taken].sum(axis=0)  # symmetric; rows lie together
         taken_of_x = int(np.count_nonzero(taken < self.n_x))
         rest = QuotaProblem(
             constant=float(self.constant + self.linear[taken].sum() + with_taken[taken].sum()),
@@ -109,8 +109,18 @@ class QuotaProblem:
 
     def gain(self, chosen: Indices) -> float:
         """Return the gain when these of the open rows are chosen."""
-        with_chosen = self.pairs[:, chosen].sum(axis=1)
+        with_chosen = self.pairs[chosen].sum(axis=0)
         return float(self.constant + self.linear[chosen].sum() + with_chosen[chosen].sum())
+
+    def climbed(self, chosen: Indices) -> Indices:
+        """Choose all rows anew by what they would add to those chosen, as long as the gain rises."""
+        gain = self.gain(chosen)
+        while True:
+            better = self.best_rows(self.linear + 2 * self.pairs[chosen].sum(axis=0))
+            last, gain = gain, self.gain(better)
+            if gain <= last:
+                return chosen
+            chosen = better
 
     def score_bound(self, base: float, scores: Float64s, share: Float64s, *state: Float64s) -> ScoreBound:
         """Return a proof with its bound; see `ScoreBound`."""
@@ -223,7 +233,7 @@ class BranchAndBound:
             state = restricted(state, places)
             self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
             proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
-            self._reached(problem, problem.best_rows(proof.scores))
+            self._reached(problem, problem.climbed(problem.best_rows(proof.share)))
             if is_root and proof.bound > self._enough and self._improve is not None:
                 suggested = problem.rows[problem.best_rows(proof.share)]
                 self._keep(*self._improve(np.concatenate([problem.settled, suggested])))
