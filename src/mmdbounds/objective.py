@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
+from mmdbounds.sums.plan import BLOCK_ROWS, strips
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
 LARGEST = 1e140  # largest size of kernel values: searches and tests square them, and add up their squares
@@ -107,7 +108,7 @@ class Quadratic:
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
         o = 1 if estimator == "unbiased" else 0
         n_x, n_y, n = counts.n_x, counts.n_y, counts.n_x + counts.n_y
-        self.totals, self.counts = totals, counts
+        self.totals, self.counts, self.o = totals, counts, o
         self.c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
         self.b = (n - o) / (n_x * n_y * (n_y - o))
         self.e = o * (1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1))) if o else 0.0
@@ -202,6 +203,17 @@ class Labelling:
     def rows_of_x(self) -> Indices:
         """Return the rows of X that have moved, as places in X."""
         return np.flatnonzero(self.moved[: self.n_active_x])
+
+
+def to_earlier(sums: KernelSums, rows: Indices) -> Float64s:
+    """Return for each of `rows` the sum of its kernel values with those before it."""
+    result = np.empty(len(rows))
+    for start, stop in strips([0, len(rows)], BLOCK_ROWS):
+        here = rows[start:stop]
+        result[start:stop] = np.tril(sums.block(here, here), -1).sum(axis=1)
+        if start:
+            result[start:stop] += sums.apply(here, rows[:start], np.ones(start))
+    return result
 
 
 def observed_mmd2(totals: GroupSums, estimator: Estimator) -> float:

@@ -15,6 +15,7 @@ from mmdbounds.inference.worst_case import NEARLY, WorstCase
 from mmdbounds.results.testing import AggregatedResult
 from mmdbounds.sums.bandwidth import canonical_order
 from problems import all_labellings, naive_values
+from tolerances import of_mmd2
 
 TIED = 1e-12
 ROUNDING = 1e-9
@@ -116,7 +117,8 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
         assert (several.is_valid, several.is_tight) == (alone.is_valid, alone.is_tight)
         assert several.n_moved == alone.n_moved
         [part] = several.parts
-        assert part.certified == alone.statistic
+        # A range of counts proves it by other sums.
+        assert part.certified == pytest.approx(alone.statistic, rel=0, abs=of_mmd2(55))
         assert part.bandwidth == alone.provenance.bandwidth
         np.testing.assert_allclose(several.null * part.spread + part.centre, alone.null, rtol=0, atol=1e-12)
 

@@ -10,7 +10,7 @@ import mmdbounds as mb
 from inference import reference
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference import breakdown, worst_case
+from mmdbounds.inference import breakdown, count_range, worst_case
 from mmdbounds.search import sharp
 from problems import Problem, all_labellings, naive_values, sample_function, small_matrix, small_problem
 
@@ -144,15 +144,16 @@ def test_many_points_are_spread_evenly(monkeypatch):
 
 
 def poor_outcome(monkeypatch):
-    """Let the scan's proofs be far off."""
-    outcome = worst_case.WorstCase.outcome
+    """Let the scan's proofs, one by one, be far off."""
+    monkeypatch.setattr(count_range, "FEW", 1000)
+    search = worst_case.WorstCase._search
 
-    def poor(self, counts):
-        found = outcome(self, counts).found
-        far = found.certified - (0.05 if counts.n_moved else 0.0)
-        return self._outcome(counts, replace(found, certified=far))
+    def poor(self, counts, side, n_starts, slack, patience):
+        found = search(self, counts, side, n_starts, slack, patience)
+        far = patience == worst_case.CHEAP and counts.n_moved > 0
+        return replace(found, certified=found.certified - 0.05) if far else found
 
-    monkeypatch.setattr(worst_case.WorstCase, "outcome", poor)
+    monkeypatch.setattr(worst_case.WorstCase, "_search", poor)
 
 
 def test_a_point_knows_the_better_proof(monkeypatch):
@@ -243,6 +244,7 @@ def test_a_proof_that_is_not_tight_is_not_called_an_artefact(monkeypatch):
 def test_a_grid_of_counts_is_not_a_scan(monkeypatch):
     monkeypatch.setattr(worst_case, "MOST_COUNTS", 3)
     monkeypatch.setattr(worst_case, "FEWEST_COUNTS", 3)
+    monkeypatch.setattr(count_range, "FEW", 1000)  # as if nothing could be proved for many at once
     X, Y = groups()
     result = mb.sweep(X, Y, epsilons=[0, 0.1, 0.25, 0.5], n_permutations=99, rng=0)
     assert [point.n_moved for point in result.points] == [0, 2, 6, 20]

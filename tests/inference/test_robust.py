@@ -287,10 +287,11 @@ def test_a_grid_of_counts_is_no_proof(monkeypatch):
     monkeypatch.setattr(worst_case, "MOST_COUNTS", 3)
     monkeypatch.setattr(worst_case, "FEWEST_COUNTS", 3)
     X, Y = groups()
-    result = mb.robust_test(X, Y, 0.2, n_permutations=19, rng=0)
-    assert [c.n_moved for c in result.counts] == [0, 3, 6]
-    assert (result.is_valid, result.n_admissible) == (False, 7)
-    assert "Only 3 of the 7 possible numbers of misfiled rows were tested" in words(result)
+    both_ways = Contamination(n_moved=2, n_moved_of_x=2)
+    result = mb.robust_test(X, Y, both_ways, n_permutations=19, rng=0)
+    assert [(c.n_moved, c.n_moved_of_x) for c in result.counts] == [(0, 0), (1, 1), (2, 2)]
+    assert (result.is_valid, result.n_admissible) == (False, 9)
+    assert "Only 3 of the 9 possible numbers of misfiled rows were tested" in words(result)
     assert "(validity not guaranteed)" in repr(result)
     assert mb.robust_test(X, Y, 0.1, n_permutations=19, rng=0).is_valid  # three are all
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
 AT_MOST = ("Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly")
+CHECKPOINT = ("Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED)
 PROGRESS = "Show progress.  [default: on a terminal]"
 
 
@@ -137,6 +138,7 @@ class Permutations:
     n_permutations: int = option(
         999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
     )
+    checkpoint: Path | None = option(None, *CHECKPOINT)
 
 
 @options(COMPARED)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
     AT_MOST,
+    CHECKPOINT,
     Comparison,
     Misfiling,
     Output,
@@ -21,7 +22,6 @@ from mmdbounds.cli.arguments import (
 )
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
-    COMPUTED,
     DONE,
     MISFILED,
     REQUIRED,
@@ -62,9 +62,7 @@ class BoundsFiles(PageWithRows):
     """The files that are also written."""
 
     rows: Path | None = option(None, "Also write the effect of each row on the bounds to a CSV file.", "FILE")
-    checkpoint: Path | None = option(
-        None, "Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED
-    )
+    checkpoint: Path | None = option(None, *CHECKPOINT)
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
@@ -140,6 +138,7 @@ def robust_test_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.robust import expected_test, robust_test
 
+    plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     amount, how = misfiling.contamination(), comparison.keywords()
     split = read_split(table)
@@ -151,7 +150,7 @@ def robust_test_command(
         show_plan(X, Y, output, how, lambda problem: expected_test(problem, counts, *asked))
         return
     note_changes(X, output)
-    with interruptible():
+    with interruptible(testing.checkpoint):
         how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
@@ -185,6 +184,7 @@ def sweep_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.breakdown import expected_sweep, sweep
 
+    plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     how = comparison.keywords()
     split = read_split(table)
@@ -195,7 +195,7 @@ def sweep_command(
         show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked))
         return
     note_changes(X, output)
-    with interruptible():
+    with interruptible(sweeping.checkpoint):
         how |= {"rng": comparison.rng, "progress": output.progress}
         result = sweep(X, Y, unit=split.units, **vars(sweeping), **how)
     output.show(result)

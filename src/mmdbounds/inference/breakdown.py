@@ -7,8 +7,10 @@ of them found helps the others: up along the counts, rows are added to it, and d
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
@@ -24,16 +26,11 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
-from mmdbounds.costs import for_each, repeated, together
+from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import (
-    CountOutcome,
-    WorstCase,
-    expected_floor,
-    expected_null,
-    thinned,
-)
+from mmdbounds.inference.worst_case import CountOutcome, expected_null
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -46,13 +43,13 @@ from mmdbounds.search.exchanges import refine, row_effects
 from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
 from mmdbounds.search.sharp.expected_work import bounds_work
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
-SCANNED = 0.4  # share of the counts that are mostly looked at before the difference is explained away
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
 """Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
@@ -70,6 +67,7 @@ def sweep(
     n_permutations: int = 999,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> SweepResult:
@@ -86,7 +84,7 @@ def sweep(
         Level of the test.
     value : float, default=0
         A second breakdown is where the lower bound of the squared MMD reaches this value.
-    n_permutations, unit, rng
+    n_permutations, unit, rng, checkpoint
         As in `robust_test`.
 
     Returns
@@ -115,19 +113,21 @@ def sweep(
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
-    with Meter(partial(expected_sweep, problem, shares, n_permutations), show=progress) as meter:
-        scan = Scan(problem, grid, n_permutations, seed, meter)
+    plan = partial(expected_sweep, problem, shares, n_permutations)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
+        scan = Scan(problem, grid, n_permutations, seed, meter, kept)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = scan.points(grid)
     return SweepResult(
         **where,
         points=points,
         observed=scan.worst.observed,
-        is_valid=all(outcome.is_proved for outcome in scan.seen.values()),
+        is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
         **problem.group_fields(),
@@ -148,15 +148,13 @@ def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations:
     """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
     grid = _grid(problem, shares)
     every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
-    considered = thinned(every, problem.q)
-    counts = for_each("count", considered, partial(expected_floor, problem))
 
     def curve(counts: Counts) -> Phase:
         return together("", bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE))
 
     return [
-        *expected_null(problem, [*considered, *grid], n_permutations),
-        replace(repeated(counts, SCANNED), most=1 / SCANNED),
+        *expected_null(problem, [*every, *grid], n_permutations),
+        expected_counts(problem, every),
         for_each("bounds, share", grid, curve),
     ]
 
@@ -165,44 +163,45 @@ class Scan:
     """Counts from 0 upwards, each looked at as closely as needed, up to the last one of the curve."""
 
     def __init__(
-        self, problem: Problem, grid: list[Counts], n_permutations: int, seed: int, meter: Meter
+        self,
+        problem: Problem,
+        grid: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
         self.problem, self._meter = problem, meter
-        self.worst = WorstCase(problem, every, n_permutations, seed, meter, also=grid)
-        self.seen: dict[int, CountOutcome] = {}  # by the number of misfiled rows
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
+        self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
     def outcome(self, counts: Counts) -> CountOutcome:
-        """Return what is known of a count; a cheap proof if it was not looked at yet."""
-        if counts.n_moved not in self.seen:
-            self.seen[counts.n_moved] = self.worst.outcome(counts)
-        return self.seen[counts.n_moved]
-
-    def tightened(self, counts: Counts) -> CountOutcome:
-        """Return what is known of a count once more is spent on it."""
-        self.seen[counts.n_moved] = self.worst.tightened(self.outcome(counts))
-        return self.seen[counts.n_moved]
+        """Return what is known of a count."""
+        found = self.worst.outcome(counts)
+        self.is_proved &= found.is_proved
+        return found
 
     def first_above(self, level: float) -> CountOutcome | None:
         """Return the first count whose p-value exceeds the level."""
-        for i, counts in enumerate(self.worst.considered):
-            self._meter.phase("count", i, len(self.worst.considered))
-            found = self.outcome(counts)
-            if found.attained <= level < found.pvalue:
-                found = self.tightened(counts)
-            if found.pvalue > level:
-                return found
-        return None
+        return self._first(lambda found: found.attained <= level < found.pvalue, lambda f: f.pvalue > level)
 
     def first_below(self, value: float) -> CountOutcome | None:
         """Return the first count whose lower bound is no larger than `value`."""
-        for counts in self.worst.considered:
+        return self._first(lambda found: found.floor <= value < found.found.value, lambda f: f.floor <= value)
+
+    def _first(
+        self, is_open: Callable[[CountOutcome], bool], is_it: Callable[[CountOutcome], bool]
+    ) -> CountOutcome | None:
+        """Return the first count that is it; look closer where its proof leaves that open."""
+        for i, counts in enumerate(self.worst.considered):
+            self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
-            if found.floor <= value < found.found.value:
-                found = self.tightened(counts)
-            if found.floor <= value:
+            while is_open(found) and self.worst.closer(counts):
+                found = self.outcome(counts)
+            if is_it(found):
                 return found
         return None
 

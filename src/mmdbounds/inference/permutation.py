@@ -14,35 +14,39 @@ until another product is cheaper than going on.
 
 from __future__ import annotations
 
+import copy
+import hashlib
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, together
 from mmdbounds.kernels import Precomputed
-from mmdbounds.objective import GroupSums, Indices
+from mmdbounds.objective import GroupSums, Indices, to_earlier
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import in_order, thread_count
 
-LABELS = 4
-"""Numbers for each pooled row and permutation that a product holds: its columns, its result, and copies."""
+LABELS = 3
+"""Numbers for each pooled row and permutation that a product holds: labels, result and order."""
 
-REACH = 0.05
+REACH = 0.15
 """Rows added to X one by one before a new product is cheaper, as a share of the pooled rows.
 
-L rows cost L^2 kernel values a permutation (half of them wasted), a product N^2 multiplications: at 54
-features a kernel value takes as long as some hundred of these. Many sizes cost least where both are equal.
+L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: at 54 features a kernel value
+takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
-
-Places = NDArray[np.int32]
 
 
 class PermutationNull:
@@ -55,31 +59,55 @@ class PermutationNull:
         order: Indices,
         n_permutations: int,
         rng: np.random.Generator,
+        checkpoint: Checkpoint | None = None,
     ) -> None:
-        self._totals = totals
+        self._totals, self._order, self._checkpoint = totals, order, checkpoint
+        self._n_permutations, self._rng = n_permutations, copy.deepcopy(rng)
         self._o = 1 if estimator == "unbiased" else 0
-        # The pooled rows (X first) in a random order a row: the first n of them are X if n rows are.
-        self.permutations: Places = np.empty((n_permutations, len(order)), dtype=np.int32)
-        for permutation in self.permutations:
-            permutation[:] = order[rng.permutation(len(order))]
+
+    def permutations(self) -> Iterator[Indices]:
+        """Yield the pooled rows (X first) in random orders: the first n of them are X if n rows are."""
+        rng = copy.deepcopy(
+            self._rng
+        )  # drawn again whenever asked for: all at once they would fill the memory
+        for _ in range(self._n_permutations):
+            yield self._order[rng.permutation(len(self._order))]
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
-        sums = self._totals.sums
-        result = np.empty((len(self.permutations), len(sizes)))
-        width = max(1, int(sums.working_memory * plan.MIB / 2) // (LABELS * 8 * sums.n_rows))
+        sums, every = self._totals.sums, self.permutations()
+        result = np.empty((self._n_permutations, len(sizes)))
+        room = sums.working_memory * plan.MIB / 2
+        width = max(1, int(room) // (LABELS * 8 * sums.n_rows))
         for start in range(0, len(result), width):
-            part = self.permutations[start : start + width]
-            result[start : start + width] = self._values(part.astype(np.intp), sizes)
+            part = list(islice(every, width))
+            result[start : start + width] = self._kept(part, sizes)
         return result
 
-    def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
+    def _kept(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
+        """Return the statistic for some of the permutations, from the checkpoint if it has them."""
+        if self._checkpoint is None:
+            return self._values(permutations, sizes)
+        digest = hashlib.sha256(repr((self._o, sizes)).encode())
+        for permutation in permutations:
+            digest.update(permutation.data)
+        found = self._checkpoint.recalled(digest.hexdigest(), (len(permutations), len(sizes)))
+        if found is None:
+            found = self._values(permutations, sizes)
+            n_pairs = self._totals.sums.n_rows**2 * len(permutations)
+            self._checkpoint.remember(digest.hexdigest(), found, n_pairs)
+        return found
+
+    def _values(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""
         t = self._totals
-        linear, own = (_first_sums(each[permutations], sizes) for each in (t.to_x + t.to_y, t.diagonal))
+        linear, own = (
+            np.array([_first_sums(each[permutation], sizes) for permutation in permutations])
+            for each in (t.to_x + t.to_y, t.diagonal)
+        )
         return self._statistic(self._quadratic(permutations, sizes), linear, own, np.array(sizes))
 
-    def _quadratic(self, permutations: Indices, sizes: list[int]) -> Float64s:
+    def _quadratic(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return u'Ku, one row for each permutation and one column for each size."""
         reach = REACH * self._totals.sums.n_rows
         result = np.empty((len(permutations), len(sizes)))
@@ -90,33 +118,29 @@ class PermutationNull:
             start = stop
         return result
 
-    def _growing(self, permutations: Indices, sizes: list[int]) -> Float64s:
+    def _growing(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return u'Ku for sizes near each other: a product for the first, the others row by row."""
         sums = self._totals.sums
-        everyone, first = slice(0, sums.n_rows), permutations[:, : sizes[0]]
+        everyone = slice(0, sums.n_rows)
         labels = np.zeros((sums.n_rows, len(permutations)))
-        np.put_along_axis(labels, first.T, 1.0, axis=0)
+        for b, permutation in enumerate(permutations):
+            labels[permutation[: sizes[0]], b] = 1.0
         to_first = sums.apply(everyone, everyone, labels)
         result = np.empty((len(permutations), len(sizes)))
         result[:, 0] = np.einsum("ij,ij->j", labels, to_first)
         if len(sizes) == 1:
             return result
-        for b, permutation in enumerate(permutations):
-            rows = permutation[sizes[0] : sizes[-1]]
-            more = 2 * (to_first[rows, b] + self._to_earlier(rows)) + self._totals.diagonal[rows]
-            result[b, 1:] = result[b, 0] + np.cumsum(more)[np.array(sizes[1:]) - sizes[0] - 1]
-        return result
+        places = np.array(sizes[1:]) - sizes[0] - 1
 
-    def _to_earlier(self, rows: Indices) -> Float64s:
-        """Return for each of `rows` the sum of its kernel values with those before it."""
-        sums = self._totals.sums
-        result = np.empty(len(rows))
-        room = int(sums.working_memory * plan.MIB / 4) // (8 * len(rows))
-        height = min(max(1, room), plan.BLOCK_ROWS)  # what lies above the diagonal is wasted
-        for start in range(0, len(rows), height):
-            stop = min(start + height, len(rows))
-            block = sums.block(rows[start:stop], rows[:stop])
-            result[start:stop] = np.tril(block, start - 1).sum(axis=1)
+        def grown(b: int) -> Float64s:
+            rows = permutations[b][sizes[0] : sizes[-1]]
+            more = 2 * (to_first[rows, b] + to_earlier(sums, rows)) + self._totals.diagonal[rows]
+            return np.asarray(np.cumsum(more)[places])
+
+        # Each permutation has one thread, so its sums have the same bits for any number of them.
+        n_threads = thread_count() if sums.is_compiled and not sums.holds_matrix else 1
+        for b, added in in_order(range(len(permutations)), grown, n_threads):
+            result[b, 1:] = result[b, 0] + added
         return result
 
     def _statistic(
@@ -151,10 +175,10 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:
-    """Return for each row of `values` the sums of its first n entries, n from `sizes` (ascending)."""
-    first = values[:, : sizes[0]].sum(axis=1, keepdims=True)
-    more = np.cumsum(values[:, sizes[0] : sizes[-1]], axis=1)
-    return np.concatenate([first, first + more[:, np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1]], axis=1)
+    """Return the sums of the first n values, n from `sizes` (ascending)."""
+    first = values[: sizes[0]].sum()
+    more = np.cumsum(values[sizes[0] : sizes[-1]])
+    return np.append(first, first + more[np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1])
 
 
 def blind_order(problem: Problem) -> Indices:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -17,6 +19,7 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, by_units
 from mmdbounds.inference.worst_case import (
     CountOutcome,
@@ -28,6 +31,7 @@ from mmdbounds.inference.worst_case import (
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.testing import CountTest, RobustTestResult
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
 
 
@@ -43,6 +47,7 @@ def robust_test(
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> RobustTestResult:
@@ -74,6 +79,8 @@ def robust_test(
         all counts then refer to units. All rows of a unit must be filed under the same group.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
+    checkpoint : path, optional
+        A file for long sums and for finished random labellings; as in `mmd_bounds`.
 
     Returns
     -------
@@ -92,8 +99,8 @@ def robust_test(
     and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
     differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
-    that are not known to be positive semidefinite have no proof beyond 2,500 rows, and thousands of
-    counts are thinned to a grid: then `RobustTestResult.is_valid` is false.
+    that are not known to be positive semidefinite have no proof beyond 2,500 rows of Y, and thousands of
+    pairs of counts (two-way) are thinned to a grid: then `RobustTestResult.is_valid` is false.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
@@ -113,14 +120,15 @@ def robust_test(
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
-    with Meter(plan, show=progress) as meter:
-        worst = WorstCase(problem, admissible, n_permutations, seed, meter)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
+        worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
         outcomes = worst.outcomes()
         meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
@@ -148,7 +156,8 @@ def expected_test(
     problem: Problem, admissible: list[Counts], n_permutations: int, best_case: bool = False
 ) -> list[Phase]:
     """Return the phases of `robust_test`, with what each is expected to take (see `mmdbounds.costs`)."""
-    phases = expected_work(problem, admissible, n_permutations)
+    *null, _, worst = expected_work(problem, admissible, n_permutations)
+    phases = [*null, expected_counts(problem, admissible), worst]
     return [*phases, expected_ceilings(problem, admissible)] if best_case else phases
 
 

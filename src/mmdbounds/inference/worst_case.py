@@ -25,6 +25,7 @@ from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
 from mmdbounds.search.sharp import SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -89,17 +90,25 @@ class WorstCase:
         seed: int,
         meter: Meter,
         also: Sequence[Counts] = (),
+        checkpoint: Checkpoint | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
-        self.considered = thinned(admissible, problem.q)
-        self.totals = problem.one_pass(meter)
+        self.considered = self._chosen(admissible)
+        self._known: dict[Counts, CountOutcome] = {}
+        self._is_tightened: set[Counts] = set()
+        self.totals = problem.one_pass(meter, checkpoint)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
         meter.phase("permutations")
-        null = PermutationNull(self.totals, problem.estimator, blind_order(problem), n_permutations, rng)
+        order = blind_order(problem)
+        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint)
         self._null = null.values(sizes)
+
+    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
+        """Return the counts to consider: a grid where each by itself would take too long."""
+        return thinned(admissible, self._problem.q)
 
     def outcomes(self) -> list[CountOutcome]:
         """Return what is known of each count, tight where it matters."""
@@ -112,16 +121,28 @@ class WorstCase:
         return self.outcome(self.considered[i])
 
     def outcome(self, counts: Counts) -> CountOutcome:
-        """Return what is known of one count from a cheap proof."""
-        return self._outcome(counts, self._search(counts, "lower", 1, self._rough(counts), CHEAP))
+        """Return what is known of one count: from a cheap proof, if nobody looked closer."""
+        if counts not in self._known:
+            found = self._search(counts, "lower", 1, self._rough(counts), CHEAP)
+            self._known[counts] = self._outcome(counts, found)
+        return self._known[counts]
 
     def tightened(self, outcome: CountOutcome) -> CountOutcome:
         """Return what is known of a count once more is spent on it."""
         return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, 1.0))
 
+    def closer(self, counts: Counts) -> bool:
+        """Look closer at a count, so that its next outcome is better; return whether that was possible."""
+        if counts in self._is_tightened:
+            return False
+        self._is_tightened.add(counts)
+        self._known[counts] = self.tightened(self.outcome(counts))
+        return True
+
     def improved(self, outcome: CountOutcome, other: Found) -> CountOutcome:
         """Return what is known of a count with what another search has found as well."""
-        best = min(outcome.found, other, key=lambda found: found.value)
+        # A value whose labelling was not kept (`EveryCount`) is worth less.
+        best = min(outcome.found, other, key=lambda found: (found.labelling is None, found.value))
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
@@ -176,7 +197,8 @@ class WorstCase:
         The sums over a small group are what is left of sums over all rows. And a proof keeps a margin, so
         that an extreme labelling that is among the random ones lies so much beside its bound.
         """
-        proof = Quadratic(self.totals.precise, counts, self._problem.estimator).margin_by_gradient
+        t, o = self.totals.precise, 1 if self._problem.estimator == "unbiased" else 0
+        proof = t.value_margin * lost(t.p, t.q, counts, o)
         return self._of_a_statistic * _share_lost(counts) ** 2 + 2 * proof
 
     def _alone(self, counts: Counts) -> float:
@@ -269,8 +291,12 @@ def expected_floor(problem: Problem, counts: Counts) -> Phase:
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:
     """Return whether some labelling has the largest p-value, or nearly."""
-    largest = max(outcome.pvalue for outcome in outcomes)
-    return (1 - NEARLY) * largest <= max(outcome.attained for outcome in outcomes)
+    return is_near(*(max(getattr(each, name) for each in outcomes) for name in ("pvalue", "attained")))
+
+
+def is_near(pvalue: float, attained: float) -> bool:
+    """Return whether a proved p-value exceeds one that a labelling has by so little that it is tight."""
+    return (1 - NEARLY) * pvalue <= attained
 
 
 def tighten(

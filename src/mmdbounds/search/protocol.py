@@ -47,6 +47,9 @@ class Found:
     status: str = ""
     certified: float | None = None
     fractional: float | None = None
+    # Threshold and excess of each row of Y, and the size of the multipliers, if they prove an upper side
+    # that moves rows of Y alone: from them follow ceilings of other counts (`sharp.ranges.ceilings`).
+    row_bounds: tuple[Float64s, Float64s, float] | None = None
 
     @classmethod
     def at(cls, labelling: Labelling, **more: Any) -> Self:

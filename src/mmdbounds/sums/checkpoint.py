@@ -102,6 +102,19 @@ class Checkpoint:
                 found = self._sums[key] = PartialSum(np.zeros(shape), 0, n_strips, n_pairs)
             return found
 
+    def recalled(self, key: str, shape: tuple[int, int]) -> Float64s | None:
+        """Return what was kept under a digest of all that decides it, `None` if it is not there."""
+        with self._lock:
+            found = self._sums.get(key)
+        return None if found is None or found.values.shape != shape else found.values.copy()
+
+    def remember(self, key: str, values: Float64s, n_pairs: int) -> None:
+        """Keep values that took about `n_pairs` kernel values to compute."""
+        kept = PartialSum(values.copy(), 0, 1, n_pairs)
+        if self._of is not None and n_pairs >= WORTH and values.nbytes <= self._room:
+            with self.adding(kept):
+                self._sums[key] = kept
+
     @contextmanager
     def adding(self, kept: PartialSum) -> Iterator[None]:
         """Add a strip to a sum while no other thread does; now and then, write the file."""

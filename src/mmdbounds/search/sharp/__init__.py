@@ -27,12 +27,14 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
+from mmdbounds.search.sharp.at_most import FEW, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
 from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s
 
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
@@ -96,12 +98,41 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
+    if len(task.admissible) > FEW and (of := _range_search(task, n_starts, gap, patience)) is not None:
+        last = replace(task, admissible=task.admissible[-1:])
+        return of.both_sides(*sharp_sides(last, n_starts, gap, patience))
     certify = patience is not None
     lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
     sides = {"lower": lower, "upper": upper}
     (task.meter or Meter()).phase("proof")
     return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
+
+
+def _range_search(task: Task, n_starts: int, gap: float, patience: float | None) -> RangeSearch | None:
+    """Return the search of many counts at once; `None` where that proves nothing."""
+    sums, q = task.totals.sums, task.totals.q
+    is_dense = q <= DENSE_ROWS and MATRICES * 8 * q * q <= sums.working_memory * MIB
+    two_way = any(counts.n_moved_of_x for counts in task.admissible)
+    if two_way or patience is None or not (is_dense or sums.is_positive_definite):
+        return None
+
+    def search(counts: Counts, side: Side, slack: float) -> Found:
+        one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=True)
+        return one.finish(slack, patience)[0]
+
+    def effort() -> Effort:
+        if is_dense:
+            return Effort(patience * dense_effort(q) / 4, task.meter)
+        fixed, each = EFFORT_THROUGH_SUMS
+        return Effort(patience * (fixed + each * sums.n_rows**2) / (4 * sums.pair_price), task.meter)
+
+    return RangeSearch(task, search, is_dense, effort, gap)
+
+
+def dense_effort(n: int) -> float:
+    """Return what a proof with a matrix of `n` active rows may spend."""
+    return EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2 + EFFORT_OF_PAIR * n * n
 
 
 class SideSearch:
@@ -115,6 +146,7 @@ class SideSearch:
         self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
         self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
         self._shared: dict[int, SharedRows] = {}
+        self._row_bounds: dict[int, tuple[Float64s, Float64s, float]] = {}
         self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
         many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
         now = (1 if many and side == "lower" else FIRST_STARTS[side]) if certify else n_starts
@@ -183,8 +215,7 @@ class SideSearch:
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
-            branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
-            effort = Effort(patience * (branching + EFFORT_OF_PAIR * n * n), self._task.meter)
+            effort = Effort(patience * dense_effort(n), self._task.meter)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
@@ -197,7 +228,10 @@ class SideSearch:
             None if proved is None else self._out * (proved + margin)
             for proved in (bound, fractional if known else None)
         )
-        return Found.at(self._best[i], status=status, certified=certified, fractional=fractional)
+        known_of_rows = self._row_bounds.get(i)
+        return Found.at(
+            self._best[i], status=status, certified=certified, fractional=fractional, row_bounds=known_of_rows
+        )
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
@@ -231,7 +265,10 @@ class SideSearch:
         labelling = self._best[i]
         if self._side == "upper":
             self._improved(i, np.flatnonzero(labelling.moved))
-            bound = RowMultipliers(labelling).ceiling(self.best_gain, self.best_gain + slack, effort)
+            multipliers = RowMultipliers(labelling)
+            bound = multipliers.ceiling(self.best_gain, self.best_gain + slack, effort)
+            if multipliers.row_bounds is not None and not labelling.n_active_x:
+                self._row_bounds[i] = multipliers.row_bounds
             return bound, "" if bound is not None else "too many rows"
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"

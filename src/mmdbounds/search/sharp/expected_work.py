@@ -17,11 +17,10 @@ from mmdbounds.results import Side
 from mmdbounds.search.exchanges import CANDIDATES
 from mmdbounds.search.sharp import (
     DENSE_ROWS,
-    EFFORT,
-    EFFORT_OF_PAIR,
     EFFORT_THROUGH_SUMS,
     FIRST_STARTS,
     MATRICES,
+    dense_effort,
 )
 from mmdbounds.search.sharp.through_sums import PAIR, PASSES, WORKING_ROWS
 from mmdbounds.sums.plan import MIB
@@ -71,7 +70,7 @@ def proving(problem: Problem, counts: Counts, side: Side, patience: float, n_sta
         return Phase("proof")
     if n > DENSE_ROWS or MATRICES * 8 * n * n > problem.working_memory * MIB:
         return _through_sums(problem, counts, side, patience, n_starts)
-    budget, block = patience * (EFFORT + EFFORT_OF_PAIR * n * n), 0.0 if holds_matrix(problem) else n * n
+    budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
     if side == "lower":
         units = RELAXED[0] * n * n + RELAXED[1]
         return Phase("proof", block, units=units, price=OF_FLOOR, most=max(budget / units, 1.0))

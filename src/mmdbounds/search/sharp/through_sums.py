@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.search.protocol import Part, largest_places, largest_sums, top_places, top_sum
+from mmdbounds.search.protocol import Part, largest_places, top_places, top_sum
 from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.sums.plan import MIB
@@ -31,13 +31,17 @@ STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
-    """Shares of the active rows, 0 to 1, improved from a labelling towards the smallest value (`floor`)."""
+    """Shares of the active rows, 0 to 1, improved towards the smallest value (`floor`).
 
-    def __init__(self, labelling: Labelling) -> None:
+    They start as given, with K times the signed shares on the active rows, or as the labelling has them.
+    """
+
+    def __init__(self, labelling: Labelling, start: tuple[Float64s, Float64s] | None = None) -> None:
         self._labelling, self._parts = labelling, labelling.parts()
         self._rough = labelling.quadratic.totals.sums.rough
-        self.share: Float64s = labelling.moved.astype(np.float64)
-        self._shift = labelling.shift.copy()
+        share, shift = start or (labelling.moved.astype(np.float64), labelling.shift)
+        self.share: Float64s = share.copy()
+        self._shift = shift.copy()
 
     @property
     def gap(self) -> float:
@@ -181,6 +185,8 @@ class RowMultipliers:
         own = f.c * f.totals.diagonal[labelling.active]
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
         self._multipliers = np.zeros(n)  # in units of c
+        self._excess = np.zeros((2, n))  # thresholds, and what larger values exceed them by (one-way)
+        self.row_bounds: tuple[Float64s, Float64s, float] | None = None  # of the best ceiling; see `Found`
         self._height = max(1, int(min(STRIP, f.totals.sums.working_memory / 8) * MIB) // (8 * n))
 
     def ceiling(self, value: float, enough: float, effort: Effort) -> float | None:
@@ -196,7 +202,9 @@ class RowMultipliers:
             scores = self._scores(effort)
             found = f.value_as_filed + top_sum(scores, self._parts) + self._rounding()
             stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
-            bound = min(bound, found)
+            if found < bound:
+                bound, size = found, 2 * float(np.abs(self._multipliers).max())
+                self.row_bounds = self._excess[0] + self._multipliers, self._excess[1].copy(), size
             if bound <= enough or effort.left < PAIR * n * n:
                 break
             if stalled == PATIENCE:
@@ -236,7 +244,11 @@ class RowMultipliers:
         for part, _ in self._parts:
             partners = self._partners(part)
             for rows, values in self._strips(np.arange(part.start, part.stop), effort):
-                scores[rows] += c * sum(largest_sums(values[:, other], k) for other, k in partners)
+                for other, k in partners:
+                    largest = _largest_values(values[:, other], k)
+                    self._excess[0, rows] = threshold = largest.min(axis=1, initial=np.inf if k else 0.0)
+                    self._excess[1, rows] = (largest - threshold[:, None]).sum(axis=1)
+                    scores[rows] += c * largest.sum(axis=1)
                 scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
         return scores
 
@@ -252,3 +264,9 @@ class RowMultipliers:
                     places = other.start + largest_places(values[:, other], k)
                     imbalance -= np.bincount(places.ravel(), minlength=len(scores))
         return imbalance
+
+
+def _largest_values(values: Float64s, count: int) -> Float64s:
+    """Return for each row of `values`, shape (n, d), its `count` largest entries: (n, count)."""
+    first = values.shape[1] - count
+    return np.asarray(np.partition(values, first, axis=1)[:, first:]) if count else values[:, :0]

@@ -1,0 +1,161 @@
+"""Every count of a one-way range at once: floors from few solved counts, p-values from arrays.
+
+At first only the two ends are solved; the floors of all others follow (`FloorRange`). A count between is
+solved itself only if its p-value may matter, which makes the floors of its neighbours tighter as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mmdbounds.contamination import Counts
+from mmdbounds.costs import for_each, repeated, together
+from mmdbounds.inference import worst_case
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor
+from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
+from mmdbounds.search import sharp
+from mmdbounds.search.protocol import Found
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.sharp.ranges import RANKED, FloorRange
+from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import one_blas_thread
+
+FEW = 3  # so many counts are searched one by one
+SOLVED = 4  # about how many counts are solved
+SORTED, LOOKED_AT = 10.0, 1e4  # work of ranking a row, and of what is done for every count
+
+
+def all_counts(
+    problem: Problem,
+    admissible: list[Counts],
+    n_permutations: int,
+    seed: int,
+    meter: Meter,
+    also: Sequence[Counts] = (),
+    checkpoint: Checkpoint | None = None,
+) -> WorstCase:
+    """Return the p-values of all counts, from floors for all of them at once where these can be proved."""
+    kind = EveryCount if _at_once(problem, admissible) else WorstCase
+    return kind(problem, admissible, n_permutations, seed, meter, also, checkpoint)
+
+
+def _at_once(problem: Problem, admissible: list[Counts]) -> bool:
+    one_way = not any(counts.n_moved_of_x for counts in admissible)
+    provable = _is_dense(problem) or problem.kernel.is_positive_definite is True
+    return one_way and provable and len(admissible) > FEW
+
+
+def _is_dense(problem: Problem) -> bool:
+    """Return whether proofs hold a matrix of the rows of Y; as in `SideSearch`."""
+    fits = sharp.MATRICES * 8 * problem.q**2 <= problem.working_memory * MIB
+    return problem.q <= sharp.DENSE_ROWS and fits
+
+
+def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
+    """Return what the floors of all counts cost, until those that matter are tight."""
+    if not _at_once(problem, admissible):
+        return for_each("count", worst_case.thinned(admissible, problem.q), partial(expected_floor, problem))
+    ranked = Phase("", units=SOLVED * RANKED * SORTED * problem.q)
+    solved = repeated(expected_floor(problem, admissible[-1]), SOLVED)
+    return together("count", [solved, ranked, Phase("", units=LOOKED_AT * len(admissible))])
+
+
+class EveryCount(WorstCase):
+    """The p-values of all counts of a range, each of them proved."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        admissible: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        also: Sequence[Counts] = (),
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        super().__init__(problem, admissible, n_permutations, seed, meter, also, checkpoint)
+        meter.phase("count")
+        ends = admissible[0], admissible[-1]
+        self._first, self._is_dense = ends[0].n_moved, _is_dense(problem)
+        moved = self._first, ends[1].n_moved
+        self._range = FloorRange(self.totals.precise, problem.estimator, moved, is_dense=self._is_dense)
+        self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
+        columns = [self._column[counts.n_x] for counts in admissible]
+        self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null
+        for counts in reversed(ends):  # the larger one decides on the relief
+            self._solve(counts)
+
+    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
+        return admissible
+
+    def outcomes(self) -> list[CountOutcome]:
+        """See `WorstCase`; the count that decides is a solved one."""
+        for _ in range(worst_case.MOST_TIGHTENED):
+            pvalues, attained = (self._pvalues(values) for values in self._both())
+            largest = np.flatnonzero(pvalues == pvalues.max())
+            worst = self.considered[largest[np.argmin(self._standings()[largest])]]
+            is_tight = worst_case.is_near(pvalues.max(), attained.max())
+            if (is_tight and worst in self._known) or not self.closer(worst):
+                break
+        return [self.outcome(counts) for counts in self.considered]
+
+    def outcome(self, counts: Counts) -> CountOutcome:
+        """See `WorstCase`; of a count that is not solved no labelling is kept."""
+        place = counts.n_moved - self._first
+        proved = float(self._range.floors[place])
+        if counts not in self._known:
+            return self._outcome(counts, Found(float(self._range.values[place]), None, certified=proved))
+        known = self._known[counts]
+        return self.improved(known, replace(known.found, certified=proved))
+
+    def closer(self, counts: Counts) -> bool:
+        """See `WorstCase`; a count that is not solved is solved first."""
+        if counts in self._known:
+            return super().closer(counts)
+        self._solve(counts)
+        return True
+
+    def _solve(self, counts: Counts) -> None:
+        sums, found = self.totals.precise.sums, None
+        if self._is_dense or counts.n_moved == 0:
+            found = self._search(counts, "lower", 1, self._rough(counts), worst_case.CHEAP)
+            moved = None if found.labelling is None else np.flatnonzero(found.labelling.moved)
+            start = Labelling(Quadratic(self.totals.precise, counts, self._problem.estimator), moved)
+            effort = Effort(worst_case.CHEAP, self._meter)
+        else:
+            start = self._range.start(counts)
+            fixed, each = sharp.EFFORT_THROUGH_SUMS
+            effort = Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
+        with one_blas_thread():  # two threads would add in another order than one
+            best = self._range.solve(start, self._rough(counts), effort)
+        proved = float(self._range.floors[counts.n_moved - self._first])
+        known = self._outcome(counts, Found.at(best, certified=proved))
+        self._known[counts] = known if found is None else self.improved(known, found)
+
+    def _both(self) -> tuple[Float64s, Float64s]:
+        """Return of each count what is proved, and what a labelling has."""
+        floors, values = self._range.floors.copy(), self._range.values.copy()
+        for counts, known in self._known.items():
+            place = counts.n_moved - self._first
+            floors[place] = max(floors[place], known.floor)
+            values[place] = min(values[place], known.found.value)
+        return floors, values
+
+    def _pvalues(self, values: Float64s) -> Float64s:
+        """Return the p-values at one value of each count."""
+        n_larger = np.count_nonzero(self._nulls >= values - self._tolerances, axis=0)
+        return np.asarray((1 + n_larger) / (1 + len(self._nulls)))
+
+    def _standings(self) -> Float64s:
+        """Return how far each floor lies above its null; see `standing`."""
+        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
+        above = self._both()[0] - self._nulls.mean(axis=0)
+        return np.asarray(above / np.maximum(self._nulls.std(axis=0), least))

@@ -1,0 +1,283 @@
+r"""Floors for every count of a range from shares solved at a few of them (docs/sharp.md, "Many counts").
+
+For k moved rows of Y the squared MMD is, on labellings t of Y,
+
+.. math::
+    f_k(t) = f_k(0) + g_k^\top t + c_k\,t^\top K t, \qquad
+    g_k = \alpha_k K u_0 - \beta_k K (1 - u_0) - e_k\,d,
+
+and convex once the relief :math:`\delta` is moved from the quadratic to the linear part: on labellings
+:math:`t^\top K t = t^\top (K - \mathrm{diag}\,\delta)\,t + \delta^\top t`. So at *any* shares v with sum k
+
+.. math::
+    f_k(t) \ge f_k(0) - c_k\,v^\top K' v + h_k^\top t, \qquad
+    h_k = g_k + c_k\,\delta + 2 c_k K' v, \quad K' = K - \mathrm{diag}\,\delta,
+
+and the last term is no less than the sum of the k smallest entries of h. Shares solved at a < b are mixed for
+the counts between; K' v mixes with them, so that no kernel value is needed. Nor is h ranked for every count:
+it is a sum of six columns with coefficients that depend on k. Between two counts at which it is ranked, it is
+the chord of both plus a remainder, and the sum of the k smallest is concave in h:
+
+.. math::
+    \mathrm{low}_k\big((1 - w)\,h_a + w\,h_b + \textstyle\sum_j \rho_j V_j\big) \ge
+    (1 - w)\,\mathrm{low}_k(h_a) + w\,\mathrm{low}_k(h_b) + \textstyle\sum_j \mathrm{low}_k(\rho_j V_j).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.contamination import Counts
+from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost, to_earlier
+from mmdbounds.results import Estimator, Side
+from mmdbounds.search.protocol import leading, outwards
+from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.sharp.floor import Floor, raised
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.through_sums import SharedRows
+from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.plan import strips
+from mmdbounds.sums.protocol import Float64s
+
+RANKED = 64  # counts between two solved ones at which the gradient is ranked; the others lie on chords
+Ints = NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """Shares of the rows of Y at one count, and a labelling near them."""
+
+    n_moved: int
+    share: Float64s  # shape (q,), between 0 and 1; their sum is `n_moved`
+    shift: Float64s  # K times the shares, on the rows of Y
+    labelling: Labelling
+
+
+class FloorRange:
+    """Floors (`floors`) of every one-way count between two ends, and values of labellings (`values`).
+
+    Nothing is known before both ends are solved; each further count makes those of its neighbours better as
+    well. With `is_dense` a matrix of the rows of Y is held; else the kernel must be positive definite.
+    """
+
+    def __init__(
+        self, totals: GroupSums, estimator: Estimator, ends: tuple[int, int], *, is_dense: bool
+    ) -> None:
+        self._totals, self._estimator, self._is_dense = totals, estimator, is_dense
+        self._o = 1 if estimator == "unbiased" else 0
+        self._of_y = slice(totals.p, totals.p + totals.q)
+        self.counts = np.arange(ends[0], ends[1] + 1)
+        self.floors = np.full(len(self.counts), -np.inf)
+        self.values = np.full(len(self.counts), np.inf)
+        self.solved: dict[int, Solved] = {}
+        self._order: list[int] = []  # of the solved counts
+        self._relief: Float64s = np.zeros(totals.q)  # in units of kernel values
+        sized = (Counts(k, 0, totals.p + k, totals.q - k) for k in self.counts.tolist())
+        self._margins = totals.value_margin * np.array(
+            [lost(totals.p, totals.q, counts, self._o) for counts in sized]
+        )
+
+    def start(self, counts: Counts) -> Labelling:
+        """Return a labelling to start from: S-SD, or the shares of the neighbours, mixed and rounded."""
+        f = Quadratic(self._totals, counts, self._estimator)
+        if counts.n_moved and (mixed := self._mixed(counts.n_moved)) is not None:
+            return Labelling(f, leading(Labelling(f), mixed[0]))
+        return StepwiseDominance().from_quadratic(f, "lower")
+
+    def solve(self, start: Labelling, slack: float, effort: Effort) -> Labelling:
+        """Solve the count of a labelling to about `slack`; return the labelling, or a better one."""
+        f, k = start.quadratic, start.quadratic.counts.n_moved
+        if k == 0:
+            shares = np.zeros(self._totals.q), np.zeros(self._totals.q)
+        else:
+            shares = (self._densely if self._is_dense else self._by_sums)(start, slack, effort)
+        rounded = Labelling(f, leading(start, shares[0])) if k else start
+        self._keep(Solved(k, *shares, min(start, rounded, key=Labelling.value)))
+        return self.solved[k].labelling
+
+    def _keep(self, point: Solved) -> None:
+        """Add a solved count, and improve what is known of the counts between its neighbours."""
+        self.solved[point.n_moved] = point
+        self._order = sorted(self.solved)
+        place = self._order.index(point.n_moved)
+        near = [self.solved[k] for k in self._order[max(0, place - 1) : place + 2]]
+        for a, b in pairwise(near) if len(near) > 1 else [(point, point)]:
+            here = slice(a.n_moved - self.counts[0], b.n_moved - self.counts[0] + 1)
+            floors = self._between(a, b) - self._margins[here]
+            self.floors[here] = np.maximum(self.floors[here], floors)
+            self.values[here] = np.minimum(self.values[here], reached(a.labelling, b.labelling, "lower"))
+
+    def _mixed(self, n_moved: int) -> tuple[Float64s, Float64s] | None:
+        """Return the shares of the neighbours, mixed, and their shift; `None` if there are no two."""
+        place = bisect_right(self._order, n_moved)
+        if not 0 < place < len(self._order):
+            return None
+        a, b = (self.solved[self._order[i]] for i in (place - 1, place))
+        w = (n_moved - a.n_moved) / (b.n_moved - a.n_moved)
+        return (1 - w) * a.share + w * b.share, (1 - w) * a.shift + w * b.shift
+
+    def _by_sums(self, start: Labelling, slack: float, effort: Effort) -> tuple[Float64s, Float64s]:
+        shared = SharedRows(start, self._mixed(start.quadratic.counts.n_moved))
+        shared.improve(max(slack, self._totals.margin), effort)
+        rows = np.flatnonzero(shared.share)
+        shift = self._totals.sums.apply(start.active, start.pooled(rows), shared.share[rows])
+        return shared.share, shift
+
+    def _densely(self, start: Labelling, slack: float, effort: Effort) -> tuple[Float64s, Float64s]:
+        f, own = start.quadratic, self._totals.diagonal[self._of_y]
+        problem, diagonal = QuotaProblem.of(Labelling(f), "lower"), f.c * (own - self._relief)
+        if not self._order and not self._totals.sums.is_positive_definite:
+            diagonal = raised(problem, diagonal)
+        floor = Floor(diagonal, np.flatnonzero(start.moved), max(slack, self._totals.margin))
+        if self._order:
+            mixed = self._mixed(f.counts.n_moved)
+            share = start.moved.astype(np.float64) if mixed is None else mixed[0]
+            share = floor(problem, 0.0, 0.0, effort, (share, diagonal)).share
+        else:  # the first count to be solved decides on the relief
+            share, diagonal = floor(problem, -start.value(), slack - start.value(), effort).state
+            self._relief = own - diagonal / f.c
+        return share, own * share - problem.pairs @ share / f.c
+
+    def _between(self, a: Solved, b: Solved) -> Float64s:
+        """Return the floors of the counts from a to b, rounding apart."""
+        t, relief = self._totals, self._relief
+        ours, theirs = (point.shift - relief * point.share for point in (a, b))
+        columns = [each[self._of_y] for each in (t.to_x, t.to_y, t.diagonal)] + [
+            relief,
+            theirs,
+            ours - theirs,
+        ]
+        k = np.arange(a.n_moved, b.n_moved + 1)
+        w = (k - a.n_moved) / max(b.n_moved - a.n_moved, 1)
+        fixed, c, value = coefficients(t, self._o, k)
+        weights = np.vstack([fixed, 2 * c, 2 * c * (1 - w)])  # one row for each column, one column a count
+        own, both, other = (x.share @ y for x, y in ((a, ours), (a, theirs), (b, theirs)))
+        value = value - c * ((1 - w) ** 2 * own + 2 * w * (1 - w) * both + w**2 * other)
+        return np.asarray(value + least_sums(columns, weights, k))
+
+
+def coefficients(totals: GroupSums, o: int, k: Ints) -> tuple[Float64s, Float64s, Float64s]:
+    """Return for each count: what K u0, K (1 - u0), d and t'Kt are multiplied by; c, the last; and f(0)."""
+    t, p = totals, totals.p
+    n_x, n_y, n = p + k.astype(np.float64), t.q - k.astype(np.float64), p + t.q
+    slope = 2 * (n - o) / (n_x * n_y)
+    c = (n - o) * (n - 2 * o) / (n_x * (n_x - o) * n_y * (n_y - o))
+    e = 1 / (n_x * (n_x - 1)) - 1 / (n_y * (n_y - 1)) if o else np.zeros(len(k))
+    within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
+    within_y = t.to_y[p:].sum() - o * t.diagonal[p:].sum()
+    value = within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o))
+    value -= 2 * t.to_y[:p].sum() / (n_x * n_y)
+    return np.array([slope / (n_x - o), -slope / (n_y - o), -e, c]), c, value
+
+
+def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
+    """Return the values of one-way labellings from one to another: rows of the second join, best first."""
+    t, o = start.quadratic.totals, start.quadratic.o
+    first, last = (each.quadratic.counts.n_moved for each in (start, end))
+    joining = np.flatnonzero(end.moved & ~start.moved)
+    order = np.argsort(-outwards(side) * start.gradient()[joining], kind="stable")
+    joining = joining[order][: last - first]
+    pooled, rows = start.pooled(joining), start.pooled(np.flatnonzero(start.moved))
+    more = 2 * (start.shift[joining] + to_earlier(t.sums, pooled)) + t.diagonal[pooled]
+    columns = [(float(each[rows].sum()), each[pooled]) for each in (t.to_x, t.to_y, t.diagonal)]
+    columns.append((float(start.shift[start.moved].sum()), more))
+    weights, _, value = coefficients(t, o, np.arange(first, last + 1))
+    for weight, (before, rest) in zip(weights, columns, strict=True):
+        value += weight * (before + np.append(0.0, np.cumsum(rest)))
+    best = max if side == "upper" else min
+    value[-1] = best(float(value[-1]), end.value())
+    return value
+
+
+def ceilings(
+    totals: GroupSums, estimator: Estimator, k: Ints, threshold: Float64s, excess: Float64s, size: float = 0.0
+) -> Float64s:
+    """Return values that no labelling of consecutive one-way counts exceeds, from bounds of the rows of Y.
+
+    With multipliers that cancel over pairs added to the kernel values (at most `size` each), any j of row
+    i's values must have a sum of at most ``j * threshold[i] + excess[i]``. For j values of the row itself,
+    sums of the largest are reached by the j-th as threshold and, as excess, what larger ones exceed it by.
+    """
+    o, of_y = 1 if estimator == "unbiased" else 0, slice(totals.p, totals.p + totals.q)
+    (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
+    columns = [*(each[of_y] for each in (totals.to_x, totals.to_y, totals.diagonal)), threshold, excess]
+    weights = np.array([to_x, to_y, own + c, c * (k - 1), c])
+    sized = (Counts(m, 0, totals.p + m, totals.q - m) for m in k.tolist())
+    margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
+    margin = totals.value_margin * np.array(margins) + ULPS * c * k.astype(np.float64) ** 2 * size
+    return np.asarray(value - least_sums(columns, -weights, k) + margin)
+
+
+def dense_ceilings(
+    totals: GroupSums, estimator: Estimator, k: Ints, pairs: Float64s, multipliers: Float64s
+) -> Float64s:
+    """Return `ceilings` from all kernel values of the rows of Y and their antisymmetric multipliers."""
+    ranked = pairs + multipliers
+    np.fill_diagonal(ranked, -np.inf)
+    ranked[:] = -np.sort(-ranked, axis=1)
+    size, result = float(multipliers.max(initial=0.0)), np.empty(len(k))
+    for start, stop in strips([0, len(k)], -(-len(k) // RANKED)):
+        middle = max(int(k[(start + stop) // 2]) - 1, 1)
+        threshold = ranked[:, middle - 1]
+        excess = (ranked[:, :middle] - threshold[:, None]).sum(axis=1)
+        result[start:stop] = ceilings(totals, estimator, k[start:stop], threshold, excess, size)
+    return result
+
+
+def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints, n_moved: int) -> Float64s:
+    """Return ceilings of fewer moved rows from that of `n_moved` (docs/sharp.md, "Many counts").
+
+    One more row of Y, drawn at random, multiplies the squared MMD by (n_X - 1) / (n_X + 1) on average, or,
+    biased and with a definite kernel, by no less than the square of n_X / (n_X + 1).
+    """
+    few, many = totals.p + k.astype(np.float64), float(totals.p + n_moved)
+    if estimator == "unbiased":
+        return np.asarray(certified * (many * (many - 1) / (few * (few - 1))))
+    return np.asarray(certified * (many / few) ** 2)
+
+
+def least_sums(columns: list[Float64s], weights: Float64s, k: Ints) -> Float64s:
+    """Return, for each count, no more than the sum of the k smallest entries of the weighted columns.
+
+    `weights` has a row for each column and a column for each of the counts `k`, which are consecutive. At
+    every so many counts the entries are ranked and the sum is exact; see the module's docstring.
+    """
+    step = -(-len(k) // RANKED)
+    places = [*range(0, len(k) - 1, step), len(k) - 1]
+    ends = [_lowest(columns, weights[:, place], int(k[min(place + step, len(k) - 1)])) for place in places]
+    result = np.empty(len(k))
+    result[0] = ends[0][: k[0]].sum()
+    ranked = [_sums_of_first(np.sort(column), int(k[-1])) for column in columns] if step > 1 else []
+    for left, right, low, high in zip(places, places[1:], ends, ends[1:], strict=False):
+        here = slice(left, right + 1)
+        w = (k[here] - k[left]) / (k[right] - k[left])
+        result[here] = (1 - w) * _partial_sums(low, k[here]) + w * _partial_sums(high, k[here])
+        if right - left > 1:
+            chord = weights[:, [left]] * (1 - w) + weights[:, [right]] * w
+            for rest, (least, most) in zip(weights[:, here] - chord, ranked, strict=True):
+                result[here] += np.where(rest >= 0, rest * least[k[here]], rest * most[k[here]])
+    return result
+
+
+def _lowest(columns: list[Float64s], weights: Float64s, count: int) -> Float64s:
+    """Return the smallest entries of the weighted columns, in ascending order."""
+    total = sum(weight * column for weight, column in zip(weights.tolist(), columns, strict=True))
+    return np.sort(np.partition(total, count - 1)[:count]) if count else np.empty(0)
+
+
+def _partial_sums(ascending: Float64s, k: Ints) -> Float64s:
+    """Return the sums of the first k entries, for consecutive k; in pairs where they are many."""
+    first = ascending[: k[0]].sum()
+    return np.asarray(first + np.concatenate([[0.0], np.cumsum(ascending[k[0] : k[-1]])]))
+
+
+def _sums_of_first(ascending: Float64s, count: int) -> tuple[Float64s, Float64s]:
+    """Return the sums of the 0 to `count` smallest entries, and of the largest."""
+    ends = ascending[:count], ascending[::-1][:count]
+    low, high = (np.concatenate([[0.0], np.cumsum(end)]) for end in ends)
+    return low, high
