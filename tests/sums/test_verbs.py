@@ -1,4 +1,4 @@
-"""The four verbs of every representation against a kernel matrix written out pair by pair."""
+"""The verbs of every representation against a kernel matrix written out pair by pair."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.cpu.blocked import BlockedSums
+from mmdbounds.sums.protocol import PairTerms
 from problems import KERNELS, Problem, make_kernel, naive_matrix
 from tolerances import UNIT, of_a_mean, of_a_sum, of_values
 
@@ -74,6 +75,10 @@ def test_verbs_follow_the_matrix(make, name, selection):
         assert result.shape == (expected.shape[0], *W.shape[1:])
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    left, right, thresholds = pair_terms(*expected.shape)
+    naive, sizes = naive_excess(expected, left, right, thresholds)
+    found = sums.excess(A, B, left, right, thresholds)
+    np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):
@@ -82,6 +87,24 @@ def test_verbs_follow_the_matrix(make, name, selection):
 
     sums.fold(A, B, collect)
     np.testing.assert_allclose(collected, expected, **close)
+
+
+def pair_terms(n, m, rank=5):
+    """Terms that turn kernel values into other numbers, and two thresholds a row."""
+    rng = np.random.default_rng(n + m)
+    sides = (PairTerms(rng.normal(size=rows), rng.normal(size=(rows, rank))) for rows in (n, m))
+    return *sides, rng.normal(size=(n, 2))
+
+
+def naive_excess(K, left, right, thresholds):
+    """What the excess is by definition, and how large its numbers are."""
+    sums, largest = np.zeros(thresholds.shape), 1.0
+    for i, j in np.ndindex(K.shape):
+        x = K[i, j] * (left.slopes[i] - right.slopes[j]) + sum(left.factors[i] * right.factors[j])
+        largest = max(largest, abs(x), abs(left.slopes[i] - right.slopes[j]))
+        for k, threshold in enumerate(thresholds[i]):
+            sums[i, k] += max(x - threshold, 0.0)
+    return sums, largest
 
 
 def weights(n, kind):

@@ -6,21 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmdbounds.objective import Labelling
-from mmdbounds.search.protocol import outwards, top_sum
+from mmdbounds.search.protocol import outwards
 from mmdbounds.search.sharp.ceiling import _Walk, ceiling
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
-from mmdbounds.search.sharp.through_sums import RowMultipliers
-from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     naive_extension,
     naive_gradient,
     quadratic_of,
-    random_problem,
     small_choice,
     small_matrix,
     small_problem,
 )
-from tolerances import of_mmd2
 
 seeds = st.integers(0, 2**32 - 1)
 NO_END = 1e15
@@ -194,84 +190,6 @@ def test_one_row_to_move_is_bounded_exactly(side):
         assert choice.gain(choice.best_rows(found.scores)) == pytest.approx(best, rel=1e-9, abs=1e-12)
 
 
-@given(seeds, st.floats(0.0, 2.0))
-def test_one_multiplier_a_row_is_their_difference_for_each_pair(seed, size):
-    problem = small_problem(seed, most=(9, 6))
-    K = small_matrix(problem)
-    labelling = Labelling(quadratic_of(problem))
-    rows = RowMultipliers(labelling)
-    c, n = labelling.quadratic.c, len(labelling.sign)
-    mu = size * np.abs(K).max() * np.random.default_rng(seed).normal(size=n)
-    rows._multipliers = mu.copy()  # in units of c
-    scores = rows._scores(Effort(NO_END))
-    tolerance = 1e-11 * c * n * n * max(np.abs(K).max(), np.abs(mu).max())
-    r, filed = naive_scores(K, problem, c * (mu[:, None] - mu), "upper")
-    active = [rows for rows, quota in groups_of(problem) if quota]
-    for part in active:
-        np.testing.assert_allclose(scores[part], r[part], rtol=0, atol=tolerance)
-    np.testing.assert_allclose(
-        filed + top_sum(scores, labelling.parts()),
-        naive_ceiling(K, problem, c * (mu[:, None] - mu)),
-        rtol=0,
-        atol=tolerance,
-    )
-
-
-def groups_of(problem):
-    n_x = problem.p if problem.counts.n_moved_of_x else 0
-    return (
-        (slice(0, n_x), problem.counts.n_moved_of_x),
-        (slice(n_x, n_x + problem.q), problem.counts.n_moved),
-    )
-
-
-def test_the_bound_through_sums_holds_after_every_pass_and_falls(monkeypatch):
-    first, last = [], []
-    for seed in range(20):
-        problem = small_problem(seed)
-        _, _, values = small_choice(problem, "upper")
-        bounds = []
-        for passes in (1, 2, 3, 5, 10, 60):
-            monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", passes)
-            rows = RowMultipliers(Labelling(quadratic_of(problem)))
-            bounds.append(rows.ceiling(values.max(), values.max(), Effort(NO_END)))
-            assert bounds[-1] >= values.max() - 1e-11 * np.abs(small_matrix(problem)).max()
-        assert bounds == sorted(bounds, reverse=True)
-        first.append(bounds[0] - values.max())
-        last.append(bounds[-1] - values.max())
-    assert sum(last) < 0.5 * sum(first)
-
-
-def test_through_sums_it_is_never_tighter_than_a_multiplier_for_each_pair():
-    # mu_i - mu_j is one of the multipliers that pairs may have.
-    for seed in range(10):
-        problem = drawn(seed)
-        choice, _, values = small_choice(problem, "upper")
-        rows = RowMultipliers(Labelling(quadratic_of(problem)))
-        through_sums = rows.ceiling(values.max(), values.max(), Effort(NO_END))
-        mu, c = rows._multipliers, quadratic_of(problem).c
-        with_pairs = ceiling(choice, -np.inf, np.inf, Effort(NO_END), (c * (mu[:, None] - mu),))
-        assert through_sums <= with_pairs.bound + 1e-11 * np.abs(small_matrix(problem)).max()
-
-
-def test_strips_of_any_height_and_blocks_give_the_same_ceiling(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.PASSES", 3)  # more would part at the first tie
-    problem = random_problem(9, kernel="rbf", two_way=True)
-    whole = RowMultipliers(Labelling(quadratic_of(problem))).ceiling(0.0, -np.inf, Effort(NO_END))
-    for sums in (None, BlockedSums(problem.Z, problem.kernel)):
-        rows = RowMultipliers(Labelling(quadratic_of(problem, sums)))
-        rows._height = 3
-        np.testing.assert_allclose(
-            rows.ceiling(0.0, -np.inf, Effort(NO_END)), whole, rtol=1e-10, atol=of_mmd2(len(problem.Z))
-        )
-
-
-def test_without_the_means_for_one_pass_there_is_no_ceiling():
-    problem = small_problem(1)
-    rows = RowMultipliers(Labelling(quadratic_of(problem)))
-    assert rows.ceiling(0.0, 0.0, Effort(1.0)) is None
-
-
 def test_two_way_with_all_of_y_moved():
     # Every row of Y moves, so that the choice is among the rows of X alone.
     problem = small_problem(11, two_way=True, kernel="rbf", estimator="biased")
@@ -279,8 +197,6 @@ def test_two_way_with_all_of_y_moved():
     counts = type(problem.counts)(q, 2, p + q - 2, 2)
     problem = type(problem)(problem.X, problem.Y, problem.kernel, "biased", counts)
     _, _, values = small_choice(problem, "upper")
-    rows = RowMultipliers(Labelling(quadratic_of(problem)))
-    assert rows.ceiling(values.max(), values.max(), Effort(NO_END)) >= values.max() - 1e-12
     choice, _ = QuotaProblem.of(Labelling(quadratic_of(problem)), "upper").forced()
     assert choice.quotas == (2, 0)
     assert ceiling(choice, values.max(), values.max(), Effort(NO_END)).bound >= values.max() - 1e-12

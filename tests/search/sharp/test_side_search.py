@@ -8,7 +8,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
 from mmdbounds.search.protocol import Task, outwards
-from mmdbounds.search.sharp import starts
+from mmdbounds.search.sharp.starting_points import starts
 from mmdbounds.search.stepwise import StepwiseDominance
 from problems import Problem, quadratic_of, small_problem, totals_of, two_clouds
 

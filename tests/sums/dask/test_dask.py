@@ -19,7 +19,7 @@ from mmdbounds.sums.bandwidth import canonical_order, median_distance
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.dask import rows as dask_rows
 from mmdbounds.sums.dask import sums as dask_sums
-from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
+from sums.test_verbs import SELECTIONS, N, naive_excess, pair_terms, rows_and_kernel, weights
 from tolerances import of_values
 
 pytestmark = [
@@ -79,6 +79,10 @@ def test_verbs_follow_the_matrix(client, name, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    left, right, thresholds = pair_terms(*expected.shape)
+    naive, largest = naive_excess(expected, left, right, thresholds)
+    excess = sums.excess(A, B, left, right, thresholds)
+    np.testing.assert_allclose(excess, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * largest)
     found = np.full(expected.shape, np.nan)
     sizes = []
     sums.fold(A, B, lambda i, j, block: (sizes.append(block.size), put(found, i, j, block)))

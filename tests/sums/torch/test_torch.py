@@ -15,7 +15,7 @@ from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.sums.torch import torch_pays
 from problems import KERNELS
-from sums.test_verbs import SELECTIONS, N, rows_and_kernel, weights
+from sums.test_verbs import SELECTIONS, N, naive_excess, pair_terms, rows_and_kernel, weights
 from tolerances import of_a_mean, of_mmd2
 
 pytestmark = pytest.mark.full
@@ -46,6 +46,10 @@ def test_verbs_follow_the_matrix(name, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
+    left, right, thresholds = pair_terms(*expected.shape)
+    naive, sizes = naive_excess(expected, left, right, thresholds)
+    found = sums.excess(A, B, left, right, thresholds)
+    np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):

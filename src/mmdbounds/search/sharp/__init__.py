@@ -1,15 +1,10 @@
 """Sharp bounds: the best labelling found on each side, and a proof of how far the extreme can be from it.
 
-One side searches all admissible counts: starts, refinement, proof (docs/sharp.md). The upper side has many
-local optima in different regions of the data. Which starts pay was measured on draws of FOREST, BIO and
-two-dimensional logits, as the share of problems whose best labelling was found from twelve starts: random
-sets 92 %, the rows drawn to one random row 97 %, to about the square root of m random rows 99 %, farthest
-points 84 %, S-SD alone 46 %. The lower side is nearly convex: any start comes within 1 %.
+One side searches all admissible counts: starts, refinement, proof (docs/sharp.md).
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,8 +25,10 @@ from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leadi
 from mmdbounds.search.sharp.at_most import FEW, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
+from mmdbounds.search.sharp.learned import SAMPLED, STEPS, LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
-from mmdbounds.search.sharp.through_sums import RowMultipliers, SharedRows
+from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sample
+from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
@@ -177,7 +174,10 @@ class SideSearch:
             if self._task.totals.sums.is_positive_definite:
                 yield self._rounded(i)
                 n_starts = n_starts if len(filed.sign) <= SEVERAL_STARTS else 0
-        for labelling in islice(starts(filed.quadratic, self._side, rng), n_starts):
+        every = starts(filed.quadratic, self._side, rng)
+        if self._side == "upper" and len(filed.sign) > DENSE_ROWS:
+            every = upper_starts_from_sample(filed.quadratic, rng, n_starts)
+        for labelling in islice(every, n_starts):
             self._refine(labelling)
             yield labelling
 
@@ -264,12 +264,7 @@ class SideSearch:
         """Prove without a matrix; return the bound, if there is one, and the status."""
         labelling = self._best[i]
         if self._side == "upper":
-            self._improved(i, np.flatnonzero(labelling.moved))
-            multipliers = RowMultipliers(labelling)
-            bound = multipliers.ceiling(self.best_gain, self.best_gain + slack, effort)
-            if multipliers.row_bounds is not None and not labelling.n_active_x:
-                self._row_bounds[i] = multipliers.row_bounds
-            return bound, "" if bound is not None else "too many rows"
+            return self._learned(i, effort), ""
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"
         shared = self._shared.get(i) or SharedRows(labelling)
@@ -280,6 +275,14 @@ class SideSearch:
         self._improved(i, suggested, more=-floor > self.best_gain + slack)
         return -floor, ""
 
+    def _learned(self, i: int, effort: Effort) -> float:
+        """Prove by multipliers that are fitted to the best labelling: more steps where there is patience."""
+        self._improved(i, np.flatnonzero(self._best[i].moved))
+        self._take_float64(i)
+        multipliers = LearnedMultipliers(self._best[i], self._task.seed)
+        multipliers.fit(STEPS, SAMPLED, self.best_gain, effort)
+        return multipliers.ceiling(self._quadratics[i], effort)
+
     def _take_float64(self, i: int) -> None:
         """Compute the proof, and the value beside it, from sums in float64, whatever the search used."""
         precise = self._task.totals.precise
@@ -288,37 +291,3 @@ class SideSearch:
             self._quadratics[i], self._waiting[i] = f, iter(())
             self._best[i] = Labelling(f, np.flatnonzero(self._best[i].moved))
             self.best_gain = max(map(self._gain, self._best))
-
-
-def starts(quadratic: Quadratic, side: Side, rng: np.random.Generator) -> Iterator[Labelling]:
-    """Yield labellings to start from, S-SD first, without end."""
-    for n_steps in (None, max(quadratic.counts.n_moved, 1), 1) if side == "lower" else (None,):
-        yield StepwiseDominance(n_steps).from_quadratic(quadratic, side)
-    most = max(quadratic.counts.n_moved, quadratic.counts.n_moved_of_x)
-    while True:
-        if side == "lower":
-            yield Labelling(quadratic, _random_rows(Labelling(quadratic), rng, most))
-        else:
-            yield _gathered(quadratic, rng, 1)
-            yield _gathered(quadratic, rng, max(2, math.isqrt(most)))
-
-
-def _gathered(quadratic: Quadratic, rng: np.random.Generator, n_seeds: int) -> Labelling:
-    """Return the labelling that the gradient asks for when all movers are placed on a few random rows."""
-    filed = Labelling(quadratic)
-    seeds = _random_rows(filed, rng, n_seeds)
-    share = np.ones(len(seeds))
-    for part, quota in filed.parts():
-        here = (seeds >= part.start) & (seeds < part.stop)
-        share[here] = quota / max(int(np.count_nonzero(here)), 1)
-    pull = quadratic.totals.sums.apply(filed.active, filed.pooled(seeds), filed.sign[seeds] * share)
-    gradient = filed.gradient() + 2 * quadratic.c * pull
-    return Labelling(quadratic, leading(filed, filed.sign * gradient))
-
-
-def _random_rows(filed: Labelling, rng: np.random.Generator, most: int) -> Indices:
-    """Return random rows of each group, no more than are to move."""
-    drawn = [np.empty(0, dtype=np.intp)]
-    for part, quota in filed.parts():
-        drawn.append(part.start + rng.choice(part.stop - part.start, min(quota, most), replace=False))
-    return np.sort(np.concatenate(drawn))

@@ -15,14 +15,8 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import CANDIDATES
-from mmdbounds.search.sharp import (
-    DENSE_ROWS,
-    EFFORT_THROUGH_SUMS,
-    FIRST_STARTS,
-    MATRICES,
-    dense_effort,
-)
-from mmdbounds.search.sharp.through_sums import PAIR, PASSES, WORKING_ROWS
+from mmdbounds.search.sharp import DENSE_ROWS, FIRST_STARTS, MATRICES, dense_effort, learned
+from mmdbounds.search.sharp.through_sums import WORKING_ROWS
 from mmdbounds.sums.plan import MIB
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -31,7 +25,8 @@ EXCHANGED, EXCHANGE_ROUNDS = 8.0, 2  # work of an exchange that is considered, a
 RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
 OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
 OF_CEILING = 1.4, 12.0  # ... of a ceiling, and how it grows with the square of the share that moves...
-OF_PASS = 1.0  # ... and of a ceiling through sums, beside its kernel values
+OF_FIT, OF_EXCESS = 1.0, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
+RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
 EASY = 1e6, 300.0  # work after which a ceiling is mostly proved: fixed, and for each pair of active rows...
 LIKELY = 0.5  # ... but no more than this share of what it may spend
 ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
@@ -69,7 +64,7 @@ def proving(problem: Problem, counts: Counts, side: Side, patience: float, n_sta
     if not m:
         return Phase("proof")
     if n > DENSE_ROWS or MATRICES * 8 * n * n > problem.working_memory * MIB:
-        return _through_sums(problem, counts, side, patience, n_starts)
+        return _through_sums(problem, counts, side)
     budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
     if side == "lower":
         units = RELAXED[0] * n * n + RELAXED[1]
@@ -79,18 +74,20 @@ def proving(problem: Problem, counts: Counts, side: Side, patience: float, n_sta
     return Phase("proof", block, units=units, price=price, most=max(budget / units, 1.0))
 
 
-def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float, n_starts: int) -> Phase:
+def _through_sums(problem: Problem, counts: Counts, side: Side) -> Phase:
     """Return the same where no matrix of the active rows is held."""
     n, m = sizes(problem, counts)
     if side == "lower":
         shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
         return together("proof", [shared, searching(problem, counts, 1)])
-    fixed, each = EFFORT_THROUGH_SUMS
-    passes = min(PASSES, int(patience * (fixed + each * len(problem.pooled) ** 2) / (PAIR * n * n)))
-    pairs = passes * (n * n + n * m)
-    ranked = Phase("proof", pairs, units=PAIR * pairs, price=OF_PASS, passes=passes)
-    waiting = searching(problem, counts, max(n_starts - FIRST_STARTS["upper"], 0))
-    return together("proof", [ranked, waiting])
+    rows = min(n, learned.SAMPLED)
+    samples = columns("", problem, rows, rows, again=learned.SAMPLES)
+    fit = Phase("", units=learned.STEPS * learned.FITTED * rows * rows, price=OF_FIT)
+    thresholds = columns("", problem, n, learned.RANKED_COLUMNS)
+    ranked = Phase("", units=n * (RANKED * learned.RANKED_COLUMNS + FEATURES))
+    proof = columns("", problem, n, n)
+    excess = Phase("", units=learned.PROVED * n * n, price=OF_EXCESS, passes=1)
+    return together("proof", [samples, fit, thresholds, ranked, proof, excess])
 
 
 def sizes(problem: Problem, counts: Counts) -> tuple[int, int]:

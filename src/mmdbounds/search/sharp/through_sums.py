@@ -1,22 +1,16 @@
-r"""Floor and ceiling where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
+"""The floor where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
 
-For the floor, the convex relaxation continues among the few hundred rows that gain most, then updates the
-gradient of all rows by their columns; on a GPU, where pairs are cheap and rounds are not, labellings are
-mixed first. For the ceiling, each row has one multiplier: how often the others count on it is made to agree
-with how often they may. A step is one pass over the active rows.
+The convex relaxation continues among the few hundred rows that gain most, then updates the gradient of all
+rows by their columns; on a GPU, where pairs are cheap and rounds are not, labellings are mixed first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.search.protocol import Part, largest_places, top_places, top_sum
-from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.protocol import largest_places, top_places, top_sum
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
 WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
@@ -24,10 +18,6 @@ MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from al
 CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
 MOST_ROUNDS, MOST_STEPS = 1000, 100_000
 PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
-PASSES = 60
-MEMORY, FIRST_STEP, CUT, PATIENCE = 0.5, 1.0, 0.7, 5  # as in `ceiling`; shorter steps did better here
-PAIR = 1.5  # work of one kernel value that is computed and ranked
-STRIP = 16  # MiB of kernel values that are ranked at a time
 
 
 class SharedRows:
@@ -174,99 +164,3 @@ class Mixture:
         kept = np.flatnonzero(weights)
         self._weights, self._products = weights[kept], self._products[np.ix_(kept, kept)]
         self._points, self._shifts = ([each[k] for k in kept] for each in (self._points, self._shifts))
-
-
-class RowMultipliers:
-    """One multiplier for each active row, shape (n,) (`ceiling` of the upper side)."""
-
-    def __init__(self, labelling: Labelling) -> None:
-        f, n = labelling.quadratic, len(labelling.sign)
-        self._labelling, self._parts = labelling, labelling.parts()
-        own = f.c * f.totals.diagonal[labelling.active]
-        self._linear = labelling.sign * f.gradient_as_filed[labelling.active] + own
-        self._multipliers = np.zeros(n)  # in units of c
-        self._excess = np.zeros((2, n))  # thresholds, and what larger values exceed them by (one-way)
-        self.row_bounds: tuple[Float64s, Float64s, float] | None = None  # of the best ceiling; see `Found`
-        self._height = max(1, int(min(STRIP, f.totals.sums.working_memory / 8) * MIB) // (8 * n))
-
-    def ceiling(self, value: float, enough: float, effort: Effort) -> float | None:
-        """Return a value that no labelling exceeds, or `None` if not a single pass is affordable.
-
-        `value` is reached by a labelling; a bound of `enough` ends the work.
-        """
-        n, f = len(self._linear), self._labelling.quadratic
-        if effort.left < PAIR * n * n:
-            return None
-        bound, factor, stalled, direction = np.inf, FIRST_STEP, 0, np.zeros(n)
-        for _ in range(PASSES):
-            scores = self._scores(effort)
-            found = f.value_as_filed + top_sum(scores, self._parts) + self._rounding()
-            stalled = 0 if found < bound - 1e-3 * (min(bound, found + 1) - value) else stalled + 1
-            if found < bound:
-                bound, size = found, 2 * float(np.abs(self._multipliers).max())
-                self.row_bounds = self._excess[0] + self._multipliers, self._excess[1].copy(), size
-            if bound <= enough or effort.left < PAIR * n * n:
-                break
-            if stalled == PATIENCE:
-                factor, stalled = factor * CUT, 0
-            direction = MEMORY * direction + self._imbalance(scores, effort)
-            length = float(direction @ direction)
-            if length == 0:
-                break
-            self._multipliers -= factor * (found - value) / (f.c * length) * direction
-        return float(bound)
-
-    def _rounding(self) -> float:
-        """Return how far the multipliers, which cancel up to rounding, can move the bound (see `ceiling`)."""
-        n_chosen = sum(quota for _, quota in self._parts)
-        return 2 * ULPS * self._labelling.quadratic.c * n_chosen**2 * float(np.abs(self._multipliers).max())
-
-    def _strips(self, everyone: Indices, effort: Effort) -> Iterator[tuple[Indices, Float64s]]:
-        """Yield rows i, some at a time, with w_ij / c - mu_j for all active rows j; -inf if i = j."""
-        labelling, n = self._labelling, len(self._linear)
-        for start in range(0, len(everyone), self._height):
-            rows = everyone[start : start + self._height]
-            effort.spend(PAIR * len(rows) * n)
-            values = labelling.columns(rows)
-            if labelling.n_active_x:
-                values *= labelling.sign[rows][:, None] * labelling.sign
-            values -= self._multipliers
-            values[np.arange(len(rows)), rows] = -np.inf
-            yield rows, values
-
-    def _partners(self, part: slice) -> list[Part]:
-        """Return how many partners a chosen row of `part` has in each group."""
-        return [(other, quota - (other == part)) for other, quota in self._parts]
-
-    def _scores(self, effort: Effort) -> Float64s:
-        """Return what each row can add at most."""
-        c, scores = self._labelling.quadratic.c, self._linear.copy()
-        for part, _ in self._parts:
-            partners = self._partners(part)
-            for rows, values in self._strips(np.arange(part.start, part.stop), effort):
-                for other, k in partners:
-                    largest = _largest_values(values[:, other], k)
-                    self._excess[0, rows] = threshold = largest.min(axis=1, initial=np.inf if k else 0.0)
-                    self._excess[1, rows] = (largest - threshold[:, None]).sum(axis=1)
-                    scores[rows] += c * largest.sum(axis=1)
-                scores[rows] += c * self._multipliers[rows] * sum(k for _, k in partners)
-        return scores
-
-    def _imbalance(self, scores: Float64s, effort: Effort) -> Float64s:
-        """Return how many partners each row has if it is chosen, less how often the chosen count on it."""
-        imbalance = np.zeros(len(scores))
-        for part, quota in self._parts:
-            chosen = part.start + largest_places(scores[None, part], quota)[0]
-            partners = self._partners(part)
-            imbalance[chosen] += sum(k for _, k in partners)
-            for _, values in self._strips(chosen, effort):
-                for other, k in partners:
-                    places = other.start + largest_places(values[:, other], k)
-                    imbalance -= np.bincount(places.ravel(), minlength=len(scores))
-        return imbalance
-
-
-def _largest_values(values: Float64s, count: int) -> Float64s:
-    """Return for each row of `values`, shape (n, d), its `count` largest entries: (n, count)."""
-    first = values.shape[1] - count
-    return np.asarray(np.partition(values, first, axis=1)[:, first:]) if count else values[:, :0]

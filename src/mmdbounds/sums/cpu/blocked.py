@@ -18,7 +18,16 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu.engines import Factors, Strips, make_engine
 from mmdbounds.sums.points import kernel_diagonal, tie_error
-from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, places_in, plain_rows, same_rows
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    Options,
+    PairTerms,
+    Rows,
+    places_in,
+    plain_rows,
+    same_rows,
+)
 from mmdbounds.sums.rounding import claimed, sum_error
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -101,6 +110,23 @@ class BlockedSums(KernelSums):
                 add(span, found)
             self._meter.add(strips.n_pairs(*span))  # here a thread may be stopped, not in the middle of a sum
         return result if kept is None else result.copy()  # whoever asked may change it
+
+    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        strips, result = self._strips(A, B), np.zeros(thresholds.shape)
+
+        def work(task: tuple[Span, Span]) -> Float64s:
+            (i0, i1), (j0, j1) = task
+            rows, columns = slice(i0, i1), slice(j0, j1)
+            patch = strips.patch(i0, i1, j0, j1)
+            return self._engine.excess(patch, left.part(rows), right.part(columns), thresholds[rows])
+
+        # Patches as wide as allows to stop in between.
+        tasks = self._patches(strips, max(self._width, LONGEST // (self._height * left.factors.shape[1])))
+        for ((i0, i1), (j0, j1)), found in self._run(tasks, work, strips.n_rows * strips.n_columns):
+            result[i0:i1] += found
+            self._meter.add((i1 - i0) * (j1 - j0))
+        return result
 
     def block(self, A: Rows, B: Rows, out: Float64s | None = None) -> Float64s:
         """See `KernelSums`."""

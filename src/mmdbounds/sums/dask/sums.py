@@ -25,7 +25,16 @@ from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import make_map
 from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
 from mmdbounds.sums.points import by_product, check_function, own_value, tie_error
-from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, n_selected, plain_rows, same_rows
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    Options,
+    PairTerms,
+    Rows,
+    n_selected,
+    plain_rows,
+    same_rows,
+)
 from mmdbounds.sums.rounding import claimed, sum_error
 
 TILE = 8  # blocks along each side of a tile
@@ -82,8 +91,21 @@ class DaskSums(KernelSums):
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
         if self._is_near(A, B):
             return self._weighted_here(A, B, W, mirrored)
-        result = np.zeros((n_selected(A), W.shape[1]))
-        for future, n_pairs, at in a_little_ahead(self._client, self._tiles(A, B, W, mirrored)):
+        return self._added_up(self._tiles(A, B, W, mirrored), (n_selected(A), W.shape[1]))
+
+    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
+        if self._is_near(A, B):
+            return super().excess(A, B, left, right, thresholds)
+        return self._added_up(self._excess_tiles(A, B, left, right, thresholds), thresholds.shape)
+
+    def _added_up(
+        self, submitted: Iterator[tuple[Future, int, slice | None]], shape: tuple[int, ...]
+    ) -> Float64s:
+        """Add up what tiles return; see `_tiles`."""
+        result = np.zeros(shape)
+        for future, n_pairs, at in a_little_ahead(self._client, submitted):
             if at is None:
                 wait(future)
                 self._meter.add(n_pairs)
@@ -188,6 +210,26 @@ class DaskSums(KernelSums):
                 futures, which = [future for future, _ in some], [half for _, half in some]
                 yield submit(self._client, tasks.total, futures, which), 0, left[k].at
 
+    def _excess_tiles(
+        self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s
+    ) -> Iterator[tuple[Future, int, slice | None]]:
+        """Submit the tasks of `excess` tile by tile, as `_tiles` does."""
+        mine, theirs = self._pieces(A), self._pieces(B)
+        both = np.column_stack([thresholds, left.slopes, left.factors])
+        ours = [send(self._client, both[piece.at]) for piece in mine]
+        both = np.column_stack([right.slopes, right.factors])
+        sent = [send(self._client, both[piece.at]) for piece in theirs]
+        for tile in tiles(len(mine), len(theirs), mirrored=False):
+            rows: dict[int, list[Future]] = {}
+            for i, j in tile:
+                a, b = mine[i], theirs[j]
+                arguments = self._recipe, a.source, a.chosen, ours[i], b.source, b.chosen, sent[j]
+                future = submit(self._client, tasks.pair_excess, *arguments, thresholds.shape[1])
+                yield future, len(a.chosen) * len(b.chosen), None
+                rows.setdefault(i, []).append(future)
+            for i, futures in rows.items():
+                yield submit(self._client, tasks.total, futures, [0] * len(futures)), 0, mine[i].at
+
 
 class DaskFeatureSums(DaskSums):
     """Sums over K~ = Phi Phi' of rows on a cluster; see `FeatureSums`."""
@@ -202,6 +244,10 @@ class DaskFeatureSums(DaskSums):
         self.rounding, self.tie_width = rounding_of_features(
             feature_map, far, self.dtype, len(rows), rows.block_rows
         )
+
+    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+        """See `KernelSums`; values come here, for they are few."""
+        return KernelSums.excess(self, A, B, left, right, thresholds)
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""

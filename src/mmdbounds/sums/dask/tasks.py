@@ -20,7 +20,7 @@ from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.engines import Strips, make_engine
 from mmdbounds.sums.features.maps import FeatureMap
 from mmdbounds.sums.features.sums import STRIP_ROWS
-from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in
+from mmdbounds.sums.protocol import Float64s, PairTerms, Rows, n_selected, part_of, places_in
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -172,6 +172,33 @@ def pair_sums(
     if theirs is None or b is None:
         return rows + columns, None
     return rows, columns if mirrored else None
+
+
+def pair_excess(
+    recipe: Recipe,
+    mine: Float64s,
+    a: Chosen,
+    left: Float64s,
+    theirs: Float64s,
+    b: Chosen,
+    right: Float64s,
+    n_thresholds: int,
+) -> Halves:
+    """Return by how much the pairs of two blocks exceed thresholds, added up.
+
+    `left` and `right` hold slopes and factors side by side (`PairTerms`), and `left` thresholds before them.
+    """
+    pair, thresholds = strips_of(recipe, mine, a, theirs, b), left[:, :n_thresholds]
+    terms, others = (
+        PairTerms(both[:, 0].copy(), np.ascontiguousarray(both[:, 1:]))
+        for both in (left[:, n_thresholds:], right)
+    )
+    result = np.empty(thresholds.shape)
+    with one_blas_thread():
+        for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
+            rows, strip = slice(i0, i1), pair.strip(i0, i1, [0, pair.n_columns])
+            result[rows] = pair.engine.excess(strip, terms.part(rows), others, thresholds[rows].copy())
+    return result, None
 
 
 def pair_values(

@@ -22,7 +22,16 @@ from mmdbounds.sums import plan, points, protocol
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
 from mmdbounds.sums.features.sums import Array, Features, FeatureSums
-from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows, n_selected, places_in
+from mmdbounds.sums.protocol import (
+    Float64s,
+    KernelSums,
+    Options,
+    PairTerms,
+    PooledRows,
+    Rows,
+    n_selected,
+    places_in,
+)
 from mmdbounds.sums.rounding import claimed, inner_error, pair_error, product_error, sum_error
 from mmdbounds.sums.torch import TorchRows, check_inner, prepared
 
@@ -119,6 +128,11 @@ class TorchSums(KernelSums):
             except self._near.too_large:  # rows too wide for this GPU's fast memory
                 self._near = None
         return self._blocks.apply(A, B, W)
+
+    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+        """See `KernelSums`."""
+        A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
+        return self._blocks.excess(A, B, left, right, thresholds)
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
@@ -236,6 +250,19 @@ class Blocks:
         result = self.tensor(np.zeros((n_selected(A), weights.shape[1])))
         for i, j, values in self.patches(A, B):
             result[i : i + len(values)] += values @ theirs[j : j + values.shape[1]]
+        return np.asarray(result.cpu().numpy())
+
+    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+        """Return by how much x_ij exceeds each row's thresholds, added up."""
+        number = self.rows.dtype
+        mine, theirs = (
+            PairTerms(self.tensor(terms.slopes).to(number), self.tensor(terms.factors).to(number))
+            for terms in (left, right)
+        )
+        levels, result = self.tensor(thresholds).to(number), self.tensor(np.zeros(thresholds.shape))
+        for i, j, values in self.patches(A, B):
+            rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
+            result[rows] += protocol.excess_of(values, mine.part(rows), theirs.part(columns), levels[rows])
         return np.asarray(result.cpu().numpy())
 
     def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:

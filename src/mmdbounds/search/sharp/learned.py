@@ -1,0 +1,267 @@
+r"""The ceiling for any number of rows: multipliers that are learned on samples and proved on all rows.
+
+The ceiling holds for *every* antisymmetric :math:`\lambda`, so it may be a function of two rows with few
+parameters (docs/sharp.md, "Multipliers that are learned"). In units of c, and with s the signs of the rows,
+
+.. math::
+    \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j + s_i s_j k_{ij} (\varphi_i - \varphi_j),
+    \qquad [e, h, \psi, \varphi]_i = \mathrm{features}_i A,
+
+which is antisymmetric whatever A is. A is fitted on samples of the active rows, each of which stands for
+many. The proof is one pass over all pairs: for any threshold t the k largest of some numbers add up to at
+most k t plus what the numbers exceed t by, and that is a plain sum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.search.protocol import top_sum
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.sharp.starting_points import Sample, sample
+from mmdbounds.sums import plan
+from mmdbounds.sums.protocol import Float64s, PairTerms, pair_numbers
+from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
+
+LANDMARKS = 128  # rows whose kernel values are features of all others...
+POWERS = (1, 4, 16)  # ... and powers of them, which for RBF are kernels of 1/2 and 1/4 of the bandwidth
+GATE, STEEP = 6.0, 4.0  # how sharply features tell rows that move from rows that stay
+MEASURED_ROWS = 3000  # rows from which the spread of the features is known
+WHITENED = 0.4  # how much features of small spread are enlarged: 0 not at all, 1 until all spread alike
+LEAST_VARIANCE = 1e-6  # of a feature, beside the largest one
+RANK = 24  # length of e and h
+STEPS, SAMPLED, SAMPLES = 200, 1600, 8  # steps, the rows of a sample, and how many samples take turns
+MATRICES = 16  # of a sample's size that are there at a time
+RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
+MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
+LAST_WIDTH = 1e-2  # width within which rows count in part, at the last step beside the first
+NARROW, ROWS_WIDTH, ITSELF = 1e-3, 0.5, -1e300  # as in `ceiling`
+RANKED_COLUMNS = 2000  # columns by which the thresholds of a row are chosen
+FEWEST = 4  # rows of a group below which nothing is fitted
+STRIP = 1024  # rows whose features, or thresholds, are found at a time
+FITTED, PROVED = 1.5, 1.0  # work of a pair in a step, and in the proof
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A sample with what a step needs of it, in `unit`s of the multipliers."""
+
+    sample: Sample
+    features: Float64s  # shape (n, D)
+    linear: Float64s  # what each row adds alone
+    thresholds: Float64s  # (n, groups): what the last partner of a row in each group had at the last step
+
+
+class LearnedMultipliers:
+    """Multipliers for the rows that may move, fitted where the best labelling that is known has its rows."""
+
+    def __init__(self, labelling: Labelling, seed: int) -> None:
+        f, n = labelling.quadratic, len(labelling.sign)
+        self._labelling, self._parts = labelling, labelling.parts()
+        self._sums, self._scale = f.totals.sums.precise, f.totals.scale
+        self._linear = labelling.sign * f.gradient_as_filed[labelling.active] / f.c
+        self._linear += f.totals.diagonal[labelling.active]
+        self._standing = self._standings()
+        self._rng = np.random.default_rng([seed, n])
+        self._landmarks = self._some(n, LANDMARKS)
+        here = labelling.pooled(self._landmarks)
+        among = self._sums.block(here, here)
+        self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
+        self._centre, self._basis = self._measured(self._raw_features(self._some(n, MEASURED_ROWS)))
+        shape = self._basis.shape[1] + 1, 2 * RANK + 2
+        self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
+        self._parameters[:, 2 * RANK :] = 0.0
+
+    def fit(self, n_steps: int, n_sampled: int, gain: float, effort: Effort) -> None:
+        """Fit the parameters in so many steps, each on some rows; `gain` is what a labelling reaches.
+
+        As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
+        """
+        if any(part.stop - part.start < FEWEST for part, _ in self._parts):
+            return  # nothing to learn from
+        f, n = self._labelling.quadratic, len(self._linear)
+        room = self._sums.working_memory * plan.MIB / 2 / (8 * MATRICES)
+        n_sampled = min(n, n_sampled, int(np.sqrt(room)))
+        samples = [self._sample(n_sampled) for _ in range(SAMPLES if n_sampled < n else 1)]
+        bound = f.value_as_filed + f.c * self._unit * self._rises(samples[0], NARROW)[0]
+        n_chosen = sum(quota for _, quota in self._parts)
+        width = max((bound - gain) / (f.c * self._unit * n_chosen**2), NARROW)
+        mean, square = np.zeros_like(self._parameters), np.zeros_like(self._parameters)
+        for step in range(n_steps):
+            fitted = samples[step % len(samples)]
+            _, rises = self._rises(fitted, width * LAST_WIDTH ** (step / n_steps))
+            gradient = fitted.features.T @ rises
+            mean += (1 - MEAN) * (gradient - mean)
+            square += (1 - SQUARE) * (gradient * gradient - square)
+            length = RATE * (1 - step / n_steps) / (1 - MEAN ** (step + 1))
+            size = np.sqrt(square / (1 - SQUARE ** (step + 1)))
+            self._parameters -= length * mean / np.maximum(size, np.finfo(np.float64).tiny)
+            effort.spend(FITTED * n_sampled**2)
+
+    def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
+        """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
+        f, multipliers, scores = quadratic, self._all_multipliers(), self._linear.copy()
+        for part, _ in self._parts:
+            for other, quota in self._parts:
+                thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
+                scores[part] += (quota - (other == part)) * thresholds + excess
+                effort.spend(PROVED * len(excess) * (other.stop - other.start))
+        bound = f.value_as_filed + f.c * top_sum(scores, self._parts)
+        return float(bound + self._rounding(f, multipliers, scores))
+
+    def _partners(
+        self, f: Quadratic, multipliers: Float64s, groups: tuple[slice, slice], count: int
+    ) -> tuple[Float64s, Float64s]:
+        """Return for each row of a group a threshold, and by how much partners in the other exceed it."""
+        (part, other), active = groups, self._labelling.active.start
+        left, right = _terms(multipliers, groups, self._labelling.sign)
+        thresholds = self._thresholds(groups, count, left, right)
+        rows, columns = (slice(active + group.start, active + group.stop) for group in groups)
+        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None])[:, 0]
+        if other == part:  # a row is no partner of its own
+            excess -= np.maximum(f.totals.diagonal[rows] - thresholds, 0.0)
+        return thresholds, excess
+
+    def _thresholds(
+        self, groups: tuple[slice, slice], count: int, left: PairTerms, right: PairTerms
+    ) -> Float64s:
+        """Return about what the last of `count` partners of each row has, from some of the columns."""
+        labelling, (part, other) = self._labelling, groups
+        size = other.stop - other.start
+        some = self._some(size, RANKED_COLUMNS)
+        first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
+        theirs, result = PairTerms(right.slopes[some], right.factors[some]), np.empty(part.stop - part.start)
+        for i, j in plan.strips([0, len(result)], STRIP):
+            rows = labelling.pooled(np.arange(part.start + i, part.start + j))
+            values = self._sums.block(rows, labelling.pooled(other.start + some))
+            x = pair_numbers(values, left.part(slice(i, j)), theirs)
+            if other == part:  # a row is no partner of its own
+                here = np.flatnonzero((some >= i) & (some < j))
+                x[some[here] - i, here] = -np.inf
+            result[i:j] = np.partition(x, first, axis=1)[:, first]
+        return result
+
+    def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
+        """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
+        n_chosen, n = sum(quota for _, quota in self._parts), len(scores)
+        e, h, level, slope = _parted(multipliers)
+        # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
+        products = 2 * np.linalg.norm(e, axis=1).max() * np.linalg.norm(h, axis=1).max()
+        steepest = 1 + 2 * np.abs(slope).max()
+        sizes = products + 2 * np.abs(level).max() + steepest * self._scale
+        pair = (2 * RANK + FORMULA) * unit_roundoff("float64") * sizes + steepest * f.totals.value_margin
+        # Sums over columns and over rows lose a share of what they add up.
+        share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
+        return float(f.c * (n_chosen**2 * pair + share * top_sum(np.abs(scores), self._parts)))
+
+    def _standings(self) -> Float64s:
+        """Return how far each row is from the last one that the gradient lets move, in typical distances."""
+        labelling = self._labelling
+        result = labelling.sign * labelling.gradient()
+        for part, quota in self._parts:
+            here, first = result[part], part.stop - part.start - quota
+            here -= np.partition(here, first)[first]
+            here /= max(float(here.std()), np.finfo(np.float64).tiny)
+        return result
+
+    def _some(self, n: int, count: int) -> Indices:
+        return np.sort(self._rng.choice(n, min(count, n), replace=False))
+
+    def _raw_features(self, rows: Indices) -> Float64s:
+        """Return what is known of some rows: how near they are to the landmarks, and to moving."""
+        labelling, standing = self._labelling, self._standing[rows, None]
+        values = self._sums.block(labelling.pooled(rows), labelling.pooled(self._landmarks)) / self._scale
+        near = np.hstack([values**power for power in POWERS])
+        gate = 0.5 + 0.5 * np.tanh(0.5 * GATE * standing)
+        raw = np.hstack([near, near * gate, standing, np.tanh(STEEP * standing)])
+        if len(self._parts) == 1:
+            return raw
+        is_x = labelling.sign[rows, None] < 0  # rows of X and of Y have parameters of their own
+        return np.hstack([raw * is_x, raw * ~is_x, is_x])
+
+    def _measured(self, raw: Float64s) -> tuple[Float64s, Float64s]:
+        """Return the mean of raw features, and a basis in which they spread less unevenly."""
+        centre = raw.mean(axis=0)
+        variances, directions = np.linalg.eigh((raw - centre).T @ (raw - centre) / len(raw))
+        kept = variances > max(LEAST_VARIANCE * variances[-1], np.finfo(np.float64).tiny)
+        spread = np.sqrt(variances[kept])
+        return centre, directions[:, kept] / (spread**WHITENED * spread.max(initial=1.0) ** (1 - WHITENED))
+
+    def _features(self, rows: Indices) -> Float64s:
+        """Return what the multipliers of some rows are made of, shape (n, D)."""
+        return np.hstack([(self._raw_features(rows) - self._centre) @ self._basis, np.ones((len(rows), 1))])
+
+    def _sample(self, n_rows: int) -> Fitted:
+        drawn = sample(self._labelling, n_rows, self._rng)
+        drawn.values[:] /= self._unit
+        np.fill_diagonal(drawn.values, 0.0)
+        linear, n_groups = self._linear[drawn.rows] / self._unit, len(drawn.parts)
+        return Fitted(drawn, self._features(drawn.rows), linear, np.zeros((len(linear), n_groups)))
+
+    def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
+        """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
+        e, h, level, slope = _parted(fitted.features @ self._parameters)
+        some, one = fitted.sample, np.ones((len(e), 1))
+        x = some.values * (1 + slope[:, None] - slope)
+        x += np.hstack([e, -h, level, one]) @ np.hstack([h, e, one, -level]).T
+        np.fill_diagonal(x, ITSELF)
+        bound, share = _chosen(fitted, x, width)
+        chosen = np.flatnonzero(share)
+        counts_on = np.empty((len(chosen), len(e)))
+        for k, (columns, _) in enumerate(some.parts):
+            part = (x[chosen, columns] - fitted.thresholds[chosen, k, None]) / width + 0.5
+            counts_on[:, columns] = np.clip(part, 0.0, 1.0, out=part)
+        counts_on *= share[chosen, None] * some.weights
+        counts_on /= counts_on.sum()
+        rises = np.zeros((len(e), 2 * RANK + 2))
+        bilinear, with_values = np.hstack([h, -e, one]), counts_on * some.values[chosen]
+        rises[:, :-1] -= counts_on.T @ bilinear[chosen]
+        rises[chosen, :-1] += counts_on @ bilinear
+        rises[:, -1] -= with_values.sum(axis=0)
+        rises[chosen, -1] += with_values.sum(axis=1)
+        return bound, rises
+
+    def _all_multipliers(self) -> Float64s:
+        """Return e, h, psi and phi of all active rows, in units of c."""
+        units = np.concatenate([np.full(RANK, self._unit), np.ones(RANK), [self._unit, 1.0]])
+        spans = plan.strips([0, len(self._linear)], STRIP)
+        return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
+
+
+def _chosen(fitted: Fitted, x: Float64s, width: float) -> tuple[float, Float64s]:
+    """Return the bound of a sample and how much of each row is chosen, times what it stands for."""
+    from mmdbounds.search.sharp.multiplier_steps import find_thresholds
+
+    some, scores, found = fitted.sample, fitted.linear.copy(), np.empty(len(x))
+    share, bound = np.empty(len(x)), 0.0
+    for k, (columns, count) in enumerate(some.parts):
+        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
+        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[:, k : k + 1], found)
+        scores += some.weights[columns.start] * found
+    wide = ROWS_WIDTH * width * sum(count * some.weights[part.start] for part, count in some.parts)
+    for part, count in some.parts:
+        here, edges = scores[None, part], np.array([0, part.stop - part.start])
+        threshold = np.partition(here, -count, axis=1)[:, [-count]]
+        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found[:1])
+        share[part] = some.weights[part] * np.clip((here[0] - threshold) / wide + 0.5, 0.0, 1.0)
+        bound += some.weights[part.start] * found[0]
+    return float(bound), share
+
+
+def _parted(multipliers: Float64s) -> tuple[Float64s, Float64s, Float64s, Float64s]:
+    """Return e and h, shape (n, RANK), psi, shape (n, 1), and phi, shape (n,)."""
+    e, h, level, slope = np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
+    return e, h, level, slope[:, 0]
+
+
+def _terms(
+    multipliers: Float64s, groups: tuple[slice, slice], signs: Float64s
+) -> tuple[PairTerms, PairTerms]:
+    """Return what multipliers make of the kernel values of one group's rows with those of another."""
+    (part, other), (e, h, level, slope) = groups, _parted(multipliers)
+    one, sign = np.ones_like(level), float(signs[part.start] * signs[other.start])
+    left, right = np.hstack([e, -h, level, one])[part], np.hstack([h, e, one, -level])[other]
+    return PairTerms(sign * (1 + slope[part]), left), PairTerms(sign * slope[other], right)

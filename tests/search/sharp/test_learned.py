@@ -1,0 +1,235 @@
+"""Learned multipliers: valid whatever was learned, on every path; and their bound is the formula's."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.contamination import Counts, as_contamination
+from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.problem import comparison, pose
+from mmdbounds.progress import Meter
+from mmdbounds.search.exchanges import refine
+from mmdbounds.search.sharp import learned
+from mmdbounds.search.sharp.learned import RANK, LearnedMultipliers
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.sharp.starting_points import sample, starts, upper_starts_from_sample
+from mmdbounds.sums.cpu.blocked import BlockedSums
+from problems import (
+    KERNELS,
+    Problem,
+    quadratic_of,
+    random_problem,
+    small_choice,
+    small_matrix,
+    small_problem,
+    two_clouds,
+)
+from tolerances import of_mmd2
+
+NO_END = 1e15
+
+
+def best_of(problem):
+    """The labelling with the largest value, from all of them."""
+    _, ways, values = small_choice(problem, "upper")
+    return Labelling(quadratic_of(problem), ways[int(np.argmax(values))]), values.max()
+
+
+def spoiled(multipliers, size, seed):
+    """Parameters that nobody would learn."""
+    rng = np.random.default_rng(seed)
+    multipliers._parameters = size * rng.normal(size=multipliers._parameters.shape)
+    return multipliers
+
+
+def checked(problem, size, seed):
+    """Compare the ceiling with the largest value of all labellings, and return the gap."""
+    labelling, best = best_of(problem)
+    multipliers = LearnedMultipliers(labelling, seed)
+    if size is None:
+        multipliers.fit(30, 1000, best, Effort(NO_END))
+    else:
+        spoiled(multipliers, size, seed)
+    quadratic = labelling.quadratic
+    bound = multipliers.ceiling(quadratic, Effort(NO_END)) + quadratic.margin
+    assert bound >= best, (seed, problem.kernel.name, problem.counts)
+    return bound - best
+
+
+@pytest.mark.parametrize("size", [None, 0.0, 0.3, 30.0])
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_no_labelling_exceeds_the_ceiling(kernel, size):
+    for seed in range(6):
+        checked(small_problem(seed, kernel=kernel, two_way=bool(seed % 2)), size, seed)
+
+
+@pytest.mark.slow
+def test_no_labelling_exceeds_the_ceiling_in_thousands_of_problems():
+    for seed in range(4000):
+        checked(small_problem(seed), (None, 0.0, 0.3, 30.0)[seed % 4], seed)
+
+
+def all_checked(size):
+    for seed in range(30):
+        checked(small_problem(seed, kernel="rbf"), size, seed)
+
+
+def naive_multipliers(multipliers, K):
+    """The multipliers from their formula, pair by pair, in units of c."""
+    e, h, level, slope = learned._parted(multipliers._all_multipliers())
+    sign = multipliers._labelling.sign
+    n, result = len(sign), np.empty((len(sign), len(sign)))
+    for i, j in np.ndindex(n, n):
+        result[i, j] = e[i] @ h[j] - h[i] @ e[j] + (level[i] - level[j])[0]
+        result[i, j] += sign[i] * sign[j] * K[i, j] * (slope[i] - slope[j])
+    return result
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_the_bound_is_that_of_the_formula(two_way):
+    for seed in range(20):
+        problem = small_problem(seed, two_way=two_way)
+        labelling, _ = best_of(problem)
+        multipliers = spoiled(LearnedMultipliers(labelling, seed), 0.2, seed)
+        f, sign, start = labelling.quadratic, labelling.sign, labelling.active.start
+        K = small_matrix(problem)[start:, start:]
+        extra = naive_multipliers(multipliers, K)
+        np.testing.assert_array_equal(extra.T + extra, 0.0)
+        x, size = sign[:, None] * sign * K + extra, np.abs(extra).max() + np.abs(K).max()
+        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K)
+        for i in range(len(sign)):
+            for part, quota in labelling.parts():
+                others = [x[i, j] for j in range(part.start, part.stop) if j != i]
+                count = quota - (part.start <= i < part.stop)
+                scores[i] += sum(sorted(others)[len(others) - count :]) if count else 0.0
+        top = sum(np.sort(scores[part])[-quota:].sum() for part, quota in labelling.parts())
+        # Thresholds come from all columns here, so nothing but rounding is lost.
+        found = multipliers.ceiling(f, Effort(NO_END))
+        tolerance = f.c * len(sign) ** 2 * (size + np.abs(scores).max()) * 1e-11
+        np.testing.assert_allclose(found, f.value_as_filed + f.c * top, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("name", "broken"),
+    [
+        ("thresholds that are forgotten", lambda thresholds, excess: (0 * thresholds, excess)),
+        ("an excess that is halved", lambda thresholds, excess: (thresholds, 0.5 * excess)),
+    ],
+)
+def test_a_pass_that_is_wrong_is_noticed(name, broken, monkeypatch):
+    honest = LearnedMultipliers._partners
+    monkeypatch.setattr(LearnedMultipliers, "_partners", lambda *a: broken(*honest(*a)))
+    with pytest.raises(AssertionError, match="rbf"):
+        all_checked(0.0)
+
+
+def test_multipliers_that_are_not_antisymmetric_are_noticed(monkeypatch):
+    honest = learned._terms
+
+    def one_sided(*arguments):
+        left, right = honest(*arguments)
+        return type(left)(left.slopes, left.factors - 0.3), right
+
+    monkeypatch.setattr(learned, "_terms", one_sided)
+    with pytest.raises(AssertionError, match="rbf"):
+        all_checked(None)
+
+
+def test_learning_takes_most_of_the_gap_away():
+    X, Y = two_groups(200, 250)
+    labelling, multipliers = of_the_best(X, Y)
+    f, best = labelling.quadratic, labelling.value()
+    before = multipliers.ceiling(f, Effort(NO_END)) - best
+    multipliers.fit(60, 120, best, Effort(NO_END))
+    assert 0 < multipliers.ceiling(f, Effort(NO_END)) - best < 0.25 * before
+
+
+def test_a_sample_stands_for_all_rows():
+    # The bound of a sample, blown up, is about that of all rows; without weights it would be a quarter of it.
+    X, Y = two_groups(200, 250)
+    labelling, multipliers = of_the_best(X, Y)
+    f = labelling.quadratic
+    blown_up, _ = multipliers._rises(multipliers._sample(120), 1e-4)
+    width = labelling.value() - f.value_as_filed
+    bound = f.value_as_filed + f.c * multipliers._unit * blown_up
+    assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.2 * width)
+
+
+def test_the_same_seed_learns_the_same_and_another_one_something_else():
+    labelling, _ = of_the_best(*two_groups(150, 200))
+    bounds = []
+    for seed in (3, 3, 4):
+        multipliers = LearnedMultipliers(labelling, seed)
+        multipliers.fit(10, 100, labelling.value(), Effort(NO_END))
+        bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
+    assert bounds[0] == bounds[1]
+    assert bounds[0] != bounds[2]
+
+
+def test_blocks_and_a_matrix_give_the_same_ceiling():
+    problem = random_problem(9, kernel="rbf", two_way=True)
+    bounds = []
+    for sums in (None, BlockedSums(problem.Z, problem.kernel, block=(16, 8))):
+        labelling = Labelling(quadratic_of(problem, sums))
+        multipliers = spoiled(LearnedMultipliers(labelling, 0), 0.1, 0)
+        bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
+    np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-9, atol=of_mmd2(len(problem.Z)))
+
+
+def two_groups(p, q):
+    rng = np.random.default_rng(5)
+    return rng.normal(size=(p, 3)), rng.normal(0.4, 1.0, size=(q, 3))
+
+
+def of_the_best(X, Y):
+    """The largest labelling that a search finds with a fifth misfiled, and multipliers for it."""
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.Sharp(certify=False), bandwidth=1.5, rng=0)
+    problem = pose(X, Y, comparison("mmd_bounds", {"bandwidth": 1.5}))
+    [counts] = as_contamination(0.2).admissible(len(X), len(Y), at_most=False)
+    totals = problem.one_pass(Meter())
+    labelling = Labelling(Quadratic(totals, counts, "unbiased"), result.upper.rows)
+    return labelling, LearnedMultipliers(labelling, 0)
+
+
+@pytest.mark.parametrize("of_x", [0, 10])
+def test_a_sample_holds_rows_of_each_group_with_the_weight_of_all(of_x):
+    labelling = Labelling(quadratic_of(two_clouds(0, of_x=of_x)))
+    some = sample(labelling, 30, np.random.default_rng(0))
+    K = small_matrix(two_clouds(0, of_x=of_x))[labelling.active, labelling.active]
+    sign = labelling.sign[some.rows]
+    np.testing.assert_allclose(
+        some.values, sign[:, None] * sign * K[np.ix_(some.rows, some.rows)], rtol=0, atol=1e-12
+    )
+    for (here, moved), (part, quota) in zip(some.parts, labelling.parts(), strict=True):
+        assert np.all((some.rows[here] >= part.start) & (some.rows[here] < part.stop))
+        assert some.weights[here].sum() == pytest.approx(part.stop - part.start, rel=1e-12)
+        assert abs(moved * some.weights[here.start] - quota) <= 0.5 * some.weights[here.start]
+
+
+def test_starts_from_a_sample_end_in_the_best_region(monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.starting_points.SAMPLED", 120)
+    found = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)  # six clusters, each of which may be the best to move
+        Z = 0.3 * rng.normal(size=(360, 2)) + 4 * rng.normal(size=(6, 2))[rng.integers(0, 6, size=360)]
+        problem = Problem(Z[:120], Z[120:], mb.kernels.RBF(1.0), "unbiased", Counts(48, 0, 168, 192))
+        f = quadratic_of(problem)
+        few, many = upper_starts_from_sample(f, rng, 16), islice(starts(f, "upper", rng), 24)
+        values = [max(refined(one) for one in some) for some in (few, many)]
+        found += values[0] >= values[1] - 1e-9
+    assert found >= 10
+
+
+def refined(labelling):
+    refine(labelling, "upper")
+    return labelling.value()
+
+
+def test_the_rank_is_that_of_the_terms():
+    labelling = Labelling(quadratic_of(two_clouds(0)))
+    left, right = learned._terms(
+        np.zeros((len(labelling.sign), 2 * RANK + 2)), (slice(0, 9), slice(0, 9)), labelling.sign
+    )
+    assert left.factors.shape == right.factors.shape == (9, 2 * RANK + 2)
