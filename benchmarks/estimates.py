@@ -53,7 +53,7 @@ class Call:
         admissible = as_contamination(amount).admissible(problem.p, problem.q, at_most=at_most)
         if self.what == "test":
             return expected_test(problem, admissible, N_PERMUTATIONS)
-        return expected_work(problem, admissible, as_method(self.method))
+        return expected_work(problem, admissible, as_method(self.method), rehearse=True)
 
     def run(self, X, Y):
         """Make the call."""

@@ -201,9 +201,15 @@ def mmd_bounds(
     )
 
 
-def expected_work(problem: Problem, admissible: list[Counts], method: Method) -> list[Phase]:
-    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`)."""
-    asked = getattr(method, "expected_work", None)  # a method object need not know
+def expected_work(
+    problem: Problem, admissible: list[Counts], method: Method, *, rehearse: bool = False
+) -> list[Phase]:
+    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`).
+
+    With `rehearse` the method may compute for up to a second to know better.
+    """
+    # A method object need not know.
+    asked = getattr(method, "rehearsed_work" if rehearse else "expected_work", None)
     search = [Phase("search")] if asked is None else asked(problem, admissible)
     return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 

@@ -87,7 +87,7 @@ class Stopped(Exception):  # noqa: N818 -- not an error
 
 
 class Meter:
-    """Counts kernel values (`n_pairs`); shows the phase, the share done and the time left.
+    """Counts kernel values (`n_pairs`) and other work (`n_units`); shows the phase and the time left.
 
     `plan` is the number of kernel values in all, 0 if unknown, or a function that returns the phases to come:
     it is called if they are shown. The line goes to `stream`, by default standard error; with ``show=None``
@@ -105,7 +105,7 @@ class Meter:
         stream: TextIO | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.n_pairs = 0
+        self.n_pairs, self.n_units = 0, 0.0
         self._lock, self._stopped = threading.Lock(), False
         self._is_shown = (show_by_default() if show is None else show) and self._is_first()
         if not self._is_shown:
@@ -191,6 +191,7 @@ class Meter:
             raise Stopped
         with self._lock:
             self.n_pairs += pairs
+            self.n_units += units
             if not self._is_shown:
                 return
             self._pairs += pairs

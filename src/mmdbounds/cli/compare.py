@@ -99,7 +99,7 @@ def bounds_command(
     X, Y = recorded(split, table)
     if output.dry_run:
         counts, asked = amount.admissible(len(X), len(Y), at_most=misfiling.at_most), as_method(method)
-        show_plan(X, Y, output, how, lambda problem: expected_work(problem, counts, asked))
+        show_plan(X, Y, output, how, lambda problem: expected_work(problem, counts, asked, rehearse=True))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)

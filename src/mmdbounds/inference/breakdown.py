@@ -39,16 +39,17 @@ from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import refine, row_effects
+from mmdbounds.search.exchanges import expected_effects, refine, row_effects
 from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
-from mmdbounds.search.sharp.expected_work import bounds_work
+from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
+NEIGHBOURS = 4  # labellings of its neighbours that each point refines
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -150,7 +151,9 @@ def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations:
     every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
 
     def curve(counts: Counts) -> Phase:
-        return together("", bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE))
+        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE)
+        neighbours = searching(problem, counts, NEIGHBOURS)
+        return together("", [*work, neighbours, expected_effects(problem, counts)])
 
     return [
         *expected_null(problem, [*every, *grid], n_permutations),

@@ -8,44 +8,106 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
-from mmdbounds.contamination import Counts
-from mmdbounds.costs import columns, for_each, holds_matrix, together
+import numpy as np
+
+from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.costs import columns, for_each, holds_matrix, repeated, together
+from mmdbounds.kernels import Precomputed
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import CANDIDATES
-from mmdbounds.search.sharp import DENSE_ROWS, FIRST_STARTS, MATRICES, dense_effort, learned
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.sharp import DENSE_ROWS, FIRST_STARTS, MATRICES, dense_effort, learned, sharp_sides
+from mmdbounds.search.sharp.at_most import FEW
+from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
 from mmdbounds.search.sharp.through_sums import WORKING_ROWS
 from mmdbounds.sums.plan import MIB
+from mmdbounds.tables import as_groups
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 START_COLUMNS = 2  # columns that a start and its refinement add up, for each row that moves
 EXCHANGED, EXCHANGE_ROUNDS = 8.0, 2  # work of an exchange that is considered, and rounds in which they are
+SAMPLE_ROUNDS = 20  # rounds until the starts of a sample stand still
 RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
 OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
-OF_CEILING = 1.4, 12.0  # ... of a ceiling, and how it grows with the square of the share that moves...
+OF_CEILING = 1.0, 1 / DENSE_ROWS  # ... of a ceiling, and how it grows with the rows, which fill the cache...
 OF_FIT, OF_EXCESS = 1.0, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
 RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
-EASY = 1e6, 300.0  # work after which a ceiling is mostly proved: fixed, and for each pair of active rows...
-LIKELY = 0.5  # ... but no more than this share of what it may spend
+EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
+LIKELY = 0.35  # ... or else a share of its budget; this one where nobody knows
 ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
+OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
+REHEARSED_ROWS, REHEARSED = 1000, 40.0  # active rows of a rehearsal, and its work for each pair of them
 
 
 def bounds_work(
     problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None
 ) -> list[Phase]:
     """Return the phases of `sharp_sides`: search, and proof unless `patience` is `None`."""
-    first = FIRST_STARTS if patience is not None else {"lower": n_starts, "upper": n_starts}
-    search = for_each("search", admissible, lambda counts: searching(problem, counts, sum(first.values())))
     if patience is None:
-        return [search]
+        return [for_each("search", admissible, lambda counts: searching(problem, counts, 2 * n_starts))]
+    n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
+    factor = 1.0
+    if (
+        len(admissible) > FEW
+        and not two_way
+        and (_is_dense(problem, n) or problem.kernel.is_positive_definite)
+    ):
+        admissible, factor = admissible[-1:], OTHER_COUNTS
     each = patience / math.sqrt(len(admissible))
 
     def proofs(counts: Counts) -> Phase:
-        return together("", (proving(problem, counts, side, each, n_starts) for side in SIDES))
+        return together("", (proving(problem, counts, side, each) for side in SIDES))
 
-    return [search, for_each("proof", admissible, proofs)]
+    search = for_each("search", admissible, partial(first_search, problem, n_starts))
+    return [search, repeated(for_each("proof", admissible, proofs), factor)]
+
+
+def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
+    """Return what is searched before a proof is tried."""
+    n, _ = sizes(problem, counts)
+    if n <= DENSE_ROWS:
+        return searching(problem, counts, sum(FIRST_STARTS.values()))
+    sample = columns("", problem, SAMPLED, SAMPLED)
+    optima = Phase("", products=SAMPLE_ROUNDS * n_starts * SAMPLED**2)
+    return together("search", [searching(problem, counts, 2 + CONTINUED), sample, optima])
+
+
+def rehearsed_work(
+    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
+) -> list[Phase]:
+    """Return the same once the first part of the proof was tried, in up to a second: is it an easy one?"""
+    phases, (n, m) = bounds_work(problem, admissible, n_starts, patience), sizes(problem, admissible[-1])
+    if patience is None or not m or not _is_dense(problem, n) or isinstance(problem.kernel, Precomputed):
+        return phases
+    some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
+    part, meter = sizes(some, counts)[0], Meter()
+    task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
+    found = sharp_sides(task, 2, gap, REHEARSED * part * part / dense_effort(part))
+    enough = gap * (found[1].value - found[0].value)
+    is_easy = [abs((each.certified or math.inf) - each.value) <= enough for each in found]
+    spent, budget = meter.n_units * (n / part) ** 2, patience * dense_effort(n)
+    units = max(spent, HARD * budget * is_easy.count(False))
+    search, proof = phases
+    return [search, replace(proof, units=units, most=max(1.0, 2 * budget / units))]
+
+
+def _some_rows(problem: Problem, counts: Counts, share: float) -> tuple[Problem, Counts]:
+    """Return a problem of some rows of each group, and how many of them move."""
+    rng, sizes_of = np.random.default_rng(0), (problem.p, problem.q)
+    X, Y = (
+        rows[rng.choice(n, max(4, round(share * n)), replace=False)] if share < 1 else rows
+        for rows, n in zip(np.split(np.asarray(problem.pooled), [problem.p]), sizes_of, strict=True)
+    )
+    groups = as_groups(X, Y)
+    few = [max(min(1, m), round(share * m)) for m in (counts.n_moved, counts.n_moved_of_x)]
+    amount = Contamination(n_moved=few[0], n_moved_of_x=few[1])
+    some = replace(problem, X=groups[0], Y=groups[1], pooled=np.concatenate([X, Y]))
+    return some, amount.counts(len(X), len(Y))
 
 
 def searching(problem: Problem, counts: Counts, n_starts: int) -> Phase:
@@ -58,25 +120,28 @@ def searching(problem: Problem, counts: Counts, n_starts: int) -> Phase:
     return together("search", [steps, blocks, Phase("", units=exchanges)])
 
 
-def proving(problem: Problem, counts: Counts, side: Side, patience: float, n_starts: int = 0) -> Phase:
+def proving(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
     """Return what the proof of one side of one count is likely to cost, and its budget (`Phase.most`)."""
     n, m = sizes(problem, counts)
     if not m:
         return Phase("proof")
-    if n > DENSE_ROWS or MATRICES * 8 * n * n > problem.working_memory * MIB:
+    if not _is_dense(problem, n):
         return _through_sums(problem, counts, side)
     budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
     if side == "lower":
         units = RELAXED[0] * n * n + RELAXED[1]
         return Phase("proof", block, units=units, price=OF_FLOOR, most=max(budget / units, 1.0))
-    units = max(min(LIKELY * budget, EASY[0] + EASY[1] * n * n), RELAXED[1])
-    price = OF_CEILING[0] + OF_CEILING[1] * (m / n) ** 2
-    return Phase("proof", block, units=units, price=price, most=max(budget / units, 1.0))
+    units, (fixed, each) = max(EASY * n * n, LIKELY * budget), OF_CEILING
+    return Phase("proof", block, units=units, price=fixed + each * n, most=max(budget / units, 1.0))
+
+
+def _is_dense(problem: Problem, n: int) -> bool:
+    return n <= DENSE_ROWS and MATRICES * 8 * n * n <= problem.working_memory * MIB
 
 
 def _through_sums(problem: Problem, counts: Counts, side: Side) -> Phase:
     """Return the same where no matrix of the active rows is held."""
-    n, m = sizes(problem, counts)
+    n, _ = sizes(problem, counts)
     if side == "lower":
         shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
         return together("proof", [shared, searching(problem, counts, 1)])
