@@ -41,7 +41,7 @@ EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its
 LIKELY = 0.35  # ... or else a share of its budget; this one where nobody knows
 ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
 OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
-REHEARSED_ROWS, REHEARSED = 1000, 40.0  # active rows of a rehearsal, and its work for each pair of them
+REHEARSED_ROWS, REHEARSED = 800, 40.0  # active rows of a rehearsal, and its work for each pair of them
 
 
 def bounds_work(
@@ -51,12 +51,8 @@ def bounds_work(
     if patience is None:
         return [for_each("search", admissible, lambda counts: searching(problem, counts, 2 * n_starts))]
     n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
-    factor = 1.0
-    if (
-        len(admissible) > FEW
-        and not two_way
-        and (_is_dense(problem, n) or problem.kernel.is_positive_definite)
-    ):
+    provable, factor = _is_dense(problem, n) or problem.kernel.is_positive_definite is True, 1.0
+    if len(admissible) > FEW and not two_way and provable:  # as in `sharp_sides`
         admissible, factor = admissible[-1:], OTHER_COUNTS
     each = patience / math.sqrt(len(admissible))
 
@@ -80,7 +76,7 @@ def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
 def rehearsed_work(
     problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
 ) -> list[Phase]:
-    """Return the same once the first part of the proof was tried, in up to a second: is it an easy one?"""
+    """Return the same once the first part of the proof was tried on some rows: it may be an easy one."""
     phases, (n, m) = bounds_work(problem, admissible, n_starts, patience), sizes(problem, admissible[-1])
     if patience is None or not m or not _is_dense(problem, n) or isinstance(problem.kernel, Precomputed):
         return phases
