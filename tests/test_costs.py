@@ -92,7 +92,8 @@ def test_a_matrix_is_computed_once():
     assert not costs.holds_matrix(posed(kernel=mb.RandomFeatures("rbf", 64)))
     counted = Meter()
     problem.one_pass(counted)
-    assert costs.one_pass(problem).pairs == counted.n_pairs == 1200**2
+    assert costs.one_pass(problem).pairs == 1200**2
+    assert 1200**2 / 2 <= counted.n_pairs <= 1200**2  # the rest as soon as single values are needed
     assert costs.columns("search", problem, 10, 5).pairs == 0
     assert costs.columns("search", problem, 10, 5).units > 0
 

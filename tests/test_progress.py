@@ -105,8 +105,9 @@ def test_the_time_left_follows_the_speed_that_is_measured():
     meter.add(0)
     clock.now += 20.0
     meter.add(5 * PAIRS)  # four times slower than planned
-    # 15 s for the rest of the pass; the search at (20 + 0.5) / (5 + 0.5) times the plan: 20 + 37.3 s.
-    assert screen(stream.getvalue()) == "[######                  ]  25%  pass  57 s left"
+    # Half of the pass is left, at (20 + 1) / (5 + 1) times the plan: 17.5 s; then the search, at
+    # (20 + 0.5) / (5 + 0.5) times the plan: 37.3 s.
+    assert screen(stream.getvalue()) == "[######                  ]  25%  pass  55 s left"
 
 
 def test_before_anything_is_known_the_plan_tells():
@@ -197,7 +198,7 @@ def test_what_is_not_estimated_shows_what_was_done():
 def test_two_threads_feed_one_line():
     meter, clock, stream = watched(Phase("proof", units=40 * UNITS))
     meter.spend(0)
-    clock.now += 5.0
+    clock.now += 10.0
 
     def side() -> None:
         for _ in range(100):
@@ -210,9 +211,9 @@ def test_two_threads_feed_one_line():
     for thread in threads:
         thread.join()
     assert meter.n_pairs == 200
-    clock.now += 5.0
+    clock.now += 10.0
     meter.spend(0)
-    assert screen(stream.getvalue()) == "[############            ]  50%  proof  10 s left"
+    assert screen(stream.getvalue()) == "[############            ]  50%  proof  20 s left"
 
 
 def test_of_nested_meters_the_first_one_is_shown():

@@ -20,7 +20,8 @@ INTERVAL = 0.2  # seconds between two refreshes of the line...
 IN_NOTEBOOK = 1.0, 0.05  # ... in a notebook, which may keep all of them: seconds, and share of the time
 IN_LOG = 30.0  # seconds between two lines in a file, unless a new phase begins
 BAR = 24  # characters of the bar
-PRIOR = 0.5  # seconds for which the plan is trusted beside what was measured
+PRIOR = 0.5  # seconds for which the plan is trusted beside what was measured...
+TRUST = 0.1  # ... and share of a phase, as far as the phase itself goes
 NEARLY = 0.99  # share of a phase that takes longer than was planned
 
 
@@ -56,13 +57,18 @@ class Phase:
         units = self.units * self.price
         return self.pairs * rates.pair + self.products * rates.product + units * rates.unit
 
+    def within(self, pairs: float, units: float) -> float:
+        """Return how long it takes: as is likely or, once more than that was counted, at most."""
+        return self.seconds(Rates()) * (self.most if self._ratio(pairs, units) > 1 else 1.0)
+
     def counted(self, pairs: float, units: float) -> float:
         """Return which share of the phase these kernel values and units are; 0 if none are expected."""
-        rates = Rates()
-        expected = replace(self, products=0.0).seconds(rates)
-        done = replace(self, pairs=pairs, products=0.0, units=units).seconds(rates)
-        if done > expected:
-            expected *= self.most
+        ratio = self._ratio(pairs, units)
+        return ratio / self.most if ratio > 1 else ratio
+
+    def _ratio(self, pairs: float, units: float) -> float:
+        expected = replace(self, products=0.0).seconds(Rates())
+        done = replace(self, pairs=pairs, products=0.0, units=units).seconds(Rates())
         return done / expected if expected else 0.0
 
 
@@ -224,15 +230,17 @@ class Meter:
 
     def _seconds_left(self, now: float, share: float) -> float | None:
         """Return how long the phase and those after it will take; `None` if that is not known yet."""
-        phase = self._plan[self._place]
         began, first = self._began or (self._entered, 0.0)
-        took, expected = now - began, phase.seconds(Rates())
-        pace = (self._took + PRIOR) / (self._foreseen + PRIOR)
-        if took >= SETTLED and share > first:
+        took, expected = now - began, self._plan[self._place].within(self._pairs + self._at_hand, self._units)
+        pace, trust = (self._took + PRIOR) / (self._foreseen + PRIOR), max(PRIOR, TRUST * expected)
+        if not self._named or not expected:
+            if took < SETTLED or share <= first:
+                return None
             here = (1 - share) / (share - first) * took
-            pace = (self._took + took + PRIOR) / (self._foreseen + (share - first) * expected + PRIOR)
-        elif not self._named or not expected:
-            return None
+        elif share > first:
+            done = (share - first) * expected
+            here = (1 - share) * expected * (took + trust * pace) / (done + trust)
+            pace = (self._took + took + PRIOR) / (self._foreseen + done + PRIOR)
         else:
             here = max((1 - share) * expected * pace - (0.0 if share else took), 0.0)
         return here + pace * sum(each.seconds(Rates()) for each in self._plan[self._place + 1 :])

@@ -37,8 +37,8 @@ AMOUNTS = {
 }
 PHASES = {
     "bounds": ["pass", "search", "proof", "effects"],
-    "test": ["pass", "permutations", "count", "worst count"],
-    "sweep": ["pass", "permutations", "count", "bounds, share"],
+    "test": ["pass", "permutation", "count", "worst count"],
+    "sweep": ["pass", "permutation", "count", "bounds, share"],
     "evaluate": ["trial"],
 }
 Refused = Callable[..., str]

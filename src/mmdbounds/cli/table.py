@@ -28,6 +28,7 @@ STDERR = 2
 COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
 PHASES = {  # in words, where a phase's name does not say enough
     "pass": "pass over all pairs",
+    "permutation": "permutations",
     "count": "floors for every count",
     "worst count": "floor of the worst count",
     "best case": "ceilings for every count",

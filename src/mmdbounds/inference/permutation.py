@@ -28,7 +28,7 @@ from mmdbounds.costs import columns, together
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices, to_earlier
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
@@ -60,8 +60,10 @@ class PermutationNull:
         n_permutations: int,
         rng: np.random.Generator,
         checkpoint: Checkpoint | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._totals, self._order, self._checkpoint = totals, order, checkpoint
+        self._meter = meter or Meter()
         self._n_permutations, self._rng = n_permutations, copy.deepcopy(rng)
         self._o = 1 if estimator == "unbiased" else 0
 
@@ -80,6 +82,7 @@ class PermutationNull:
         room = sums.working_memory * plan.MIB / 2
         width = max(1, int(room) // (LABELS * 8 * sums.n_rows))
         for start in range(0, len(result), width):
+            self._meter.phase("permutation", start, len(result))
             part = list(islice(every, width))
             result[start : start + width] = self._kept(part, sizes)
         return result
@@ -171,7 +174,7 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
     pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
     grown = columns("", problem, pairs, 1, again=n_permutations)
     drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
-    return together("permutations", [first, grown, drawn])
+    return together("permutation", [first, grown, drawn])
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

@@ -101,9 +101,8 @@ class WorstCase:
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
-        meter.phase("permutations")
         order = blind_order(problem)
-        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint)
+        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
         self._null = null.values(sizes)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
