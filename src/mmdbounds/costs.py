@@ -192,7 +192,7 @@ def _timed_unit() -> float:
         np.partition(0.5 * values + other, place, axis=1)[:, place:].sum(axis=1)
 
     sort()
-    return UNIT * _mean_seconds(sort) / (n * n)
+    return UNIT * _mean_seconds(sort, LONG_ENOUGH) / (n * n)
 
 
 def _mean_seconds(work: Callable[[], object], least: float = LONG_ENOUGH / 4) -> float:
