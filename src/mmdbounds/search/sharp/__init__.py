@@ -250,7 +250,9 @@ class SideSearch:
                 exact = replace(relax, tolerance=self._task.totals.margin, most_steps=EXACT_STEPS)
                 fractional = exact.plain(problem, effort).bound
         improve = partial(self._improved, i)
-        proof = BranchAndBound(relax, self.best_gain, slack, effort, improve, room).run(problem)
+        climbs = self._side == "upper"
+        search = BranchAndBound(relax, self.best_gain, slack, effort, improve, room, climbs=climbs)
+        proof = search.run(problem)
         if proof.rows is not None:
             self._improved(i, proof.rows)
         bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)

@@ -15,7 +15,7 @@ from mmdbounds.objective import Indices
 
 _FASTMATH = ("reassoc", "nsz", "arcp", "contract")  # sums in any order; infinities and NaN keep their meaning
 TILE = 64  # rows and columns that are moved together with their mirror image
-NEARLY = 0.01  # how far the shares of a row may be from the number of its partners
+NEARLY = 1e-9  # how far the shares of a row may be from the number of its partners
 MOST_TRIES = 60
 NOBODY = np.inf  # the threshold of a row without partners in a group
 

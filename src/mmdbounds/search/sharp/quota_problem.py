@@ -109,8 +109,8 @@ class QuotaProblem:
 
     def gain(self, chosen: Indices) -> float:
         """Return the gain when these of the open rows are chosen."""
-        with_chosen = self.pairs[chosen].sum(axis=0)
-        return float(self.constant + self.linear[chosen].sum() + with_chosen[chosen].sum())
+        among = self.pairs[np.ix_(chosen, chosen)].sum()
+        return float(self.constant + self.linear[chosen].sum() + among)
 
     def climbed(self, chosen: Indices) -> Indices:
         """Choose all rows anew by what they would add to those chosen, as long as the gain rises."""
@@ -124,13 +124,14 @@ class QuotaProblem:
 
     def score_bound(self, base: float, scores: Float64s, share: Float64s, *state: Float64s) -> ScoreBound:
         """Return a proof with its bound; see `ScoreBound`."""
-        return ScoreBound(base, scores, base + self.top_sum(scores), share, state)
+        return ScoreBound(self, base, scores, base + self.top_sum(scores), share, state)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreBound:
     """A proof: whatever is chosen, the gain is at most `base` plus the chosen rows' `scores`."""
 
+    problem: QuotaProblem  # with which to continue: its gain is nowhere less than that of the problem posed
     base: float
     scores: Float64s  # one for each open row
     bound: float  # the largest gain that the proof leaves possible
@@ -181,8 +182,10 @@ class Proof:
 class BranchAndBound:
     """Branch and bound with one relaxation, from a gain known to be reached.
 
-    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns the rows that
-    the first relaxation suggests into a gain and its rows. The open problems take at most `most_bytes`.
+    A bound that exceeds the gain by no more than `slack` is as good as equal. `improve` turns rows that the
+    first relaxation suggests, or better ones that a branch finds, into a gain and its rows. The open problems
+    take at most `most_bytes`. With `climbs`, rows are chosen anew by what they add (which pays on the upper
+    side only).
     """
 
     def __init__(
@@ -193,9 +196,11 @@ class BranchAndBound:
         effort: Effort,
         improve: Callable[[Indices], tuple[float, Indices]] | None = None,
         most_bytes: float = np.inf,
+        *,
+        climbs: bool = False,
     ) -> None:
         self._relax, self._slack, self._effort, self._improve = relax, slack, effort, improve
-        self._bytes_left, self._gain = most_bytes, gain
+        self._bytes_left, self._gain, self._climbs = most_bytes, gain, climbs
         self._rows: Indices | None = None
         self._closed = -np.inf  # the largest bound of what was put aside
         self._open: list[tuple[float, int, QuotaProblem, ScoreBound]] = []
@@ -204,6 +209,7 @@ class BranchAndBound:
     def run(self, problem: QuotaProblem) -> Proof:
         """Search `problem`."""
         n_nodes = 0
+        self._posed = problem
         self._consider(problem, np.inf, (), is_root=True)
         while self._open and not self._effort.is_spent and self._bytes_left > 0:
             if -self._open[0][0] <= self._enough:
@@ -227,16 +233,20 @@ class BranchAndBound:
         while problem.is_possible():
             problem, places = problem.forced()
             if len(problem.rows) == 0:
-                self._reached(problem, problem.rows)
-                self._closed = max(self._closed, problem.constant)
+                self._closed = max(self._closed, self._reached(problem.settled))
                 return
             state = restricted(state, places)
             self._effort.spend(3 * len(problem.rows) ** 2 + OVERHEAD)
             proof = self._relax(problem, self._gain, self._enough, self._effort, state, is_root=is_root)
-            self._reached(problem, problem.climbed(problem.best_rows(proof.share)))
-            if is_root and proof.bound > self._enough and self._improve is not None:
-                suggested = problem.rows[problem.best_rows(proof.share)]
-                self._keep(*self._improve(np.concatenate([problem.settled, suggested])))
+            problem, suggested = proof.problem, problem.rows[problem.best_rows(proof.share)]
+            before, suggested = self._gain, np.concatenate([problem.settled, suggested])
+            self._reached(suggested)
+            self._reached(np.concatenate([problem.settled, problem.rows[problem.best_rows(proof.scores)]]))
+            if self._improve is not None and proof.bound > self._enough:
+                if is_root:
+                    self._keep(*self._improve(suggested))
+                elif self._gain > before and self._rows is not None:
+                    self._keep(*self._improve(self._rows))
             last, bound = bound, min(bound, proof.bound)
             if bound <= self._enough:
                 self._closed = max(self._closed, bound)
@@ -249,9 +259,16 @@ class BranchAndBound:
                 return
             problem, state = smaller, restricted(proof.state, places)
 
-    def _reached(self, problem: QuotaProblem, chosen: Indices) -> None:
-        """Record a choice of open rows."""
-        self._keep(problem.gain(chosen), np.concatenate([problem.settled, problem.rows[chosen]]))
+    def _reached(self, rows: Indices) -> float:
+        """Record a choice, and what can be reached from it; return its gain."""
+        posed = self._posed
+        chosen = np.searchsorted(posed.rows, rows[len(posed.settled) :])
+        gain = posed.gain(chosen)
+        self._keep(gain, rows)
+        if self._climbs:
+            better = posed.climbed(chosen)
+            self._keep(posed.gain(better), np.concatenate([posed.settled, posed.rows[better]]))
+        return gain
 
     def _keep(self, gain: float, rows: Indices) -> None:
         if gain > self._gain:
