@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
-from mmdbounds.sums.plan import BLOCK_ROWS, strips
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
 
 LARGEST = 1e140  # largest size of kernel values: searches and tests square them, and add up their squares
@@ -203,17 +202,6 @@ class Labelling:
     def rows_of_x(self) -> Indices:
         """Return the rows of X that have moved, as places in X."""
         return np.flatnonzero(self.moved[: self.n_active_x])
-
-
-def to_earlier(sums: KernelSums, rows: Indices) -> Float64s:
-    """Return for each of `rows` the sum of its kernel values with those before it."""
-    result = np.empty(len(rows))
-    for start, stop in strips([0, len(rows)], BLOCK_ROWS):
-        here = rows[start:stop]
-        result[start:stop] = np.tril(sums.block(here, here), -1).sum(axis=1)
-        if start:
-            result[start:stop] += sums.apply(here, rows[:start], np.ones(start))
-    return result
 
 
 def observed_mmd2(totals: GroupSums, estimator: Estimator) -> float:

@@ -126,6 +126,27 @@ def test_stopped_and_continued(
     assert sorted(os.listdir(tmp_path)) == ["rows.csv", "sums.journal"]
 
 
+@pytest.mark.parametrize("command", ["test", "sweep"])
+def test_tests_and_sweeps_resume_too(
+    command: str,
+    rows: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(checkpoint, "WORTH", 0)
+    monkeypatch.setattr(plan, "block_shape", lambda dtype: (64, 32))
+    amount = ["--epsilon", "0.02"] if command == "test" else ["--epsilons", "0.02"]
+    asked = [command, rows, *GROUPS[:-2], *amount, "--n-permutations", "19", "--working-memory", "1"]
+    path = tmp_path / "sums.journal"
+    printed = []
+    for kept in ([], ["--checkpoint", str(path)], ["--checkpoint", str(path)]):
+        assert run([*asked, *kept]) == 0
+        printed.append(capsys.readouterr().out)
+    assert len(set(map(without_costs, printed))) == 1
+    assert printed[2] != printed[1]  # fewer kernel values
+
+
 def test_interrupted_before_anything_was_kept(rows: str, tmp_path: Path):
     """Ctrl-C while one side waits for the other ends both, and the process with them."""
     with started(WAITING, rows, "--checkpoint", str(tmp_path / "sums.journal")) as process:

@@ -81,13 +81,15 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
         "--dtype float32 --working-memory 64 --no-progress"
     )
-    assert run(["test", table, *GROUPS, *flags.split()]) == 130
+    kept = Path(table).with_name("sums.journal")
+    assert run(["test", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
     X, Y, contamination, options = calls[0]
     assert contamination == Contamination(n_moved=2, n_moved_of_x=1)
     assert (X.columns, X.values[0].tolist(), X.ids.tolist()) == (("y", "x"), [2.0, 1.0], ["a", "b", "c"])
     assert len(Y) == 5
     assert options == {
         "n_permutations": 49,
+        "checkpoint": kept,
         "at_most": False,
         "best_case": True,
         "beta": 0.25,

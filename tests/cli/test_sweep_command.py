@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -75,7 +76,8 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
         "--dtype float32 --working-memory 64 --progress"
     )
-    assert run(["sweep", table, *GROUPS, *flags.split()]) == 130
+    kept = Path(table).with_name("sums.journal")
+    assert run(["sweep", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
     X, Y, options = calls[0]
     assert (X.columns, X.values[0].tolist(), len(Y)) == (("y", "x"), [2.0, 1.0], 5)
     assert options == {
@@ -83,6 +85,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "level": 0.01,
         "value": -0.5,
         "n_permutations": 49,
+        "checkpoint": kept,
         "kernel": "imq",
         "bandwidth": 2.5,
         "estimator": "biased",

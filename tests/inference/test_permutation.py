@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds import objective
 from mmdbounds.inference import permutation
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.sums import plan
+from mmdbounds.sums import plan, protocol
 from problems import minus_distance
 from tolerances import of_mmd2
 
@@ -103,7 +102,7 @@ def test_a_small_budget_takes_more_chunks_and_changes_nothing(small_rows, monkey
         return apply(A, B, W)
 
     monkeypatch.setattr(sums, "apply", counted)
-    monkeypatch.setattr(objective, "BLOCK_ROWS", 30)  # rows are added in five strips
+    monkeypatch.setattr(protocol, "BLOCK_ROWS", 30)  # rows are added in five strips
     assert_near(null.values(sizes), roomy, sizes, 300)
     widths = [width for width in products if width]
     assert len(widths) > 1

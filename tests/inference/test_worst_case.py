@@ -6,11 +6,13 @@ import pytest
 import mmdbounds as mb
 from inference import reference
 from mmdbounds.contamination import Contamination, Counts
-from mmdbounds.inference import worst_case
+from mmdbounds.inference import count_range, worst_case
 from mmdbounds.inference.worst_case import WorstCase, thinned
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
+from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
+from mmdbounds.search.sharp import quota_problem
 from mmdbounds.sums import plan
 from problems import small_problem
 
@@ -243,3 +245,49 @@ def test_tightening_goes_to_the_worst_count_and_ends_where_nothing_is_gained():
     looked.clear()
     stuck = worst_case.tighten([Known(0.5, 0.1, 0.0)], tightened, max, worst_case.is_tight)
     assert (len(looked), stuck[0].pvalue) == (1, 0.5)  # once in vain is enough
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_best_cases_of_many_counts_at_once_are_undercut_by_no_labelling(seed, monkeypatch):
+    monkeypatch.setattr(count_range, "MOST_SEARCHED", 0)
+    problem = small_problem(seed + 100, two_way=False, most=(10, 6))
+    result = asked(problem, at_most=True, seed=seed, best_case=True)
+    pvalues = every(problem, at_most=True, seed=seed)
+    for count in result.counts:
+        assert count.best_case <= min(pvalues[count.n_moved, count.n_moved_of_x])
+
+
+def test_at_most_costs_at_most_twice_exactly(monkeypatch):
+    """In kernel values and in the work of proofs; a column of a product is a hundredth of a kernel value."""
+    monkeypatch.setattr(plan, "SMALL_ROWS", 0)
+    spent, original = [0.0], quota_problem.Effort.spend
+
+    def spend(self, units):
+        spent[0] += units
+        original(self, units)
+
+    monkeypatch.setattr(quota_problem.Effort, "spend", spend)
+    rng = np.random.default_rng(0)
+    for n, dense_rows in ((300, 2500), (300, 0), (1200, 0)):
+        monkeypatch.setattr(sharp, "DENSE_ROWS", dense_rows)
+        X, Y = rng.normal(size=(n // 2, 3)), rng.normal(0.6, 1.0, size=(n // 2, 3))
+        costs = []
+        for at_most in (False, True):
+            spent[0] = 0.0
+            result = mb.robust_test(X, Y, 0.1, at_most=at_most, n_permutations=199, rng=0)
+            assert result.is_valid
+            assert len(result.counts) == (int(n / 18) + 1 if at_most else 1)
+            costs.append(spent[0] + result.provenance.n_pairs + 199 * n * n / 100)
+        assert costs[1] <= 2 * costs[0]
+
+
+@pytest.mark.parametrize("block", range(5))
+def test_no_labelling_of_any_count_has_a_larger_pvalue(block):
+    """200 more problems, every kernel; with a proof that may be loose."""
+    for seed in range(40 * block + 1000, 40 * block + 1040):
+        problem = small_problem(seed, two_way=False, most=(9, 6))
+        result = asked(problem, at_most=True, seed=seed)
+        pvalues = every(problem, at_most=True, seed=seed)
+        assert result.is_valid
+        assert result.pvalue >= max(map(max, pvalues.values()))
+        assert all(c.pvalue >= max(pvalues[c.n_moved, c.n_moved_of_x]) for c in result.counts)

@@ -219,6 +219,8 @@ class Scan:
 
     def _ends(self, counts: Counts) -> Ends:
         """Return the smallest and the largest squared MMD found for one count, and what is proved."""
+        if self.outcome(counts).found.labelling is None:
+            self.worst.closer(counts)
         lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
         return self.worst.improved(self.outcome(counts), lower).found, upper
 

@@ -21,6 +21,7 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
+from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import RANKED, FloorRange
 from mmdbounds.sums.checkpoint import Checkpoint
@@ -28,7 +29,8 @@ from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
-FEW = 3  # so many counts are searched one by one
+FEW = 3  # so many counts are searched one by one...
+MOST_SEARCHED = 64  # ... and on the upper side, where proofs for many at once are not as tight, so many
 SOLVED = 4  # about how many counts are solved
 SORTED, LOOKED_AT = 10.0, 1e4  # work of ranking a row, and of what is done for every count
 
@@ -90,6 +92,9 @@ class EveryCount(WorstCase):
         self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
         columns = [self._column[counts.n_x] for counts in admissible]
         self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null
+        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
+        self._centres = self._nulls.mean(axis=0)
+        self._spreads = np.maximum(self._nulls.std(axis=0), least)
         for counts in reversed(ends):  # the larger one decides on the relief
             self._solve(counts)
 
@@ -140,6 +145,22 @@ class EveryCount(WorstCase):
         known = self._outcome(counts, Found.at(best, certified=proved))
         self._known[counts] = known if found is None else self.improved(known, found)
 
+    def best_cases(self) -> list[float | None]:
+        """See `WorstCase`; where counts are many, their ceilings follow from few, like their floors."""
+        if len(self.considered) <= MOST_SEARCHED:
+            return super().best_cases()
+        last, every = self.considered[-1], replace(self.task(self.considered[-1]), admissible=self.considered)
+        slack = self._rough(last)
+        found = self._search(last, "upper", worst_case.UPPER_STARTS, slack, 1.0)
+        of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
+        if of is None or found.certified is None:
+            return [None] * len(self.considered)
+        with one_blas_thread():
+            known = UpperRange(of, found, slack, of.unit)
+            of.look_closer(known)
+        pairs = zip(self.considered, known.proved().tolist(), strict=True)
+        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+
     def _both(self) -> tuple[Float64s, Float64s]:
         """Return of each count what is proved, and what a labelling has."""
         floors, values = self._range.floors.copy(), self._range.values.copy()
@@ -156,6 +177,4 @@ class EveryCount(WorstCase):
 
     def _standings(self) -> Float64s:
         """Return how far each floor lies above its null; see `standing`."""
-        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        above = self._both()[0] - self._nulls.mean(axis=0)
-        return np.asarray(above / np.maximum(self._nulls.std(axis=0), least))
+        return np.asarray((self._both()[0] - self._centres) / self._spreads)

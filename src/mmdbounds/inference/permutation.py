@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, together
 from mmdbounds.kernels import Precomputed
-from mmdbounds.objective import GroupSums, Indices, to_earlier
+from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator
@@ -79,8 +79,7 @@ class PermutationNull:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
         sums, every = self._totals.sums, self.permutations()
         result = np.empty((self._n_permutations, len(sizes)))
-        room = sums.working_memory * plan.MIB / 2
-        width = max(1, int(room) // (LABELS * 8 * sums.n_rows))
+        width = chunk_width(sums.working_memory, sums.n_rows)
         for start in range(0, len(result), width):
             self._meter.phase("permutation", start, len(result))
             part = list(islice(every, width))
@@ -137,7 +136,7 @@ class PermutationNull:
 
         def grown(b: int) -> Float64s:
             rows = permutations[b][sizes[0] : sizes[-1]]
-            more = 2 * (to_first[rows, b] + to_earlier(sums, rows)) + self._totals.diagonal[rows]
+            more = 2 * (to_first[rows, b] + sums.earlier(rows)) + self._totals.diagonal[rows]
             return np.asarray(np.cumsum(more)[places])
 
         # Each permutation has one thread, so its sums have the same bits for any number of them.
@@ -168,7 +167,7 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
         stop = bisect_right(sizes, sizes[start] + REACH * n)
         spans.append(sizes[stop - 1] - sizes[start])
         start = stop
-    at_once = max(1, int(problem.working_memory * plan.MIB / 2) // (LABELS * 8 * n))
+    at_once = chunk_width(problem.working_memory, n)
     first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
     first = replace(first, products=n * n * len(spans) * n_permutations)
     pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
@@ -182,6 +181,11 @@ def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:
     first = values[: sizes[0]].sum()
     more = np.cumsum(values[sizes[0] : sizes[-1]])
     return np.append(first, first + more[np.array(sizes[1:], dtype=np.intp) - sizes[0] - 1])
+
+
+def chunk_width(working_memory: float, n_rows: int) -> int:
+    """Return how many permutations one product takes: half of the budget (in MiB)."""
+    return max(1, int(working_memory * plan.MIB / 2) // (LABELS * 8 * n_rows))
 
 
 def blind_order(problem: Problem) -> Indices:

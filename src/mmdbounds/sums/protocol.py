@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.progress import Meter
+from mmdbounds.sums.plan import BLOCK_ROWS, strips
 
 if TYPE_CHECKING:
     from mmdbounds.sums.checkpoint import Checkpoint
@@ -134,6 +135,16 @@ class KernelSums(ABC):
             result[i : i + len(values), j : j + values.shape[1]] = values
 
         self.fold(A, B, write)
+        return result
+
+    def earlier(self, rows: NDArray[np.intp]) -> Float64s:
+        """Return for each of `rows` the sum of its kernel values with those before it in `rows`."""
+        result = np.empty(len(rows))
+        for start, stop in strips([0, len(rows)], BLOCK_ROWS):
+            here = rows[start:stop]
+            result[start:stop] = np.tril(self.block(here, here), -1).sum(axis=1)
+            if start:
+                result[start:stop] += self.apply(here, rows[:start], np.ones(start))
         return result
 
     @abstractmethod

@@ -149,6 +149,9 @@ def test_verbs_follow_the_features(kind, kept, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.shape == (expected.shape[0], *W.shape[1:])
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-11)
+    rows = np.unique(np.arange(N)[A])[::-1].copy()
+    earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
+    np.testing.assert_allclose(sums.earlier(rows), earlier, rtol=0, atol=N * 1e-11)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):

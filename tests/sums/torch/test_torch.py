@@ -50,6 +50,10 @@ def test_verbs_follow_the_matrix(name, selection, monkeypatch):
     naive, sizes = naive_excess(expected, left, right, thresholds)
     found = sums.excess(A, B, left, right, thresholds)
     np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
+    monkeypatch.setattr(torch_module(), "EARLIER_ROWS", 9)
+    rows = np.unique(np.arange(N)[A])[::-1].copy()
+    earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
+    np.testing.assert_allclose(sums.earlier(rows), earlier, rtol=0, atol=N * 1e-12 * scale)
     collected = np.full(expected.shape, np.nan)
 
     def collect(i, j, block):

@@ -101,36 +101,49 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
-    if len(task.admissible) > FEW and (of := _range_search(task, n_starts, gap, patience)) is not None:
-        last = replace(task, admissible=task.admissible[-1:])
-        return of.both_sides(*sharp_sides(last, n_starts, gap, patience))
+    many = len(task.admissible) > FEW and patience is not None
+    if many and (of := range_search(task, n_starts, gap)) is not None:
+        return of.both_sides(
+            *_searched(replace(task, admissible=task.admissible[-1:]), n_starts, gap, patience)
+        )
+    return _searched(task, n_starts, gap, patience)[0]
+
+
+def _searched(
+    task: Task, n_starts: int, gap: float, patience: float | None
+) -> tuple[tuple[Found, Found], tuple[float, float]]:
+    """Return both extremes, each count searched by itself, and the work of each side's proofs."""
     certify = patience is not None
     lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
     sides = {"lower": lower, "upper": upper}
     (task.meter or Meter()).phase("proof")
-    return for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
+    found = for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
+    return found, (lower.spent, upper.spent)
 
 
-def _range_search(task: Task, n_starts: int, gap: float, patience: float | None) -> RangeSearch | None:
+def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
     sums, q = task.totals.sums, task.totals.q
     is_dense = q <= DENSE_ROWS and MATRICES * 8 * q * q <= sums.working_memory * MIB
     two_way = any(counts.n_moved_of_x for counts in task.admissible)
-    if two_way or patience is None or not (is_dense or sums.is_positive_definite):
+    if two_way or not (is_dense or sums.is_positive_definite):
         return None
 
-    def search(counts: Counts, side: Side, slack: float) -> Found:
+    def search(counts: Counts, side: Side, slack: float, patience: float) -> tuple[Found, float]:
         one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=True)
-        return one.finish(slack, patience)[0]
+        return one.finish(slack, patience)[0], one.spent
 
-    def effort() -> Effort:
-        if is_dense:
-            return Effort(patience * dense_effort(q) / 4, task.meter)
-        fixed, each = EFFORT_THROUGH_SUMS
-        return Effort(patience * (fixed + each * sums.n_rows**2) / (4 * sums.pair_price), task.meter)
+    fixed, each = EFFORT_THROUGH_SUMS
+    unit = dense_effort(q) if is_dense else fixed + each * sums.n_rows**2
+    return RangeSearch(task, search, refine_enough, is_dense, unit, gap)
 
-    return RangeSearch(task, search, is_dense, effort, gap)
+
+def refine_enough(labelling: Labelling, side: Side) -> None:
+    """Refine a labelling: as far as it goes, or, where rows are many, as far as it pays."""
+    many = len(labelling.sign) > DENSE_ROWS
+    gained = labelling.value() - labelling.quadratic.value_as_filed
+    refine(labelling, side, WORTH * abs(gained) if many else 0.0)
 
 
 def dense_effort(n: int) -> float:
@@ -149,6 +162,7 @@ class SideSearch:
         self._task, self._side, self._out, self._certify = task, side, outwards(side), certify
         self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
         self._shared: dict[int, SharedRows] = {}
+        self._efforts: list[Effort] = []
         self._row_bounds: dict[int, tuple[Float64s, Float64s, float]] = {}
         self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
         many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
@@ -165,6 +179,11 @@ class SideSearch:
         order = sorted(range(len(self._best)), key=lambda i: -self._gain(self._best[i]))
         found = {i: self._proved(i, slack, patience) for i in order}
         return [found[i] for i in range(len(self._best))]
+
+    @property
+    def spent(self) -> float:
+        """The work of all proofs so far."""
+        return sum(effort.spent for effort in self._efforts)
 
     def _gain(self, labelling: Labelling) -> float:
         return self._out * labelling.value()
@@ -197,13 +216,13 @@ class SideSearch:
         return best
 
     def _refine(self, labelling: Labelling) -> None:
-        many = len(labelling.sign) > DENSE_ROWS
-        gained = labelling.value() - labelling.quadratic.value_as_filed
-        refine(labelling, self._side, WORTH * abs(gained) if many else 0.0)
+        refine_enough(labelling, self._side)
 
     def _effort_through_sums(self, patience: float) -> Effort:
         sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
-        return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+        effort = Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+        self._efforts.append(effort)
+        return effort
 
     def _improved(self, i: int, rows: Indices, *, more: bool = True) -> tuple[float, Indices]:
         """Refine what a proof suggests and, if there may be `more` to find, the starts still waiting."""
@@ -222,6 +241,7 @@ class SideSearch:
             fractional, status = bound, ""
         elif n <= DENSE_ROWS and MATRICES * 8 * n * n <= sums.working_memory * MIB:
             effort = Effort(patience * dense_effort(n), self._task.meter)
+            self._efforts.append(effort)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))

@@ -15,15 +15,16 @@ import numpy as np
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Task, for_both_sides, most_extreme, outwards
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
-from mmdbounds.search.sharp.ranges import FloorRange, ceilings, dense_ceilings, from_more, reached
+from mmdbounds.search.sharp.ranges import FloorRange, ceilings, dense_ceilings, from_more, joining, reached
 from mmdbounds.sums.protocol import Float64s
 
 FEW = 3  # so many counts are searched one by one
-SOLVED, SEARCHED = 12, 2  # counts that are solved, and searched by themselves, beside the largest one
+SOLVED = 12  # counts that are solved on each side, at the most
+AGAIN = 0.7  # work of the other counts, as a share of that of the largest one
+LEAST = 5e6  # work that is spent in any case, if there is need: a twentieth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,39 +32,54 @@ class RangeSearch:
     """The search of both sides over many counts."""
 
     task: Task
-    search: Callable[[Counts, Side, float], Found]  # one side of one count, with a slack for its proof
+    # One side of one count, with slack and patience; also returned is the work that it took.
+    search: Callable[[Counts, Side, float, float], tuple[Found, float]]
+    refine: Callable[[Labelling, Side], None]
     is_dense: bool  # whether proofs hold a matrix of the rows of Y
-    effort: Callable[[], Effort]  # what solving a count may take
+    unit: float  # what a proof of one side of one count may spend with a patience of 1
     gap: float
 
-    def both_sides(self, lower: Found, upper: Found) -> tuple[Found, Found]:
-        """Return the extremes over all counts, from those of the largest one."""
-        slack = self.gap * max(upper.value - lower.value, 0.0)
-        ends = {"lower": lower, "upper": upper}
-        ranges = {"lower": LowerRange, "upper": UpperRange}
-        return for_both_sides(lambda side: self._extreme(ranges[side](self, ends[side], slack)), self.task)
+    def both_sides(self, ends: tuple[Found, Found], spent: tuple[float, float]) -> tuple[Found, Found]:
+        """Return the extremes over all counts, from those of the largest one and what their search spent.
 
-    def _extreme(self, known: CountRange) -> Found:
+        The other counts may take nearly as much again; with a gap of 0, what a search of each of them may.
+        """
+        slack = self.gap * max(ends[1].value - ends[0].value, 0.0)
+        budgets = [
+            max(AGAIN * each, LEAST) if self.gap else len(self.task.admissible) * self.unit for each in spent
+        ]
+
+        def extreme(side: Side) -> Found:
+            if side == "lower":
+                known: CountRange = LowerRange(self, ends[0], slack, budgets[0])
+            else:
+                known = UpperRange(self, ends[1], slack, budgets[1])
+            self.look_closer(known)
+            return known.found()
+
+        return for_both_sides(extreme, self.task)
+
+    def look_closer(self, known: CountRange) -> None:
         """Look closer at the most extreme count while its proof leaves room."""
-        n_searched = 0
-        while (place := known.outermost()) is not None:
+        while known.left > 0 and (place := known.outermost()) is not None:
             counts = self.task.admissible[place]
             if len(known.solved) < SOLVED and known.solve(counts):
                 continue
-            if counts in known.searched or (self.gap and n_searched == known.n_searches):
+            if counts in known.searched or not known.may_search:
                 break
-            n_searched += 1
-            known.keep(counts, self.search(counts, known.side, known.slack))
-        return known.found()
+            found, spent = self.search(counts, known.side, known.slack, min(known.left / self.unit, 1.0))
+            known.left -= spent
+            known.keep(counts, found)
 
 
 class CountRange:
     """What is known of one side of all counts."""
 
     side: Side
+    may_search = True  # whether another count may be searched by itself
 
-    def __init__(self, of: RangeSearch, last: Found, slack: float) -> None:
-        self.of, self.slack, self.n_searches = of, slack, SEARCHED
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        self.of, self.slack, self.left = of, slack, left  # `left` is the work that may still be done
         self.searched: dict[Counts, Found] = {}
         self.solved: set[Counts] = set()
         self.best: list[Found] = []
@@ -113,9 +129,8 @@ class CountRange:
         return Quadratic(self.of.task.totals.precise, counts, self.of.task.estimator)
 
     def refined(self, labelling: Labelling) -> None:
-        """Refine a labelling that a proof suggests, where this is cheap, and keep it."""
-        if self.of.is_dense:
-            refine(labelling, self.side)
+        """Refine a labelling that a proof suggests, and keep it."""
+        self.of.refine(labelling, self.side)
         self.best.append(Found.at(labelling, status="refined"))
 
 
@@ -124,41 +139,49 @@ class LowerRange(CountRange):
 
     side = "lower"
 
-    def __init__(self, of: RangeSearch, last: Found, slack: float) -> None:
-        super().__init__(of, last, slack)
-        task, ends = of.task, (of.task.admissible[0], of.task.admissible[-1])
-        totals, moved = task.totals.precise, (ends[0].n_moved, ends[1].n_moved)
-        self._range = FloorRange(totals, task.estimator, moved, is_dense=of.is_dense)
-        self._over_fractions = None
-        if last.fractional is not None:
-            self._over_fractions = FloorRange(totals, task.estimator, moved, is_dense=False)
-        rows = None if last.labelling is None else np.flatnonzero(last.labelling.moved)
-        for counts, start in ((ends[1], Labelling(self.quadratic(ends[1]), rows)), (ends[0], None)):
-            self.solve(counts, start)
-            if self._over_fractions is not None:
-                begun = start or self._over_fractions.start(counts)
-                self._over_fractions.solve(begun, slack, of.effort())
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
+        task, self._last = of.task, last
+        moved = task.admissible[0].n_moved, task.admissible[-1].n_moved
+        self._range = FloorRange(task.totals.precise, task.estimator, moved, is_dense=of.is_dense)
+        self._floors = self._range.floors
+        if task.estimator == "unbiased" and last.certified is not None:
+            k = np.arange(moved[0], moved[1] + 1)
+            self._floors = from_more(last.certified, task.totals.precise, task.estimator, k, moved[1])
 
     @property
     def proofs(self) -> Float64s:
         """See `CountRange`."""
-        return self._range.floors
+        return np.asarray(np.maximum(self._floors, self._range.floors))
 
-    def solve(self, counts: Counts, start: Labelling | None = None) -> bool:
-        """See `CountRange`."""
+    def solve(self, counts: Counts) -> bool:
+        """See `CountRange`; the ends come first, the largest count before all others."""
         if counts in self.solved:
             return False
-        self.solved.add(counts)
-        found = self._range.solve(start or self._range.start(counts), self.slack / 4, self.of.effort())
-        self.refined(found)
+        ends = self.of.task.admissible[-1], self.of.task.admissible[0]
+        for each in [each for each in ends if each not in self.solved] or [counts]:
+            self.solved.add(each)
+            start = self._started(self._last) if each == ends[0] else self._range.start(each)
+            # Where a matrix is held, a rough proof is enough: a search of the count does more.
+            effort = Effort(1.0 if self.of.is_dense else max(self.left, LEAST), self.of.task.meter)
+            self.refined(self._range.solve(start, self.slack / 4, effort))
+            self.left -= effort.spent
         return True
+
+    def _started(self, found: Found) -> Labelling:
+        rows = None if found.labelling is None else np.flatnonzero(found.labelling.moved)
+        return Labelling(self.quadratic(self.of.task.admissible[-1]), rows)
 
     def found(self) -> Found:
         """See `CountRange`."""
-        found = super().found()
-        if self._over_fractions is None or found.certified is None:
+        found, task = super().found(), self.of.task
+        if self._last.fractional is None or found.certified is None:
             return found
-        return replace(found, fractional=float(self._over_fractions.floors.min()))
+        moved = task.admissible[0].n_moved, task.admissible[-1].n_moved
+        plain = FloorRange(task.totals.precise, task.estimator, moved, is_dense=False)  # over fractions
+        for start in (self._started(self._last), plain.start(task.admissible[0])):
+            plain.solve(start, self.slack / 4, Effort(max(self.left, LEAST), task.meter))
+        return replace(found, fractional=float(plain.floors.min()))
 
 
 class UpperRange(CountRange):
@@ -166,8 +189,8 @@ class UpperRange(CountRange):
 
     side = "upper"
 
-    def __init__(self, of: RangeSearch, last: Found, slack: float) -> None:
-        super().__init__(of, last, slack)
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
         first, most = of.task.admissible[0], of.task.admissible[-1]
         self._k = np.arange(first.n_moved, most.n_moved + 1)
         self._ceilings = np.full(len(self._k), np.inf)
@@ -180,7 +203,7 @@ class UpperRange(CountRange):
         if last.row_bounds is not None:
             found = ceilings(totals, estimator, self._k, *last.row_bounds)
             self._ceilings = np.minimum(self._ceilings, found)
-        self.n_searches = SEARCHED if of.is_dense else 0  # a proof through sums is as long as the search
+        self.may_search = of.is_dense  # a proof through sums takes as long as all of this may
         self.solve(most)
         self._try_fewer(Labelling(self.quadratic(most), np.flatnonzero(last.labelling.moved)))
 
@@ -199,7 +222,9 @@ class UpperRange(CountRange):
         known = most_extreme(self.best, "upper").value
         state = () if self._multipliers is None else (f.c * self._multipliers,)
         is_first = self._multipliers is None
-        proof = ceiling(problem, known, known + self.slack, self.of.effort(), state, is_root=is_first)
+        effort = Effort(max(self.left, LEAST), self.of.task.meter)
+        proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
+        self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
         pairs = problem.pairs / f.c
         found = dense_ceilings(totals, self.of.task.estimator, self._k, pairs, self._multipliers)
@@ -213,6 +238,5 @@ class UpperRange(CountRange):
             return
         fewer = int(np.argmax(reached(start, last, "upper")))
         if fewer < len(self._k) - 1:
-            rows = np.flatnonzero(last.moved)
-            joining = rows[np.argsort(-start.gradient()[rows], kind="stable")][:fewer]
-            self.refined(Labelling(self.quadratic(self.of.task.admissible[fewer]), np.sort(joining)))
+            rows = joining(start, last, "upper")[:fewer]
+            self.refined(Labelling(self.quadratic(self.of.task.admissible[fewer]), np.sort(rows)))

@@ -151,12 +151,17 @@ class Effort:
     """
 
     def __init__(self, limit: float, meter: Meter | None = None) -> None:
-        self.left, self._meter = limit, meter or Meter()
+        self.left, self._limit, self._meter = limit, limit, meter or Meter()
 
     def spend(self, units: float) -> None:
         """Count `units` of work."""
         self.left -= units
         self._meter.spend(units)
+
+    @property
+    def spent(self) -> float:
+        """What has been counted."""
+        return self._limit - self.left
 
     @property
     def is_spent(self) -> bool:

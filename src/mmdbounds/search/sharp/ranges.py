@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.contamination import Counts
-from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost, to_earlier
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import leading, outwards
 from mmdbounds.search.sharp.ceiling import ULPS
@@ -175,15 +175,19 @@ def coefficients(totals: GroupSums, o: int, k: Ints) -> tuple[Float64s, Float64s
     return np.array([slope / (n_x - o), -slope / (n_y - o), -e, c]), c, value
 
 
+def joining(start: Labelling, end: Labelling, side: Side) -> Indices:
+    """Return the rows that a labelling moves and another one does not, best first."""
+    rows = np.flatnonzero(end.moved & ~start.moved)
+    return np.asarray(rows[np.argsort(-outwards(side) * end.gradient()[rows], kind="stable")])
+
+
 def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
-    """Return the values of one-way labellings from one to another: rows of the second join, best first."""
+    """Return the values of one-way labellings from one to another, as `joining` rows join."""
     t, o = start.quadratic.totals, start.quadratic.o
     first, last = (each.quadratic.counts.n_moved for each in (start, end))
-    joining = np.flatnonzero(end.moved & ~start.moved)
-    order = np.argsort(-outwards(side) * start.gradient()[joining], kind="stable")
-    joining = joining[order][: last - first]
-    pooled, rows = start.pooled(joining), start.pooled(np.flatnonzero(start.moved))
-    more = 2 * (start.shift[joining] + to_earlier(t.sums, pooled)) + t.diagonal[pooled]
+    rows_that_join = joining(start, end, side)[: last - first]
+    pooled, rows = start.pooled(rows_that_join), start.pooled(np.flatnonzero(start.moved))
+    more = 2 * (start.shift[rows_that_join] + t.sums.earlier(pooled)) + t.diagonal[pooled]
     columns = [(float(each[rows].sum()), each[pooled]) for each in (t.to_x, t.to_y, t.diagonal)]
     columns.append((float(start.shift[start.moved].sum()), more))
     weights, _, value = coefficients(t, o, np.arange(first, last + 1))
@@ -230,10 +234,11 @@ def dense_ceilings(
 
 
 def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints, n_moved: int) -> Float64s:
-    """Return ceilings of fewer moved rows from that of `n_moved` (docs/sharp.md, "Many counts").
+    """Return proofs for fewer moved rows from that of `n_moved` (docs/sharp.md, "Many counts").
 
-    One more row of Y, drawn at random, multiplies the squared MMD by (n_X - 1) / (n_X + 1) on average, or,
-    biased and with a definite kernel, by no less than the square of n_X / (n_X + 1).
+    One more row of Y, drawn at random, multiplies the unbiased squared MMD by (n_X - 1) / (n_X + 1) on
+    average: floors and ceilings. The biased one, with a definite kernel, is multiplied by no less than the
+    square of n_X / (n_X + 1): ceilings only.
     """
     few, many = totals.p + k.astype(np.float64), float(totals.p + n_moved)
     if estimator == "unbiased":

@@ -10,9 +10,10 @@ import functools
 import threading
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any, TypeVar, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmdbounds.sums import plan
 from mmdbounds.sums.cpu import MatrixSums
@@ -24,6 +25,7 @@ from mmdbounds.sums.threads import in_order, thread_count
 
 Array = Any  # an array of the library that makes the features: NumPy's or PyTorch's
 Span = tuple[int, int]
+T = TypeVar("T")
 
 STRIP_ROWS = 512  # rows whose features are made at a time, fewer where that takes more than its share
 TEMPORARIES = 4  # arrays of a strip's size that are there for a moment
@@ -104,6 +106,19 @@ class FeatureSums(KernelSums):
         given = give(total)
         return self._filled((n_selected(A), W.shape[1]), A, lambda strip: take(strip @ given))
 
+    def earlier(self, rows: NDArray[np.intp]) -> Float64s:
+        """See `KernelSums`: with those of earlier strips by their sum."""
+        give, take, total = self._features.given, self._features.taken, np.zeros(self._size)
+
+        def work(strip: Array, span: Span) -> tuple[Float64s, Float64s, Array]:
+            return np.tril(take(strip @ strip.T), -1).sum(axis=1), take(strip.sum(0)), strip
+
+        result = np.empty(len(rows))
+        for span, (within, added, strip) in self._over(rows, work):
+            result[slice(*span)] = within + take(strip @ give(total))
+            total += added
+        return result
+
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
         A = plain_rows(A, self.n_rows)
@@ -128,10 +143,10 @@ class FeatureSums(KernelSums):
             result[slice(*span)] = found
         return result
 
-    def _over(self, rows: Rows, work: Callable[[Array, Span], Float64s]) -> Iterator[tuple[Span, Float64s]]:
+    def _over(self, rows: Rows, work: Callable[[Array, Span], T]) -> Iterator[tuple[Span, T]]:
         """Work on the features of strips of some rows, in threads; yield the results in order."""
 
-        def on_strip(span: Span) -> Float64s:
+        def on_strip(span: Span) -> T:
             return work(self._of(part_of(rows, *span)), span)
 
         spans = plan.strips([0, n_selected(rows)], self._height)

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Unpack
 
 import numpy as np
+from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, PairKernel
@@ -40,6 +41,7 @@ WIDTH = {8: 8192, 4: 512}  # columns of a block, by the bytes of a value; sums o
 NEAR, MANY = 8.0, 0.05  # rows beyond this squared distance (in squared bandwidths) are far, unless many are
 TEMPORARIES = 4  # tensors of a block's size that are there for a moment
 MOST_FEATURE_ROWS = 16_384  # rows whose features are made at a time: a GPU is idle with few
+EARLIER_ROWS = 2048  # rows whose sums to earlier rows are computed at a time
 FEW_COLUMNS = 4  # up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks
 
 
@@ -133,6 +135,10 @@ class TorchSums(KernelSums):
         """See `KernelSums`."""
         A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
         return self._blocks.excess(A, B, left, right, thresholds)
+
+    def earlier(self, rows: NDArray[np.intp]) -> Float64s:
+        """See `KernelSums`; only sums leave the device."""
+        return self._blocks.earlier(rows)
 
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
@@ -263,6 +269,15 @@ class Blocks:
         for i, j, values in self.patches(A, B):
             rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
             result[rows] += protocol.excess_of(values, mine.part(rows), theirs.part(columns), levels[rows])
+        return np.asarray(result.cpu().numpy())
+
+    def earlier(self, rows: NDArray[np.intp]) -> Float64s:
+        """Return for each row the sum of its kernel values with those before it."""
+        result = self.tensor(np.zeros(len(rows)))
+        for start, stop in plan.strips([0, len(rows)], EARLIER_ROWS):  # each ends at the diagonal
+            for i, j, values in self.patches(rows[start:stop], rows[:stop]):
+                here = slice(start + i, start + i + len(values))
+                result[here] += values.tril(start + i - j - 1).sum(1, dtype=result.dtype)
         return np.asarray(result.cpu().numpy())
 
     def patches(self, A: Rows, B: Rows) -> Iterator[tuple[int, int, Tensor]]:

@@ -1,0 +1,103 @@
+"""Bounds over many counts against every labelling of each, and their cost beside that of one count."""
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.contamination import Contamination
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.sharp import at_most, quota_problem
+from problems import (
+    KERNELS,
+    SMALL_KERNELS,
+    all_labellings,
+    naive_values,
+    small_matrix,
+    small_problem,
+    totals_of,
+)
+
+METHOD = mb.Sharp(n_starts=2)
+
+
+def several_counts(seed, kernel):
+    """A small one-way problem with more counts than are searched one by one, and them."""
+    while True:
+        problem = small_problem(seed, two_way=False, kernel=kernel, most=(9, 6))
+        if problem.counts.n_moved > at_most.FEW:
+            break
+        seed += 100_000
+    how_much = Contamination(n_moved=problem.counts.n_moved)
+    every = how_much.admissible(problem.p, problem.q, at_most=True)
+    return problem, every[seed % 2 :]
+
+
+def extremes(problem, admissible):
+    """The smallest and the largest statistic over all labellings of all counts."""
+    K = small_matrix(problem)
+    every = [
+        naive_values(K, all_labellings(problem.p, problem.q, counts), problem.estimator)
+        for counts in admissible
+    ]
+    return min(map(np.min, every)), max(map(np.max, every))
+
+
+@pytest.mark.parametrize("dense_rows", [2500, 0])
+@pytest.mark.parametrize("block", range(10))
+def test_no_labelling_of_any_count_lies_outside(block, dense_rows, monkeypatch):
+    """520 problems, with a matrix and without."""
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
+    kernels = SMALL_KERNELS if dense_rows else KERNELS[:-1]
+    reached = 0
+    for seed in range(26 * block, 26 * block + 26):
+        problem, admissible = several_counts(seed, kernels[seed % len(kernels)])
+        lowest, highest = extremes(problem, admissible)
+        task = Task(totals_of(problem), admissible, problem.estimator, seed)
+        lower, upper = METHOD.both_sides(task)
+        assert lower.certified <= lowest
+        assert highest <= upper.certified
+        assert lower.certified <= lower.value
+        assert upper.value <= upper.certified
+        assert lower.fractional is None or lower.fractional <= lowest
+        slack = 2 * METHOD.gap * (highest - lowest) + 1e-9 * max(abs(highest), abs(lowest))
+        reached += lower.value - lowest <= slack and highest - upper.value <= slack
+    assert reached >= (22 if dense_rows else 5)
+
+
+def test_with_a_gap_of_zero_it_is_solved():
+    for seed in range(20):
+        problem, admissible = several_counts(seed, "rbf")
+        lowest, highest = extremes(problem, admissible)
+        task = Task(totals_of(problem), admissible, problem.estimator, seed)
+        lower, upper = mb.Sharp(gap=0).both_sides(task)
+        for bound, extreme in ((lower, lowest), (upper, highest)):
+            assert bound.value == pytest.approx(extreme, rel=0, abs=1e-9)
+            assert abs(bound.certified - bound.value) <= 1e-8
+
+
+def spent_by(call, monkeypatch):
+    """What a call costs: the work of its proofs."""
+    spent, original = [0.0], quota_problem.Effort.spend
+
+    def spend(self, units):
+        spent[0] += units
+        original(self, units)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(quota_problem.Effort, "spend", spend)
+        result = call()
+    return spent[0], result
+
+
+@pytest.mark.parametrize("n", [100, 300])
+def test_at_most_costs_at_most_twice_exactly(n, monkeypatch):
+    rng = np.random.default_rng(n)
+    X, Y = rng.normal(size=(n // 2, 5)), rng.normal(0.5, 1.2, size=(n // 2, 5))
+    for epsilon in (0.1, 0.2):
+        of_one, one = spent_by(lambda e=epsilon: mb.mmd_bounds(X, Y, e, rng=0), monkeypatch)
+        of_all, every = spent_by(lambda e=epsilon: mb.mmd_bounds(X, Y, e, at_most=True, rng=0), monkeypatch)
+        assert of_all <= 2 * of_one + 3 * at_most.LEAST  # which is soon done
+        assert every.provenance.n_pairs <= 2 * one.provenance.n_pairs
+        width = one.upper.value - one.lower.value
+        assert every.lower.certified >= one.lower.certified - 0.01 * width
+        assert every.upper.certified <= one.upper.certified + 0.02 * width
