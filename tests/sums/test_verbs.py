@@ -10,7 +10,6 @@ from mmdbounds.progress import Meter
 from mmdbounds.sums import make_sums, plan
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from mmdbounds.sums.protocol import PairTerms
 from problems import KERNELS, Problem, make_kernel, naive_matrix
 from tolerances import UNIT, of_a_mean, of_a_sum, of_values
 
@@ -75,9 +74,9 @@ def test_verbs_follow_the_matrix(make, name, selection):
         assert result.shape == (expected.shape[0], *W.shape[1:])
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
-    left, right, thresholds = pair_terms(*expected.shape)
-    naive, sizes = naive_excess(expected, left, right, thresholds)
-    found = sums.excess(A, B, left, right, thresholds)
+    terms = pair_terms(*expected.shape)
+    naive, sizes = naive_excess(expected, *terms)
+    found = sums.excess(A, B, *terms)
     np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
     rows = np.unique(np.arange(N)[A])[::-1].copy()
     earlier = np.tril(K[rows][:, rows], -1).sum(axis=1)
@@ -93,18 +92,17 @@ def test_verbs_follow_the_matrix(make, name, selection):
 
 
 def pair_terms(n, m, rank=5):
-    """Terms that turn kernel values into other numbers, and two thresholds a row."""
+    """Factors whose products are added to kernel values, two thresholds a row, and a sign."""
     rng = np.random.default_rng(n + m)
-    sides = (PairTerms(rng.normal(size=rows), rng.normal(size=(rows, rank))) for rows in (n, m))
-    return *sides, rng.normal(size=(n, 2))
+    return *(rng.normal(size=(k, rank)) for k in (n, m)), rng.normal(size=(n, 2)), (-1.0) ** n
 
 
-def naive_excess(K, left, right, thresholds):
+def naive_excess(K, left, right, thresholds, sign):
     """What the excess is by definition, and how large its numbers are."""
     sums, largest = np.zeros(thresholds.shape), 1.0
     for i, j in np.ndindex(K.shape):
-        x = K[i, j] * (left.slopes[i] - right.slopes[j]) + sum(left.factors[i] * right.factors[j])
-        largest = max(largest, abs(x), abs(left.slopes[i] - right.slopes[j]))
+        x = sign * K[i, j] + sum(left[i] * right[j])
+        largest = max(largest, abs(x), abs(x - sign * K[i, j]))
         for k, threshold in enumerate(thresholds[i]):
             sums[i, k] += max(x - threshold, 0.0)
     return sums, largest

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,39 +31,18 @@ class Options(TypedDict, total=False):
     meter: Meter | None
 
 
-@dataclass(frozen=True, eq=False)
-class PairTerms:
-    """What is done to kernel values of some rows with others: x_ij = k_ij (a_i - b_j) + f_i . g_j.
+def excess_of(
+    values: Float64s, left: Float64s, right: Float64s, thresholds: Float64s, sign: float
+) -> Float64s:
+    """Return by how much sign k_ij + left_i . right_j exceeds each of row i's thresholds, added up over j.
 
-    One object holds a and f of the rows on the left, or b and g of those on the right; both may be arrays or
-    tensors.
+    `values` (n, m) are kernel values, `left` (n, r) and `right` (m, r) factors; `thresholds` (n, L) has L for
+    each row, and so has the sum.
     """
-
-    slopes: Any  # a or b, shape (n,)
-    factors: Any  # f or g, shape (n, r)
-
-    def part(self, rows: slice) -> Self:
-        """Return those of some rows."""
-        return type(self)(self.slopes[rows], self.factors[rows])
-
-
-def pair_numbers(values: Any, left: PairTerms, right: PairTerms) -> Any:
-    """Return x_ij for a block of kernel values, NumPy's or PyTorch's."""
-    x = left.factors @ right.factors.T
-    x += values * left.slopes[:, None]
-    x -= values * right.slopes
-    return x
-
-
-def excess_of(values: Any, left: PairTerms, right: PairTerms, thresholds: Any) -> Any:
-    """Return by how much x_ij exceeds each of a row's thresholds, added up over the columns of a block.
-
-    `thresholds` (n, L) has L for each row; so has the sum.
-    """
-    x, sums = pair_numbers(values, left, right), 0.0 * thresholds
-    for k in range(thresholds.shape[1]):
-        sums[:, k] = (x - thresholds[:, k : k + 1]).clip(min=0.0).sum(1)
-    return sums
+    x = left @ right.T
+    x += sign * values
+    above = [np.maximum(x - threshold[:, None], 0.0).sum(axis=1) for threshold in thresholds.T]
+    return np.stack(above, axis=1)
 
 
 class KernelSums(ABC):
@@ -111,17 +89,19 @@ class KernelSums(ABC):
         self.fold(A, B, add)
         return sums
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """Return the sums over B of max(x_ij - t, 0) for each threshold t of each row of A, shape (n, L).
 
-        What x_ij is say `left`, for the rows of A, and `right`, for those of B. A row that is in both A and B
-        is counted with itself.
+        x_ij is sign k_ij + left_i . right_j, with factors `left` of the rows of A and `right` of those of B.
+        A row that is in both A and B is counted with itself.
         """
         sums = np.zeros(thresholds.shape)
 
         def add(i: int, j: int, values: Float64s) -> None:
             rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
-            sums[rows] += excess_of(values, left.part(rows), right.part(columns), thresholds[rows])
+            sums[rows] += excess_of(values, left[rows], right[columns], thresholds[rows], sign)
 
         self.fold(A, B, add)
         return sums

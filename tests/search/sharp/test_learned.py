@@ -31,6 +31,12 @@ from tolerances import of_mmd2
 NO_END = 1e15
 
 
+@pytest.fixture(autouse=True)
+def _few_steps(monkeypatch):
+    monkeypatch.setattr(learned, "STEPS", 40)
+    monkeypatch.setattr(learned, "SAMPLED", 120)
+
+
 def best_of(problem):
     """The labelling with the largest value, from all of them."""
     _, ways, values = small_choice(problem, "upper")
@@ -49,7 +55,7 @@ def checked(problem, size, seed):
     labelling, best = best_of(problem)
     multipliers = LearnedMultipliers(labelling, seed)
     if size is None:
-        multipliers.fit(30, 1000, best, Effort(NO_END))
+        multipliers.fit(best, 1.0, Effort(NO_END))
     else:
         spoiled(multipliers, size, seed)
     quadratic = labelling.quadratic
@@ -76,15 +82,13 @@ def all_checked(size):
         checked(small_problem(seed, kernel="rbf"), size, seed)
 
 
-def naive_multipliers(multipliers, K):
-    """The multipliers from their formula, pair by pair, in units of c."""
-    e, h, level, slope = learned._parted(multipliers._all_multipliers())
-    sign = multipliers._labelling.sign
-    n, result = len(sign), np.empty((len(sign), len(sign)))
-    for i, j in np.ndindex(n, n):
+def naive_multipliers(multipliers):
+    """The multipliers, pair by pair, and what the squares add to each pair, in units of c."""
+    e, h, level, v = np.split(multipliers._all_multipliers(), [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
+    result = np.empty((len(e), len(e)))
+    for i, j in np.ndindex(len(e), len(e)):
         result[i, j] = e[i] @ h[j] - h[i] @ e[j] + (level[i] - level[j])[0]
-        result[i, j] += sign[i] * sign[j] * K[i, j] * (slope[i] - slope[j])
-    return result
+    return result, v @ v.T
 
 
 @pytest.mark.parametrize("two_way", [False, True])
@@ -95,10 +99,11 @@ def test_the_bound_is_that_of_the_formula(two_way):
         multipliers = spoiled(LearnedMultipliers(labelling, seed), 0.2, seed)
         f, sign, start = labelling.quadratic, labelling.sign, labelling.active.start
         K = small_matrix(problem)[start:, start:]
-        extra = naive_multipliers(multipliers, K)
+        extra, squares = naive_multipliers(multipliers)
         np.testing.assert_array_equal(extra.T + extra, 0.0)
-        x, size = sign[:, None] * sign * K + extra, np.abs(extra).max() + np.abs(K).max()
-        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K)
+        x = sign[:, None] * sign * K + extra + squares
+        size = np.abs(extra).max() + np.abs(K).max() + squares.max()
+        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K) + np.diag(squares)
         for i in range(len(sign)):
             for part, quota in labelling.parts():
                 others = [x[i, j] for j in range(part.start, part.stop) if j != i]
@@ -126,13 +131,13 @@ def test_a_pass_that_is_wrong_is_noticed(name, broken, monkeypatch):
 
 
 def test_multipliers_that_are_not_antisymmetric_are_noticed(monkeypatch):
-    honest = learned._terms
+    honest = learned._factors
 
-    def one_sided(*arguments):
-        left, right = honest(*arguments)
-        return type(left)(left.slopes, left.factors - 0.3), right
+    def one_sided(multipliers):
+        left, right = honest(multipliers)
+        return left - 0.3, right
 
-    monkeypatch.setattr(learned, "_terms", one_sided)
+    monkeypatch.setattr(learned, "_factors", one_sided)
     with pytest.raises(AssertionError, match="rbf"):
         all_checked(None)
 
@@ -142,8 +147,16 @@ def test_learning_takes_most_of_the_gap_away():
     labelling, multipliers = of_the_best(X, Y)
     f, best = labelling.quadratic, labelling.value()
     before = multipliers.ceiling(f, Effort(NO_END)) - best
-    multipliers.fit(60, 120, best, Effort(NO_END))
+    multipliers.fit(best, 1.0, Effort(NO_END))
     assert 0 < multipliers.ceiling(f, Effort(NO_END)) - best < 0.25 * before
+
+
+def test_more_patience_and_more_rows_take_more_steps():
+    few, many, patient = (learned.steps_and_rows(*case) for case in ((5000,), (10**6,), (5000, 20.0)))
+    assert few == (40, 120)
+    assert many == (56, 168)
+    assert patient[0] > few[0]
+    assert learned.steps_and_rows(50)[1] == 50
 
 
 def test_a_sample_stands_for_all_rows():
@@ -154,7 +167,7 @@ def test_a_sample_stands_for_all_rows():
     blown_up, _ = multipliers._rises(multipliers._sample(120), 1e-4)
     width = labelling.value() - f.value_as_filed
     bound = f.value_as_filed + f.c * multipliers._unit * blown_up
-    assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.2 * width)
+    assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.5 * width)
 
 
 def test_the_same_seed_learns_the_same_and_another_one_something_else():
@@ -162,7 +175,7 @@ def test_the_same_seed_learns_the_same_and_another_one_something_else():
     bounds = []
     for seed in (3, 3, 4):
         multipliers = LearnedMultipliers(labelling, seed)
-        multipliers.fit(10, 100, labelling.value(), Effort(NO_END))
+        multipliers.fit(labelling.value(), 1.0, Effort(NO_END))
         bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
     assert bounds[0] == bounds[1]
     assert bounds[0] != bounds[2]
@@ -225,11 +238,3 @@ def test_starts_from_a_sample_end_in_the_best_region(monkeypatch):
 def refined(labelling):
     refine(labelling, "upper")
     return labelling.value()
-
-
-def test_the_rank_is_that_of_the_terms():
-    labelling = Labelling(quadratic_of(two_clouds(0)))
-    left, right = learned._terms(
-        np.zeros((len(labelling.sign), 2 * RANK + 2)), (slice(0, 9), slice(0, 9)), labelling.sign
-    )
-    assert left.factors.shape == right.factors.shape == (9, 2 * RANK + 2)

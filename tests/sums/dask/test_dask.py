@@ -79,9 +79,9 @@ def test_verbs_follow_the_matrix(client, name, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
-    left, right, thresholds = pair_terms(*expected.shape)
-    naive, largest = naive_excess(expected, left, right, thresholds)
-    excess = sums.excess(A, B, left, right, thresholds)
+    terms = pair_terms(*expected.shape)
+    naive, largest = naive_excess(expected, *terms)
+    excess = sums.excess(A, B, *terms)
     np.testing.assert_allclose(excess, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * largest)
     found = np.full(expected.shape, np.nan)
     sizes = []

@@ -46,9 +46,9 @@ def test_verbs_follow_the_matrix(name, selection, monkeypatch):
         result = sums.apply(A, B, W)
         assert result.dtype == np.float64
         np.testing.assert_allclose(result, expected @ W, rtol=0, atol=N * 1e-12 * scale)
-    left, right, thresholds = pair_terms(*expected.shape)
-    naive, sizes = naive_excess(expected, left, right, thresholds)
-    found = sums.excess(A, B, left, right, thresholds)
+    terms = pair_terms(*expected.shape)
+    naive, sizes = naive_excess(expected, *terms)
+    found = sums.excess(A, B, *terms)
     np.testing.assert_allclose(found, naive, rtol=0, atol=(expected.shape[1] + 40) * 1e-12 * scale * sizes)
     monkeypatch.setattr(torch_module(), "EARLIER_ROWS", 9)
     rows = np.unique(np.arange(N)[A])[::-1].copy()

@@ -25,7 +25,7 @@ from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leadi
 from mmdbounds.search.sharp.at_most import FEW, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
-from mmdbounds.search.sharp.learned import SAMPLED, STEPS, LearnedMultipliers
+from mmdbounds.search.sharp.learned import LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
 from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sample
 from mmdbounds.search.sharp.through_sums import SharedRows
@@ -244,7 +244,7 @@ class SideSearch:
             self._efforts.append(effort)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
-            bound, status = self._through_sums(i, slack, self._effort_through_sums(patience))
+            bound, status = self._through_sums(i, slack, patience)
             fractional = bound
         f = self._quadratics[i]
         margin = f.margin if self._side == "upper" else f.margin_by_gradient  # what rounding can do
@@ -288,11 +288,11 @@ class SideSearch:
             diagonal = raised(problem, diagonal)
         return Floor(diagonal, np.flatnonzero(labelling.moved), max(ROUGHLY * slack, f.totals.margin))
 
-    def _through_sums(self, i: int, slack: float, effort: Effort) -> tuple[float | None, str]:
+    def _through_sums(self, i: int, slack: float, patience: float) -> tuple[float | None, str]:
         """Prove without a matrix; return the bound, if there is one, and the status."""
-        labelling = self._best[i]
+        labelling, effort = self._best[i], self._effort_through_sums(patience)
         if self._side == "upper":
-            return self._learned(i, effort), ""
+            return self._learned(i, patience, effort), ""
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"
         shared = self._shared.get(i) or SharedRows(labelling)
@@ -303,12 +303,12 @@ class SideSearch:
         self._improved(i, suggested, more=-floor > self.best_gain + slack)
         return -floor, ""
 
-    def _learned(self, i: int, effort: Effort) -> float:
+    def _learned(self, i: int, patience: float, effort: Effort) -> float:
         """Prove by multipliers that are fitted to the best labelling: more steps where there is patience."""
         self._improved(i, np.flatnonzero(self._best[i].moved))
         self._take_float64(i)
         multipliers = LearnedMultipliers(self._best[i], self._task.seed)
-        multipliers.fit(STEPS, SAMPLED, self.best_gain, effort)
+        multipliers.fit(self.best_gain, patience, effort)
         return multipliers.ceiling(self._quadratics[i], effort)
 
     def _take_float64(self, i: int) -> None:

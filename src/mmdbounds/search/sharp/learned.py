@@ -1,19 +1,22 @@
 r"""The ceiling for any number of rows: multipliers that are learned on samples and proved on all rows.
 
 The ceiling holds for *every* antisymmetric :math:`\lambda`, so it may be a function of two rows with few
-parameters (docs/sharp.md, "Multipliers that are learned"). In units of c, and with s the signs of the rows,
+parameters (docs/sharp.md, "Multipliers that are learned"). In units of c,
 
 .. math::
-    \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j + s_i s_j k_{ij} (\varphi_i - \varphi_j),
-    \qquad [e, h, \psi, \varphi]_i = \mathrm{features}_i A,
+    \lambda_{ij} = e_i \cdot h_j - h_i \cdot e_j + \psi_i - \psi_j,
+    \qquad [e, h, \psi, v]_i = \mathrm{features}_i A,
 
-which is antisymmetric whatever A is. A is fitted on samples of the active rows, each of which stands for
-many. The proof is one pass over all pairs: for any threshold t the k largest of some numbers add up to at
-most k t plus what the numbers exceed t by, and that is a plain sum.
+which is antisymmetric whatever A is. The squares :math:`(\sum_i v_i t_i)^2` are added to the gain of a
+labelling t: they are not negative, so what bounds the sum bounds the gain. A is fitted on samples of the
+active rows, each of which stands for many. The proof is one pass over all pairs: for any threshold t the k
+largest of some numbers add up to at most k t plus what the numbers exceed t by, and that is a plain sum.
 """
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,23 +26,26 @@ from mmdbounds.search.protocol import top_sum
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import Sample, sample
 from mmdbounds.sums import plan
-from mmdbounds.sums.protocol import Float64s, PairTerms, pair_numbers
+from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
+from mmdbounds.sums.threads import in_order, thread_count
 
-LANDMARKS = 128  # rows whose kernel values are features of all others...
+LANDMARKS = 256  # rows whose kernel values are features of all others...
 POWERS = (1, 4, 16)  # ... and powers of them, which for RBF are kernels of 1/2 and 1/4 of the bandwidth
 GATE, STEEP = 6.0, 4.0  # how sharply features tell rows that move from rows that stay
+STRIP_ROWS = 256  # rows of a sample that a thread works on
 MEASURED_ROWS = 3000  # rows from which the spread of the features is known
 WHITENED = 0.4  # how much features of small spread are enlarged: 0 not at all, 1 until all spread alike
 LEAST_VARIANCE = 1e-6  # of a feature, beside the largest one
-RANK = 24  # length of e and h
+RANK, SQUARES = 24, 16  # length of e and h, and of v
 STEPS, SAMPLED, SAMPLES = 200, 1600, 8  # steps, the rows of a sample, and how many samples take turns
+MANY, MORE = (3.7, 5.0), 1.4  # logarithms of the numbers of rows between which both grow, and how much
 MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
-LAST_WIDTH = 1e-2  # width within which rows count in part, at the last step beside the first
+LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
 NARROW, ROWS_WIDTH, ITSELF = 1e-3, 0.5, -1e300  # as in `ceiling`
-RANKED_COLUMNS = 2000  # columns by which the thresholds of a row are chosen
+RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
 FEWEST = 4  # rows of a group below which nothing is fitted
 STRIP = 1024  # rows whose features, or thresholds, are found at a time
 FITTED, PROVED = 1.5, 1.0  # work of a pair in a step, and in the proof
@@ -71,12 +77,11 @@ class LearnedMultipliers:
         among = self._sums.block(here, here)
         self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
         self._centre, self._basis = self._measured(self._raw_features(self._some(n, MEASURED_ROWS)))
-        shape = self._basis.shape[1] + 1, 2 * RANK + 2
+        shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
-        self._parameters[:, 2 * RANK :] = 0.0
 
-    def fit(self, n_steps: int, n_sampled: int, gain: float, effort: Effort) -> None:
-        """Fit the parameters in so many steps, each on some rows; `gain` is what a labelling reaches.
+    def fit(self, gain: float, patience: float, effort: Effort) -> None:
+        """Fit the parameters in some hundred steps, each on some rows; `gain` is what a labelling reaches.
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
         """
@@ -84,7 +89,8 @@ class LearnedMultipliers:
             return  # nothing to learn from
         f, n = self._labelling.quadratic, len(self._linear)
         room = self._sums.working_memory * plan.MIB / 2 / (8 * MATRICES)
-        n_sampled = min(n, n_sampled, int(np.sqrt(room)))
+        n_steps, n_sampled = steps_and_rows(n, patience)
+        n_sampled = min(n_sampled, int(np.sqrt(room)))
         samples = [self._sample(n_sampled) for _ in range(SAMPLES if n_sampled < n else 1)]
         bound = f.value_as_filed + f.c * self._unit * self._rises(samples[0], NARROW)[0]
         n_chosen = sum(quota for _, quota in self._parts)
@@ -103,7 +109,8 @@ class LearnedMultipliers:
 
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
-        f, multipliers, scores = quadratic, self._all_multipliers(), self._linear.copy()
+        f, multipliers = quadratic, self._all_multipliers()
+        scores = self._linear + _squares(multipliers)
         for part, _ in self._parts:
             for other, quota in self._parts:
                 thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
@@ -117,42 +124,49 @@ class LearnedMultipliers:
     ) -> tuple[Float64s, Float64s]:
         """Return for each row of a group a threshold, and by how much partners in the other exceed it."""
         (part, other), active = groups, self._labelling.active.start
-        left, right = _terms(multipliers, groups, self._labelling.sign)
-        thresholds = self._thresholds(groups, count, left, right)
+        left, right = (each[group] for each, group in zip(_factors(multipliers), groups, strict=True))
+        sign = float(self._labelling.sign[part.start] * self._labelling.sign[other.start])
+        thresholds = self._thresholds(groups, count, (left, right), sign)
         rows, columns = (slice(active + group.start, active + group.stop) for group in groups)
-        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None])[:, 0]
+        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None], sign)[:, 0]
         if other == part:  # a row is no partner of its own
-            excess -= np.maximum(f.totals.diagonal[rows] - thresholds, 0.0)
+            own = f.totals.diagonal[rows] + _squares(multipliers)[part]
+            excess -= np.maximum(own - thresholds, 0.0)
         return thresholds, excess
 
     def _thresholds(
-        self, groups: tuple[slice, slice], count: int, left: PairTerms, right: PairTerms
+        self, groups: tuple[slice, slice], count: int, factors: tuple[Float64s, Float64s], sign: float
     ) -> Float64s:
         """Return about what the last of `count` partners of each row has, from some of the columns."""
         labelling, (part, other) = self._labelling, groups
         size = other.stop - other.start
         some = self._some(size, RANKED_COLUMNS)
         first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
-        theirs, result = PairTerms(right.slopes[some], right.factors[some]), np.empty(part.stop - part.start)
-        for i, j in plan.strips([0, len(result)], STRIP):
-            rows = labelling.pooled(np.arange(part.start + i, part.start + j))
-            values = self._sums.block(rows, labelling.pooled(other.start + some))
-            x = pair_numbers(values, left.part(slice(i, j)), theirs)
+        here, theirs = labelling.pooled(other.start + some), factors[1][some].T
+
+        def blocks() -> Iterator[tuple[int, Float64s]]:
+            for i, j in plan.strips([part.start, part.stop], STRIP):
+                yield i - part.start, self._sums.block(labelling.pooled(np.arange(i, j)), here)
+
+        def lowest(block: tuple[int, Float64s]) -> Float64s:
+            start, values = block
+            rows = slice(start, start + len(values))
+            x = sign * values + factors[0][rows] @ theirs
             if other == part:  # a row is no partner of its own
-                here = np.flatnonzero((some >= i) & (some < j))
-                x[some[here] - i, here] = -np.inf
-            result[i:j] = np.partition(x, first, axis=1)[:, first]
-        return result
+                own = np.flatnonzero((some >= rows.start) & (some < rows.stop))
+                x[some[own] - start, own] = -np.inf
+            return np.partition(x, first, axis=1)[:, first]
+
+        return np.concatenate([found for _, found in in_order(blocks(), lowest, thread_count())])
 
     def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
         """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
         n_chosen, n = sum(quota for _, quota in self._parts), len(scores)
-        e, h, level, slope = _parted(multipliers)
+        e, h, level, _ = _parted(multipliers)
         # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
         products = 2 * np.linalg.norm(e, axis=1).max() * np.linalg.norm(h, axis=1).max()
-        steepest = 1 + 2 * np.abs(slope).max()
-        sizes = products + 2 * np.abs(level).max() + steepest * self._scale
-        pair = (2 * RANK + FORMULA) * unit_roundoff("float64") * sizes + steepest * f.totals.value_margin
+        sizes = products + 2 * np.abs(level).max() + _squares(multipliers).max() + self._scale
+        pair = (2 * RANK + SQUARES + FORMULA) * unit_roundoff("float64") * sizes
         # Sums over columns and over rows lose a share of what they add up.
         share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
         return float(f.c * (n_chosen**2 * pair + share * top_sum(np.abs(scores), self._parts)))
@@ -203,65 +217,97 @@ class LearnedMultipliers:
 
     def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
         """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
-        e, h, level, slope = _parted(fitted.features @ self._parameters)
-        some, one = fitted.sample, np.ones((len(e), 1))
-        x = some.values * (1 + slope[:, None] - slope)
-        x += np.hstack([e, -h, level, one]) @ np.hstack([h, e, one, -level]).T
-        np.fill_diagonal(x, ITSELF)
-        bound, share = _chosen(fitted, x, width)
-        chosen = np.flatnonzero(share)
-        counts_on = np.empty((len(chosen), len(e)))
-        for k, (columns, _) in enumerate(some.parts):
-            part = (x[chosen, columns] - fitted.thresholds[chosen, k, None]) / width + 0.5
-            counts_on[:, columns] = np.clip(part, 0.0, 1.0, out=part)
-        counts_on *= share[chosen, None] * some.weights
-        counts_on /= counts_on.sum()
-        rises = np.zeros((len(e), 2 * RANK + 2))
-        bilinear, with_values = np.hstack([h, -e, one]), counts_on * some.values[chosen]
-        rises[:, :-1] -= counts_on.T @ bilinear[chosen]
-        rises[chosen, :-1] += counts_on @ bilinear
-        rises[:, -1] -= with_values.sum(axis=0)
-        rises[chosen, -1] += with_values.sum(axis=1)
-        return bound, rises
+        multipliers, some = fitted.features @ self._parameters, fitted.sample
+        left, right = _factors(multipliers)
+        x, spans = np.empty_like(some.values), plan.strips([0, len(left)], STRIP_ROWS)
+        scores = fitted.linear + _squares(multipliers)
+
+        def ranked(span: tuple[int, int]) -> None:
+            rows = slice(*span)
+            np.matmul(left[rows], right.T, out=x[rows])
+            x[rows] += some.values[rows]
+            np.fill_diagonal(x[rows, rows], ITSELF)
+            _rank(fitted, x[rows], rows, width, scores)
+
+        collections.deque(in_order(spans, ranked, thread_count()), maxlen=0)
+        bound, share = _chosen(fitted, scores, width)
+        e, h, level, v = _parted(multipliers)
+        against, alike = np.hstack([h, -e, np.ones_like(level)]), v
+
+        def rising(span: tuple[int, int]) -> tuple[float, Indices, Float64s, Float64s]:
+            """Return how much rows count on all others, by how many rows both stand for, and what follows."""
+            rows = span[0] + np.flatnonzero(share[slice(*span)])
+            counts_on = x[rows]
+            for k, (columns, _) in enumerate(some.parts):
+                counts_on[:, columns] -= fitted.thresholds[rows, k, None] - 0.5 * width
+            counts_on /= width
+            counts_on.clip(0.0, 1.0, out=counts_on)
+            counts_on *= share[rows, None]
+            counts_on *= some.weights
+            total = counts_on.sum()
+            both = np.hstack([against, alike])
+            return total, rows, counts_on @ both, counts_on.T @ both[rows]
+
+        total, rises = 0.0, np.zeros_like(multipliers)
+        sign = np.concatenate([np.full(2 * RANK + 1, -1.0), np.ones(SQUARES)])
+        for _, (more, rows, here, there) in in_order(spans, rising, thread_count()):
+            total += more
+            rises[rows] += here
+            rises += sign * there
+        rises[:, 2 * RANK + 1 :] += 2 * share[:, None] * v
+        return bound, rises / total
 
     def _all_multipliers(self) -> Float64s:
-        """Return e, h, psi and phi of all active rows, in units of c."""
-        units = np.concatenate([np.full(RANK, self._unit), np.ones(RANK), [self._unit, 1.0]])
+        """Return e, h, psi and v of all active rows, in units of c."""
+        units = np.repeat([self._unit, 1.0, self._unit, self._unit**0.5], [RANK, RANK, 1, SQUARES])
         spans = plan.strips([0, len(self._linear)], STRIP)
         return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
 
 
-def _chosen(fitted: Fitted, x: Float64s, width: float) -> tuple[float, Float64s]:
+def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
+    """Return in how many steps multipliers are fitted, and on how many rows each of them."""
+    more = np.interp(np.log10(n_active), MANY, (1.0, MORE)) * max(patience, 1.0) ** 0.25
+    return round(STEPS * more), min(n_active, round(SAMPLED * more))
+
+
+def _rank(fitted: Fitted, x: Float64s, rows: slice, width: float, scores: Float64s) -> None:
+    """Add to the scores of some rows what their partners give; `x` has a row for each."""
+    from mmdbounds.search.sharp.multiplier_steps import find_thresholds
+
+    found = np.empty(len(x))
+    for k, (columns, count) in enumerate(fitted.sample.parts):
+        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
+        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[rows, k : k + 1], found)
+        scores[rows] += fitted.sample.weights[columns.start] * found
+
+
+def _chosen(fitted: Fitted, scores: Float64s, width: float) -> tuple[float, Float64s]:
     """Return the bound of a sample and how much of each row is chosen, times what it stands for."""
     from mmdbounds.search.sharp.multiplier_steps import find_thresholds
 
-    some, scores, found = fitted.sample, fitted.linear.copy(), np.empty(len(x))
-    share, bound = np.empty(len(x)), 0.0
-    for k, (columns, count) in enumerate(some.parts):
-        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
-        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[:, k : k + 1], found)
-        scores += some.weights[columns.start] * found
+    some, share, bound, found = fitted.sample, np.empty(len(scores)), 0.0, np.empty(1)
     wide = ROWS_WIDTH * width * sum(count * some.weights[part.start] for part, count in some.parts)
     for part, count in some.parts:
         here, edges = scores[None, part], np.array([0, part.stop - part.start])
         threshold = np.partition(here, -count, axis=1)[:, [-count]]
-        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found[:1])
+        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found)
         share[part] = some.weights[part] * np.clip((here[0] - threshold) / wide + 0.5, 0.0, 1.0)
         bound += some.weights[part.start] * found[0]
     return float(bound), share
 
 
-def _parted(multipliers: Float64s) -> tuple[Float64s, Float64s, Float64s, Float64s]:
-    """Return e and h, shape (n, RANK), psi, shape (n, 1), and phi, shape (n,)."""
-    e, h, level, slope = np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
-    return e, h, level, slope[:, 0]
+def _parted(multipliers: Float64s) -> list[Float64s]:
+    """Return e, h, psi and v, each with a row for each row."""
+    return np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
 
 
-def _terms(
-    multipliers: Float64s, groups: tuple[slice, slice], signs: Float64s
-) -> tuple[PairTerms, PairTerms]:
-    """Return what multipliers make of the kernel values of one group's rows with those of another."""
-    (part, other), (e, h, level, slope) = groups, _parted(multipliers)
-    one, sign = np.ones_like(level), float(signs[part.start] * signs[other.start])
-    left, right = np.hstack([e, -h, level, one])[part], np.hstack([h, e, one, -level])[other]
-    return PairTerms(sign * (1 + slope[part]), left), PairTerms(sign * slope[other], right)
+def _factors(multipliers: Float64s) -> tuple[Float64s, Float64s]:
+    """Return factors whose products, of rows on the left with rows on the right, are added to the pairs."""
+    e, h, level, v = _parted(multipliers)
+    one = np.ones_like(level)
+    return np.hstack([e, -h, level, one, v]), np.hstack([h, e, one, -level, v])
+
+
+def _squares(multipliers: Float64s) -> Float64s:
+    """Return what the squares add to each row alone."""
+    return np.asarray((_parted(multipliers)[3] ** 2).sum(axis=1))

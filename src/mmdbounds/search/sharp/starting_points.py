@@ -22,8 +22,8 @@ from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
 
 SAMPLED = 4000  # rows of a sample whose optima are sought
-CONTINUED = 3  # of these optima so many are continued on all rows...
-ALIKE = 0.9  # ... that share at most this part of their rows
+CONTINUED = 5  # of these optima so many are continued on all rows...
+ALIKE = 0.98  # ... that share at most this part of their rows
 MOST_ROUNDS = 100
 MATRICES = 4  # of a sample's size that the budget has room for
 

@@ -22,7 +22,6 @@ from mmdbounds.sums.protocol import (
     Float64s,
     KernelSums,
     Options,
-    PairTerms,
     Rows,
     places_in,
     plain_rows,
@@ -111,18 +110,19 @@ class BlockedSums(KernelSums):
             self._meter.add(strips.n_pairs(*span))  # here a thread may be stopped, not in the middle of a sum
         return result if kept is None else result.copy()  # whoever asked may change it
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """See `KernelSums`."""
         strips, result = self._strips(A, B), np.zeros(thresholds.shape)
 
         def work(task: tuple[Span, Span]) -> Float64s:
             (i0, i1), (j0, j1) = task
-            rows, columns = slice(i0, i1), slice(j0, j1)
             patch = strips.patch(i0, i1, j0, j1)
-            return self._engine.excess(patch, left.part(rows), right.part(columns), thresholds[rows])
+            return self._engine.excess(patch, left[i0:i1], right[j0:j1], thresholds[i0:i1], sign)
 
         # Patches as wide as allows to stop in between.
-        tasks = self._patches(strips, max(self._width, LONGEST // (self._height * left.factors.shape[1])))
+        tasks = self._patches(strips, max(self._width, LONGEST // (self._height * left.shape[1])))
         for ((i0, i1), (j0, j1)), found in self._run(tasks, work, strips.n_rows * strips.n_columns):
             result[i0:i1] += found
             self._meter.add((i1 - i0) * (j1 - j0))

@@ -18,7 +18,7 @@ from mmdbounds.kernels.registry import SHIPPED_FORMS
 from mmdbounds.sums import plan
 from mmdbounds.sums.plan import Columns
 from mmdbounds.sums.points import Points, checked_values, function_block, pair_numbers, ready
-from mmdbounds.sums.protocol import Float64s, PairTerms, Rows, excess_of, n_selected, part_of
+from mmdbounds.sums.protocol import Float64s, Rows, excess_of, n_selected, part_of
 
 Factors = NDArray[Any]
 
@@ -81,12 +81,14 @@ class PlainEngine:
                 column_sums[here] += block.T @ mine
         return row_sums, column_sums
 
-    def excess(self, strip: Strip, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
-        """Return by how much x_ij exceeds each row's thresholds, added up over the strip."""
+    def excess(
+        self, strip: Strip, left: Float64s, right: Float64s, thresholds: Float64s, sign: float
+    ) -> Float64s:
+        """Return by how much x_ij exceeds each row's thresholds, added up over the strip (`excess_of`)."""
         sums = np.zeros(thresholds.shape)
         for k in range(len(strip.columns.segment)):
             here = strip.columns.block(k)
-            sums += excess_of(self._values(strip, here), left, right.part(here), thresholds)
+            sums += excess_of(self._values(strip, here), left, right[here], thresholds, sign)
         return sums
 
     def block(self, strip: Strip, out: Float64s) -> None:
@@ -143,11 +145,12 @@ class FusedEngine(PlainEngine):
         self._code.strip_products(*self._arguments(strip), mine, theirs, row_sums, column_sums)
         return row_sums, column_sums
 
-    def excess(self, strip: Strip, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, strip: Strip, left: Float64s, right: Float64s, thresholds: Float64s, sign: float
+    ) -> Float64s:
         """See `PlainEngine`."""
         sums = np.zeros(thresholds.shape)
-        terms = left.slopes, left.factors, right.slopes, right.factors
-        self._code.strip_excess(*self._arguments(strip), *terms, thresholds, sums)
+        self._code.strip_excess(*self._arguments(strip), left, right, thresholds, sign, sums)
         return sums
 
     def block(self, strip: Strip, out: Float64s) -> None:

@@ -208,33 +208,30 @@ def strip_products(left, right, same, edges, symmetric, formula, buffer, mine, t
 
 
 @_part
-def _add_excess(values, term, slope, slopes, thresholds, sums):
-    """Add by how much x exceeds the thresholds of a row; `term` becomes x. See `excess_of`."""
+def _add_excess(values, x, sign, thresholds, sums):
+    """Add to `sums` by how much x plus signed kernel values exceeds each threshold of a row."""
     for j in range(len(values)):
-        term[j] += values[j] * (slope - slopes[j])
+        x[j] += sign * values[j]
     for k in range(len(thresholds)):
-        threshold, total = thresholds[k], term.dtype.type(0)
-        for j in range(len(term)):
-            total += max(term[j] - threshold, term.dtype.type(0))
+        threshold, total = thresholds[k], 0.0
+        for j in range(len(x)):
+            total += max(x[j] - threshold, 0.0)
         sums[k] += total
 
 
 @_entry
-def strip_excess(
-    left, right, same, edges, symmetric, formula, buffer,
-    slopes, factors, their_slopes, their_factors, thresholds, sums,
-):  # fmt: skip
-    """Add by how much the pairs of a strip exceed each row's thresholds to `sums`."""
+def strip_excess(left, right, same, edges, symmetric, formula, buffer, mine, theirs, thresholds, sign, sums):
+    """Add by how much the pairs of a strip exceed each row's thresholds to `sums`; see `excess_of`."""
     kind, offset, degree = formula
-    terms = np.empty(len(buffer), factors.dtype)
+    space = np.empty(len(buffer), mine.dtype)
     for k in range(len(edges) - 1):
         start, stop = edges[k], edges[k + 1]
         block = _product(left, right[start:stop], start, same, kind, buffer)
-        term = terms[: block.size].reshape(block.shape)
-        np.dot(factors, their_factors[start:stop].T, term)
+        x = space[: block.size].reshape(block.shape)
+        np.dot(mine, theirs[start:stop].T, x)
         for i in range(len(block)):
             _formula(block[i], kind, offset, degree)
-            _add_excess(block[i], term[i], slopes[i], their_slopes[start:stop], thresholds[i], sums[i])
+            _add_excess(block[i], x[i], sign, thresholds[i], sums[i])
 
 
 @_entry

@@ -29,7 +29,6 @@ from mmdbounds.sums.protocol import (
     Float64s,
     KernelSums,
     Options,
-    PairTerms,
     Rows,
     n_selected,
     plain_rows,
@@ -93,12 +92,14 @@ class DaskSums(KernelSums):
             return self._weighted_here(A, B, W, mirrored)
         return self._added_up(self._tiles(A, B, W, mirrored), (n_selected(A), W.shape[1]))
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """See `KernelSums`."""
         A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
         if self._is_near(A, B):
-            return super().excess(A, B, left, right, thresholds)
-        return self._added_up(self._excess_tiles(A, B, left, right, thresholds), thresholds.shape)
+            return super().excess(A, B, left, right, thresholds, sign)
+        return self._added_up(self._excess_tiles(A, B, left, right, thresholds, sign), thresholds.shape)
 
     def _added_up(
         self, submitted: Iterator[tuple[Future, int, slice | None]], shape: tuple[int, ...]
@@ -211,20 +212,19 @@ class DaskSums(KernelSums):
                 yield submit(self._client, tasks.total, futures, which), 0, left[k].at
 
     def _excess_tiles(
-        self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
     ) -> Iterator[tuple[Future, int, slice | None]]:
         """Submit the tasks of `excess` tile by tile, as `_tiles` does."""
         mine, theirs = self._pieces(A), self._pieces(B)
-        both = np.column_stack([thresholds, left.slopes, left.factors])
+        both = np.hstack([left, thresholds])
         ours = [send(self._client, both[piece.at]) for piece in mine]
-        both = np.column_stack([right.slopes, right.factors])
-        sent = [send(self._client, both[piece.at]) for piece in theirs]
+        sent = [send(self._client, right[piece.at]) for piece in theirs]
         for tile in tiles(len(mine), len(theirs), mirrored=False):
             rows: dict[int, list[Future]] = {}
             for i, j in tile:
                 a, b = mine[i], theirs[j]
                 arguments = self._recipe, a.source, a.chosen, ours[i], b.source, b.chosen, sent[j]
-                future = submit(self._client, tasks.pair_excess, *arguments, thresholds.shape[1])
+                future = submit(self._client, tasks.pair_excess, *arguments, left.shape[1], sign)
                 yield future, len(a.chosen) * len(b.chosen), None
                 rows.setdefault(i, []).append(future)
             for i, futures in rows.items():
@@ -245,9 +245,11 @@ class DaskFeatureSums(DaskSums):
             feature_map, far, self.dtype, len(rows), rows.block_rows
         )
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """See `KernelSums`; values come here, for they are few."""
-        return KernelSums.excess(self, A, B, left, right, thresholds)
+        return KernelSums.excess(self, A, B, left, right, thresholds, sign)
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""

@@ -20,7 +20,7 @@ from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.engines import Strips, make_engine
 from mmdbounds.sums.features.maps import FeatureMap
 from mmdbounds.sums.features.sums import STRIP_ROWS
-from mmdbounds.sums.protocol import Float64s, PairTerms, Rows, n_selected, part_of, places_in
+from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -182,22 +182,17 @@ def pair_excess(
     theirs: Float64s,
     b: Chosen,
     right: Float64s,
-    n_thresholds: int,
+    n_factors: int,
+    sign: float,
 ) -> Halves:
-    """Return by how much the pairs of two blocks exceed thresholds, added up.
-
-    `left` and `right` hold slopes and factors side by side (`PairTerms`), and `left` thresholds before them.
-    """
-    pair, thresholds = strips_of(recipe, mine, a, theirs, b), left[:, :n_thresholds]
-    terms, others = (
-        PairTerms(both[:, 0].copy(), np.ascontiguousarray(both[:, 1:]))
-        for both in (left[:, n_thresholds:], right)
-    )
+    """Return by how much the pairs of two blocks exceed thresholds (`excess_of`), which `left` ends with."""
+    pair = strips_of(recipe, mine, a, theirs, b)
+    factors, thresholds = (np.ascontiguousarray(part) for part in np.hsplit(left, [n_factors]))
     result = np.empty(thresholds.shape)
     with one_blas_thread():
         for i0, i1 in plan.strips([0, pair.n_rows], plan.BLOCK_ROWS):
-            rows, strip = slice(i0, i1), pair.strip(i0, i1, [0, pair.n_columns])
-            result[rows] = pair.engine.excess(strip, terms.part(rows), others, thresholds[rows].copy())
+            strip = pair.strip(i0, i1, [0, pair.n_columns])
+            result[i0:i1] = pair.engine.excess(strip, factors[i0:i1], right, thresholds[i0:i1], sign)
     return result, None
 
 

@@ -27,7 +27,6 @@ from mmdbounds.sums.protocol import (
     Float64s,
     KernelSums,
     Options,
-    PairTerms,
     PooledRows,
     Rows,
     n_selected,
@@ -131,10 +130,12 @@ class TorchSums(KernelSums):
                 self._near = None
         return self._blocks.apply(A, B, W)
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """See `KernelSums`."""
         A, B = protocol.plain_rows(A, self.n_rows), protocol.plain_rows(B, self.n_rows)
-        return self._blocks.excess(A, B, left, right, thresholds)
+        return self._blocks.excess(A, B, left, right, thresholds, sign)
 
     def earlier(self, rows: NDArray[np.intp]) -> Float64s:
         """See `KernelSums`; only sums leave the device."""
@@ -258,17 +259,18 @@ class Blocks:
             result[i : i + len(values)] += values @ theirs[j : j + values.shape[1]]
         return np.asarray(result.cpu().numpy())
 
-    def excess(self, A: Rows, B: Rows, left: PairTerms, right: PairTerms, thresholds: Float64s) -> Float64s:
+    def excess(
+        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
+    ) -> Float64s:
         """Return by how much x_ij exceeds each row's thresholds, added up."""
-        number = self.rows.dtype
-        mine, theirs = (
-            PairTerms(self.tensor(terms.slopes).to(number), self.tensor(terms.factors).to(number))
-            for terms in (left, right)
-        )
-        levels, result = self.tensor(thresholds).to(number), self.tensor(np.zeros(thresholds.shape))
+        given = (self.tensor(array).to(self.rows.dtype) for array in (left, right, thresholds))
+        mine, theirs, levels = given
+        result = self.tensor(np.zeros(thresholds.shape))
         for i, j, values in self.patches(A, B):
             rows, columns = slice(i, i + len(values)), slice(j, j + values.shape[1])
-            result[rows] += protocol.excess_of(values, mine.part(rows), theirs.part(columns), levels[rows])
+            x = import_torch().addmm(values, mine[rows], theirs[columns].T, beta=sign)
+            for k in range(levels.shape[1]):
+                result[rows, k] += (x - levels[rows, k : k + 1]).clamp_(min=0.0).sum(1)
         return np.asarray(result.cpu().numpy())
 
     def earlier(self, rows: NDArray[np.intp]) -> Float64s:
