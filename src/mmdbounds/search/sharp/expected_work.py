@@ -35,7 +35,7 @@ SAMPLE_ROUNDS = 20  # rounds until the starts of a sample stand still
 RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
 OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
 OF_CEILING = 1.0, 1 / DENSE_ROWS  # ... of a ceiling, and how it grows with the rows, which fill the cache...
-OF_FIT, OF_EXCESS = 1.0, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
+OF_FIT, OF_EXCESS = 0.7, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
 RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
 EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
 LIKELY = 0.35  # ... or else a share of its budget; this one where nobody knows
@@ -122,7 +122,7 @@ def proving(problem: Problem, counts: Counts, side: Side, patience: float) -> Ph
     if not m:
         return Phase("proof")
     if not _is_dense(problem, n):
-        return _through_sums(problem, counts, side)
+        return _through_sums(problem, counts, side, patience)
     budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
     if side == "lower":
         units = RELAXED[0] * n * n + RELAXED[1]
@@ -135,15 +135,15 @@ def _is_dense(problem: Problem, n: int) -> bool:
     return n <= DENSE_ROWS and MATRICES * 8 * n * n <= problem.working_memory * MIB
 
 
-def _through_sums(problem: Problem, counts: Counts, side: Side) -> Phase:
+def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
     """Return the same where no matrix of the active rows is held."""
     n, _ = sizes(problem, counts)
     if side == "lower":
         shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
         return together("proof", [shared, searching(problem, counts, 1)])
-    rows = min(n, learned.SAMPLED)
+    steps, rows = learned.steps_and_rows(n, patience)
     samples = columns("", problem, rows, rows, again=learned.SAMPLES)
-    fit = Phase("", units=learned.STEPS * learned.FITTED * rows * rows, price=OF_FIT)
+    fit = Phase("", units=steps * learned.FITTED * rows * rows, price=OF_FIT)
     thresholds = columns("", problem, n, learned.RANKED_COLUMNS)
     ranked = Phase("", units=n * (RANKED * learned.RANKED_COLUMNS + FEATURES))
     proof = columns("", problem, n, n)
