@@ -41,7 +41,7 @@ class Phase:
     `products` are those of kernel values with further columns of weights, `units` all other work, in units
     of `Effort`, each `price` times as long as a unit mostly is. A proof mostly ends before its budget is
     spent: it takes `most` times as long at most. If it is made of passes over the rows that may move,
-    `passes` are the most of them. A phase of which nothing is stated is not estimated.
+    `passes` are the most of them. Of a phase that `is_open` nobody knows how long it takes.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Phase:
     price: float = 1.0
     most: float = 1.0
     passes: int = 0
+    is_open: bool = False
 
     def seconds(self, rates: Rates) -> float:
         """Return how long it is likely to take."""
