@@ -213,9 +213,12 @@ def test_a_method_that_states_nothing_is_not_estimated():
         phases = expected_work(problem, admissible, method)
         found = costs.Estimate(tuple(phases), Rates())
         assert not found.is_complete
-        assert phases[1] == Phase("search")
-    complete = costs.Estimate(tuple(expected_work(problem, admissible, StepwiseDominance())), Rates())
-    assert complete.is_complete
+        assert phases[1] == Phase("search", is_open=True)
+        assert found.as_dict()["phases"][1]["seconds"] is None
+    assert costs.together("all", phases).is_open
+    for known in (admissible, as_contamination(0.0).admissible(problem.p, problem.q)):  # nothing to search
+        for method in (StepwiseDominance(), Sharp()):
+            assert costs.Estimate(tuple(expected_work(problem, known, method)), Rates()).is_complete
 
 
 def test_estimates_are_sums():

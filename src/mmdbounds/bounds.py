@@ -214,7 +214,7 @@ def expected_work(
     """
     # A method object need not know.
     asked = getattr(method, "rehearsed_work" if rehearse else "expected_work", None)
-    search = [Phase("search")] if asked is None else asked(problem, admissible)
+    search = [Phase("search", is_open=True)] if asked is None else asked(problem, admissible)
     return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 
 

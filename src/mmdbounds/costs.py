@@ -64,6 +64,7 @@ def together(name: str, phases: Iterable[Phase]) -> Phase:
         sum(each.products for each in every),
         units,
         price=sum(each.units * each.price for each in every) / units if units else 1.0,
+        is_open=any(each.is_open for each in every),
     )
     most = sum(each.most * each.seconds(now) for each in every)
     return replace(whole, most=max(1.0, most / whole.seconds(now))) if every and most else whole
@@ -102,10 +103,10 @@ class Estimate:
     @property
     def is_complete(self) -> bool:
         """Whether every phase is estimated."""
-        return all(each.seconds(self.rates) > 0 for each in self.phases)
+        return not any(each.is_open for each in self.phases)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as plain data; seconds of a phase that is not estimated are 0."""
+        """Return it as plain data; a phase that is not estimated has no seconds."""
         return {
             "n_pairs": int(sum(each.pairs for each in self.phases)),
             "pairs_a_second": 1 / self.rates.pair,
@@ -114,8 +115,8 @@ class Estimate:
             "phases": [
                 {
                     "name": each.name,
-                    "seconds": each.seconds(self.rates),
-                    "most_seconds": each.most * each.seconds(self.rates),
+                    "seconds": None if each.is_open else each.seconds(self.rates),
+                    "most_seconds": None if each.is_open else each.most * each.seconds(self.rates),
                     "n_pairs": int(each.pairs),
                 }
                 for each in self.phases

@@ -40,7 +40,7 @@ class Phase:
 
     `products` are those of kernel values with further columns of weights, `units` all other work, in units
     of `Effort`, each `price` times as long as a unit mostly is. A proof mostly ends before its budget is
-    spent: it takes `most` times as long at most. A phase of which nothing is stated is not estimated.
+    spent: it takes `most` times as long at most. Of one that `is_open` nobody knows how long it takes.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Phase:
     units: float = 0.0
     price: float = 1.0
     most: float = 1.0
+    is_open: bool = False
 
     def seconds(self, rates: Rates) -> float:
         """Return how long it is likely to take."""

@@ -144,7 +144,7 @@ def test_times_in_words():
         "  proof                about 3 min 20 s, at most 6 min 40 s",
         "  bounds of the curve  about 1 min 30 s",
     ]
-    unknown = costs.Estimate((*phases[:2], Phase("polish")), Rates(1e-6, 1e-6, 1e-6))
+    unknown = costs.Estimate((*phases[:2], Phase("polish", is_open=True)), Rates(1e-6, 1e-6, 1e-6))
     assert dry_run.time_in_words(unknown) == [
         "Time: not estimated; what can be foreseen takes about 3 s, as measured just now on these rows.",
         "  pass over all pairs  about 3 s",

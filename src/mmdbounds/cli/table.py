@@ -268,7 +268,7 @@ def time_in_words(expected: Estimate) -> list[str]:
     width = max(len(PHASES.get(phase.name, phase.name)) for phase in expected.phases)
     for phase in expected.phases:
         seconds = phase.seconds(expected.rates)
-        took = about(seconds, phase.most * seconds) if seconds else "not estimated"
+        took = "not estimated" if phase.is_open else about(seconds, phase.most * seconds)
         lines.append(f"  {PHASES.get(phase.name, phase.name):<{width}}  {took}")
     return lines
 

@@ -99,7 +99,7 @@ class Method(Protocol):
 
         By default nothing is known: the time is then not estimated, and the progress line says what was done.
         """
-        return [Phase("search")]
+        return [Phase("search", is_open=True)]
 
     def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
         """Return the same, better known: here a method may compute for up to a second to find out."""
