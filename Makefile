@@ -28,7 +28,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows mutants paper mimic clean
+.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -41,6 +41,7 @@ help:
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
+	@echo "make bench-reach  seconds, gaps and memory from 1,000 to half a million rows, an hour; resumes where it stopped"
 	@echo "make bench-peers  seconds and memory beside other packages, half an hour; resumes where it stopped"
 	@echo "make fuzz     draw whole calls and compare with long double, MINUTES=20; in .venv-full, torch and pandas included"
 	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; resumes where it stopped"
@@ -92,6 +93,10 @@ wheel: $(FULL)/.stamp-full
 bench: $(VENV)/.stamp-test
 	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
 	$(BIN)/python benchmarks/pair_rates.py
+
+bench-reach: $(VENV)/.stamp-test
+	@echo "this times; leave the machine alone meanwhile"
+	$(BIN)/python -m benchmarks.reach --data "$(DATA)"
 
 bench-peers: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
