@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
 
 from mmdbounds.checks import check_flag, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.costs import one_pass
 from mmdbounds.kernels import lists_kernels
 from mmdbounds.objective import observed_mmd2
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.exchanges import row_effects
+from mmdbounds.search.exchanges import expected_effects, row_effects
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
-
-FEATURE_PASSES = 10  # passes of S-SD over the features of all rows, each with two products
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 
@@ -84,7 +84,7 @@ def mmd2(
     problem = pose(X, Y, comparison("mmd2", options))
     check_progress(progress)
     problem.checked_counts([])
-    with Meter(problem.n_pairs, show=progress) as meter:
+    with Meter(lambda: [one_pass(problem)], show=progress) as meter:
         return observed_mmd2(problem.one_pass(meter), problem.estimator)
 
 
@@ -173,9 +173,12 @@ def mmd_bounds(
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
-    with Meter(expected_pairs(problem, admissible), show=progress) as meter, kept or nullcontext():
+    plan = partial(expected_work, problem, admissible, search)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
         totals = problem.one_pass(meter, kept)
+        meter.phase("search")
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
+        meter.phase("effects")
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
         approximation = None
@@ -203,13 +206,17 @@ def mmd_bounds(
     )
 
 
-def expected_pairs(problem: Problem, admissible: list[Counts]) -> int:
-    """Return about how many kernel values (or features) S-SD needs; other methods need more."""
-    if isinstance(problem.kernel, ApproximateKernel):
-        return FEATURE_PASSES * problem.n_pairs
-    p, q = problem.p, problem.q
-    columns = (2 * (c.n_moved + c.n_moved_of_x) * (p + q if c.n_moved_of_x else q) for c in admissible)
-    return problem.n_pairs + sum(columns)
+def expected_work(
+    problem: Problem, admissible: list[Counts], method: Method, *, rehearse: bool = False
+) -> list[Phase]:
+    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`).
+
+    With `rehearse` the method may compute for up to a second to know better.
+    """
+    # A method object need not know.
+    asked = getattr(method, "rehearsed_work" if rehearse else "expected_work", None)
+    search = [Phase("search", is_open=True)] if asked is None else asked(problem, admissible)
+    return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 
 
 def _count_fields(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:

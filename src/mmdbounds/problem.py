@@ -71,6 +71,7 @@ class Problem:
 
     def one_pass(self, meter: Meter, checkpoint: Checkpoint | None = None) -> GroupSums:
         """Make the one pass over the pairs; with a checkpoint, keep its sums and all long ones to come."""
+        meter.phase("pass")
         sums = make_sums(
             self.pooled,
             self.kernel,

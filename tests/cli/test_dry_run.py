@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-import mmdbounds as mb
+from mmdbounds import costs
 from mmdbounds.cli import table as dry_run
 from mmdbounds.cli.main import run
+from mmdbounds.progress import Phase, Rates
 
 TABLE = """\
 patient;dx;age;bmi;sex;site;smoker;always;note
@@ -34,6 +35,12 @@ AMOUNTS = {
     "sweep": [],
     "evaluate": ["--epsilon", "0.4", "--n-trials", "3"],
 }
+PHASES = {
+    "bounds": ["pass", "search", "proof", "effects"],
+    "test": ["pass", "permutation", "count", "worst count"],
+    "sweep": ["pass", "permutation", "count", "bounds, share"],
+    "evaluate": ["trial"],
+}
 Refused = Callable[..., str]
 
 
@@ -47,13 +54,14 @@ def patients(tmp_path: Path) -> str:
 
 @pytest.fixture
 def _known_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A million kernel values a second, whatever else the machine does."""
-    monkeypatch.setattr(dry_run, "pair_rate", lambda problem: 1e6)
+    """A million kernel values or units of work a second, whatever else the machine does."""
+    monkeypatch.setattr(costs, "measured", lambda *_: Rates(1e-6, 1e-6, 1e-6))
 
 
 @pytest.mark.usefixtures("_known_rate")
 def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
-    assert run(["bounds", patients, *FLAGS, *AMOUNTS["bounds"], "--missing", "drop", "--dry-run"]) == 0
+    how = ["--method", "s-sd", "--missing", "drop", "--dry-run"]
+    assert run(["bounds", patients, *FLAGS, *AMOUNTS["bounds"], *how]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     assert re.sub(r"sha256 \w{64}", "sha256 ...", out) == (
@@ -72,21 +80,24 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
         "Left out by --exclude: note.\n"
         "Rows are identified by patient.\n"
         "\n"
-        "Time: under a second for 27 kernel values, at 1 million per second as measured just now (rbf, 8\n"
-        "features, float64). Search and proofs take additional time; `bounds --method s-sd` needs little "
-        "more\nthan this.\n"
+        "Time: under a second, as measured just now on these rows.\n"
+        "  pass over all pairs  under a second\n"
+        "  search               under a second\n"
+        "  effect of each row   under a second\n"
     )
 
 
 @pytest.mark.usefixtures("_known_rate")
 @pytest.mark.parametrize("command", AMOUNTS)
-def test_every_command_says_it_and_computes_nothing(
+def test_every_command_says_it_and_does_not_do_it(
     command: str, patients: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("mmdbounds.problem.Problem.one_pass", refuse)
+    # The first part of a proof is tried; nothing of the rest is.
+    work = "mmdbounds.bounds.row_effects" if command == "bounds" else "mmdbounds.problem.Problem.one_pass"
+    monkeypatch.setattr(work, refuse)
     flags = [*FLAGS, *AMOUNTS[command], "--missing", "impute", "--dry-run"]
     assert run([command, patients, *flags]) == 0
     out = capsys.readouterr().out
@@ -99,8 +110,11 @@ def test_every_command_says_it_and_computes_nothing(
     assert plan["data"]["n_filled_cells"] == {"bmi": 1}
     assert (plan["n_samples_X"], plan["n_samples_Y"]) == (3, 4)
     assert plan["features"][:4] == ["age", "bmi", "sex=f", "sex=m"]
-    assert plan["seconds"] == plan["n_pairs"] / 1e6
     assert plan["n_pairs"] >= 7 * 8 // 2
+    assert plan["pairs_a_second"] == pytest.approx(1e6)
+    assert plan["seconds"] >= sum(phase["seconds"] for phase in plan["phases"])
+    assert plan["most_seconds"] >= plan["seconds"]
+    assert [phase["name"] for phase in plan["phases"]] == PHASES[command]
 
 
 def test_what_is_wrong_is_found_by_a_dry_run_too(patients: str, refused: Refused):
@@ -115,26 +129,28 @@ def test_what_is_wrong_is_found_by_a_dry_run_too(patients: str, refused: Refused
     )
 
 
-def test_a_rate_is_measured_on_the_rows_at_hand(patients: str):
-    X, Y = mb.groups(
-        patients, "dx", hidden="MI", among="healthy", columns=["age", "bmi"], na="unknown", missing="drop"
+def test_times_in_words():
+    phases = (
+        Phase("pass", pairs=3e6),
+        Phase("search", units=2e5),
+        Phase("proof", pairs=2e8, most=2.0),
+        Phase("bounds, share", units=9e7, most=1.2),
     )
-    from mmdbounds.problem import Comparison, pose
-
-    how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
-    assert dry_run.pair_rate(problem) > 1e4
-
-
-def test_times_in_words(patients: str):
-    X, Y = mb.groups(patients, "dx", hidden="MI", among="healthy", columns=["age"])
-    from mmdbounds.problem import Comparison, pose
-
-    how = {"kernel": "rbf", "bandwidth": 1.0, "estimator": "unbiased", "backend": "numpy"}
-    problem = pose(X, Y, Comparison(**how, dtype="float64", working_memory=1024))
-    assert dry_run.time_in_words(problem, 2 * 10**8, 1e6, "").startswith(
-        "Time: about 3 min 20 s for 200,000,000 "
-    )
+    expected = costs.Estimate(phases, Rates(1e-6, 1e-6, 1e-6), preparing=1.0)
+    assert dry_run.time_in_words(expected) == [
+        "Time: about 4 min 54 s, at most 8 min 32 s, as measured just now on these rows.",
+        "  pass over all pairs  about 3 s",
+        "  search               under a second",
+        "  proof                about 3 min 20 s, at most 6 min 40 s",
+        "  bounds of the curve  about 1 min 30 s",
+    ]
+    unknown = costs.Estimate((*phases[:2], Phase("polish", is_open=True)), Rates(1e-6, 1e-6, 1e-6))
+    assert dry_run.time_in_words(unknown) == [
+        "Time: not estimated; what can be foreseen takes about 3 s, as measured just now on these rows.",
+        "  pass over all pairs  about 3 s",
+        "  search               under a second",
+        "  polish               not estimated",
+    ]
 
 
 @pytest.mark.usefixtures("_known_rate")

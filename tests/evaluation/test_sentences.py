@@ -8,7 +8,6 @@ import pytest
 from evaluation.made_methods import Fixed, clean, last_rows
 from mmdbounds import Group
 from mmdbounds.evaluation import evaluate
-from mmdbounds.progress import TrialMeter
 
 X, Y = clean()
 
@@ -104,26 +103,12 @@ def test_shown_in_a_notebook_as_text(found):
     assert found._repr_html_().startswith("<pre>Simulated: in each trial 10 rows of ill")
 
 
-@pytest.mark.parametrize(
-    ("done", "seconds", "line"),
-    [
-        (1, 90, "[######                  ]  25%  1 of 4 trials  4 min 30 s left"),
-        (3, 30, "[##################      ]  75%  3 of 4 trials  10 s left"),
-        (4, 30, "[########################] 100%  4 of 4 trials  almost done"),
-    ],
-)
-def test_line_of_trials(done, seconds, line):
-    meter = TrialMeter(4)
-    meter.add(done)
-    assert meter.line(seconds) == line
-
-
 def test_trials_are_counted_for_those_who_watch(capsys, monkeypatch):
-    monkeypatch.setattr("mmdbounds.progress.PATIENCE", -1.0)
-    monkeypatch.setattr("mmdbounds.progress.INTERVAL", -1.0)
+    for name in ("PATIENCE", "INTERVAL", "IN_LOG", "SETTLED"):
+        monkeypatch.setattr(f"mmdbounds.progress.{name}", -1.0)
     evaluate(X, Y, 0.2, methods=["sd"], n_trials=3, rng=0, progress=True)
     shown = capsys.readouterr().err
-    assert re.findall(r"\d of 3 trials", shown) == ["1 of 3 trials", "2 of 3 trials", "3 of 3 trials"]
-    assert "pairs" not in shown
+    assert re.findall(r"trial \d of 3", shown) == ["trial 2 of 3", "trial 3 of 3", "trial 3 of 3"]
+    assert re.fullmatch(r"mmdbounds: 100%  trial 3 of 3  almost done", shown.splitlines()[-1])
     evaluate(X, Y, 0.2, methods=["sd"], n_trials=3, rng=0)
     assert capsys.readouterr().err == ""

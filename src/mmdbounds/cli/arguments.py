@@ -100,8 +100,8 @@ class Search:
     n_starts: int | None = option(None, "Starting points of sharp, per side.  [default: 16]", "STARTS")
     certify: str = option(
         "auto",
-        "Proofs of sharp: 'auto' (a few seconds' worth of work, the same on every machine), 'yes' (more) or "
-        "'no'.",
+        "Proofs of sharp: 'auto' (a fixed amount of work, see --dry-run), 'yes' (up to twenty times as much) "
+        "or 'no'.",
         "WHEN",
     )
     gap: float | None = option(

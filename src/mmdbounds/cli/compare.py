@@ -90,16 +90,16 @@ def bounds_command(
       mmdbounds bounds patients.csv --group diagnosis --hidden MI \\
         --among healthy --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.bounds import expected_pairs, mmd_bounds
+    from mmdbounds.bounds import expected_work, mmd_bounds
+    from mmdbounds.search import as_method
 
     files.plan(table)
     amount, method, how = misfiling.contamination(), search.chosen(), comparison.keywords()
     split = read_split(table)
     X, Y = recorded(split, table)
     if output.dry_run:
-        counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
-        more = ("Little else takes time.",) if search.method in ("s-sd", "sd") else ()
-        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts), *more)
+        counts, asked = amount.admissible(len(X), len(Y), at_most=misfiling.at_most), as_method(method)
+        show_plan(X, Y, output, how, lambda problem: expected_work(problem, counts, asked, rehearse=True))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
@@ -136,8 +136,7 @@ def robust_test_command(
       mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.inference.robust import robust_test
-    from mmdbounds.inference.worst_case import expected_pairs
+    from mmdbounds.inference.robust import expected_test, robust_test
 
     plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
@@ -147,7 +146,8 @@ def robust_test_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
-        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, testing.n_permutations))
+        asked = testing.n_permutations, testing.best_case
+        show_plan(X, Y, output, how, lambda problem: expected_test(problem, counts, *asked))
         return
     note_changes(X, output)
     with interruptible(testing.checkpoint):
@@ -182,9 +182,7 @@ def sweep_command(
       mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.contamination import Contamination
-    from mmdbounds.inference.breakdown import LARGEST_SHARE, sweep
-    from mmdbounds.inference.worst_case import expected_pairs
+    from mmdbounds.inference.breakdown import expected_sweep, sweep
 
     plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
@@ -193,10 +191,8 @@ def sweep_command(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        largest = max(sweeping.epsilons or [LARGEST_SHARE])
-        most = min(Contamination(largest).n_moved_for(len(X)), len(Y) - 1)
-        counts = [Contamination(n_moved=moved).counts(len(X), len(Y)) for moved in (0, most)]
-        show_plan(X, Y, output, how, lambda problem: expected_pairs(problem, counts, sweeping.n_permutations))
+        asked = sweeping.epsilons, sweeping.n_permutations
+        show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked))
         return
     note_changes(X, output)
     with interruptible(sweeping.checkpoint):

@@ -21,7 +21,7 @@ from mmdbounds.cli.options import (
     whole_number,
 )
 from mmdbounds.cli.side_files import plan_file, say
-from mmdbounds.cli.table import SEARCH_EACH, note_changes, one_row_per_unit, read_split, show_plan
+from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split, show_plan
 from mmdbounds.errors import MmdBoundsError, shown_value
 
 
@@ -107,10 +107,9 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     split = read_split(table, scale="none")  # scaled in each trial
     X, Y = split.X, split.Y
     if output.dry_run:
-        n_rows = sum(size or len(each) for size, each in zip(sizes or (None, None), (X, Y), strict=True))
-        passes = trials.n_trials * max(1, len(trials.methods or (1, 2))) * n_rows * (n_rows + 1) // 2
         how["estimator"] = comparison.estimator or "unbiased"
-        show_plan(X, Y, output, how, lambda _: passes, SEARCH_EACH)
+        asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes
+        show_plan(X, Y, output, how, lambda problem: run.expected_trials(problem, *asked))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)

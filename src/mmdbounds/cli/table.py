@@ -7,8 +7,9 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
@@ -17,14 +18,24 @@ from mmdbounds.errors import DataError, MmdBoundsError, counted, listed, quoted,
 
 if TYPE_CHECKING:
     from mmdbounds.cli.arguments import Output, Table
+    from mmdbounds.costs import Estimate
     from mmdbounds.problem import Problem
+    from mmdbounds.progress import Phase
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
 
 STDERR = 2
 COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
-SEARCH_EACH = "Search and proofs take additional time in every trial; several processes share the work."
-SEARCH = "Search and proofs take additional time; `bounds --method s-sd` needs little more than this."
+PHASES = {  # in words, where a phase's name does not say enough
+    "pass": "pass over all pairs",
+    "permutation": "permutations",
+    "count": "floors for every count",
+    "worst count": "floor of the worst count",
+    "best case": "ceilings for every count",
+    "bounds, share": "bounds of the curve",
+    "effects": "effect of each row",
+    "trial": "trials",
+}
 
 
 def read_split(table: Table, *, scale: str | None = None) -> Split:
@@ -174,17 +185,19 @@ def _pass_on(text: bytes) -> None:
 
 
 def show_plan(
-    X: Group, Y: Group, output: Output, how: Any, pairs: Callable[[Problem], int], more: str = SEARCH
+    X: Group, Y: Group, output: Output, how: Any, work: Callable[[Problem], Iterable[Phase]]
 ) -> None:
-    """Print what a command would do; nothing but a pair rate is computed.
+    """Print what a command would do, and how long that takes; nothing but rates is computed.
 
-    `how` are the keywords of `pose`, `pairs` says about how many kernel values the command needs, and `more`
-    is a sentence on what else takes time.
+    `how` are the keywords of `pose`, and `work` returns the phases of the command.
     """
+    from mmdbounds import costs
     from mmdbounds.problem import Comparison, pose
 
+    started = time.perf_counter()
     problem = pose(X, Y, Comparison(**how))
-    n_pairs, rate = pairs(problem), pair_rate(problem)
+    preparing = time.perf_counter() - started
+    expected = costs.estimate(problem, work(problem), preparing)
     if output.json:
         plan = {
             "data": X.record,
@@ -193,30 +206,12 @@ def show_plan(
             "features": list(X.columns or ()),
             "kernel": problem.kernel.name,
             "bandwidth": problem.kernel.length,
-            "n_pairs": n_pairs,
-            "pairs_a_second": rate,
-            "seconds": n_pairs / rate,
+            **expected.as_dict(),
         }
         say(json.dumps(plan, indent=2, ensure_ascii=False))
         return
     say("\n".join([*rows_in_words(X.record), *columns_in_words(X)]))
-    say("\n" + time_in_words(problem, n_pairs, rate, more))
-
-
-def pair_rate(problem: Problem) -> float:
-    """Return kernel values computed a second on rows of the problem, repeated as often as it takes."""
-    import numpy as np
-
-    from mmdbounds.sums import make_sums, registry
-
-    Z = problem.pooled
-
-    def make(made_up: Any, dtype: str, meter: Any) -> Any:
-        rows = np.resize(Z, (len(made_up), Z.shape[1]))
-        how: Any = {"backend": problem.backend, "working_memory": problem.working_memory}
-        return make_sums(rows, problem.kernel, dtype=dtype, meter=meter, **how)
-
-    return registry.measured_rate(make, problem.dtype, most_rows=registry.FIRST_ROWS).pairs_a_second
+    say("\n" + "\n".join(time_in_words(expected)))
 
 
 def rows_in_words(record: Any) -> list[str]:
@@ -264,14 +259,25 @@ def columns_in_words(X: Group) -> list[str]:
     return lines
 
 
-def time_in_words(problem: Problem, n_pairs: int, rate: float, more: str) -> str:
-    """Return the sentence about the time."""
-    from mmdbounds.progress import duration
-    from mmdbounds.words.phrases import wrapped
+def time_in_words(expected: Estimate) -> list[str]:
+    """Return the lines about the time, one for each phase."""
+    whole = about(expected.seconds, expected.most)
+    if not expected.is_complete:
+        whole = f"not estimated; what can be foreseen takes {whole}"
+    lines = [f"Time: {whole}, as measured just now on these rows."]
+    width = max(len(PHASES.get(phase.name, phase.name)) for phase in expected.phases)
+    for phase in expected.phases:
+        seconds = phase.seconds(expected.rates)
+        took = "not estimated" if phase.is_open else about(seconds, phase.most * seconds)
+        lines.append(f"  {PHASES.get(phase.name, phase.name):<{width}}  {took}")
+    return lines
 
-    seconds = n_pairs / rate
-    took = "under a second" if seconds < 1 else f"about {duration(seconds)}"
-    return wrapped(
-        f"Time: {took} for {n_pairs:,} kernel values, at {rate / 1e6:,.0f} million per second as measured "
-        f"just now ({problem.kernel.name}, {problem.pooled.shape[1]} features, {problem.dtype}). {more}"
-    )
+
+def about(likely: float, most: float) -> str:
+    """Return a time in words, with its limit where that is much longer."""
+    from mmdbounds.progress import duration
+
+    if most < 1:
+        return "under a second"
+    first = "under a second" if likely < 1 else f"about {duration(likely)}"
+    return f"{first}, at most {duration(most)}" if most > 1.5 * likely else first

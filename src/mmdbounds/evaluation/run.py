@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import os
@@ -15,6 +16,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds._version import __version__
+from mmdbounds.bounds import expected_work
 from mmdbounds.checks import (
     MOST_TRIALS,
     check_count,
@@ -23,19 +25,23 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
 )
+from mmdbounds.contamination import Contamination
+from mmdbounds.costs import one_pass, repeated, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
-from mmdbounds.problem import KernelOptions, compares, comparison
-from mmdbounds.progress import TrialMeter
+from mmdbounds.problem import KernelOptions, Problem, compares, comparison
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator, Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Bootstrap, Method, QuasiNewton, Sharp, StepwiseDominance, Submodular, as_method
 from mmdbounds.sums.threads import thread_count
+from mmdbounds.tables import as_groups
 
 DEFAULT_METHODS = ("sharp", "s-sd")
+TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
 PAPER, PAPER_BIO, OURS = "paper", "paper-bio", "ours"
 PRESETS = (PAPER, PAPER_BIO, OURS)
 
@@ -279,13 +285,35 @@ def _collected(
     if min(n_processes, len(missing)) > 1:
         _check_can_be_sent(design)
     running = run_in_processes(functools.partial(run_trial, design), missing, n_processes)
-    with TrialMeter(len(missing), show=progress) as meter, closing(running):
-        for trial in running:
+    with Meter(lambda: [Phase("trial")], show=progress) as meter, closing(running):
+        for k, trial in enumerate(running, start=1):
             if checkpoint is not None:
                 checkpoint.keep(trial)
             done[trial.trial] = trial
-            meter.add(1)
+            meter.phase("trial", k, len(missing))
     return [done[trial] for trial in trials]
+
+
+def expected_trials(
+    problem: Problem,
+    sizes: tuple[int | None, int | None] | None,
+    epsilon: float,
+    methods: Any,
+    n_trials: int,
+    n_processes: int | None,
+) -> list[Phase]:
+    """Return one phase, all trials with these rows and methods, shared by the processes."""
+    drawn = [size or n for size, n in zip(sizes or (None, None), (problem.p, problem.q), strict=True)]
+    moved = int(epsilon * drawn[0])
+    p, q = drawn[0] - moved, drawn[1] + moved
+    width = problem.pooled.shape[1]
+    X, Y = as_groups(np.resize(problem.pooled, (p, width)), np.resize(problem.pooled, (q, width)))
+    filed = dataclasses.replace(problem, X=X, Y=Y, pooled=np.concatenate([X.values, Y.values]))
+    counts, chosen = [Contamination(n_moved=moved).counts(p, q)], labelled_methods(methods or DEFAULT_METHODS)
+    work = [phase for method in chosen.values() for phase in expected_work(filed, counts, method)]
+    trial = together("trial", [Phase("", units=len(chosen) * TRIAL), one_pass(filed), *work])
+    share = min(thread_count() if n_processes is None else n_processes, n_trials)
+    return [repeated(trial, n_trials / share)]
 
 
 def _check_can_be_sent(design: Design) -> None:

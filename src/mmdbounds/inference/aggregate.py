@@ -21,6 +21,7 @@ import dataclasses
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -34,14 +35,15 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, is_tight, tighten
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import AggregatedResult, CountTest, KernelPart, Provenance
 from mmdbounds.sums.bandwidth import median_distance, resolve_kernel
 from mmdbounds.sums.protocol import Float64s
@@ -96,13 +98,18 @@ class Together:
 class Several:
     """The p-values of all admissible counts, all kernels together."""
 
-    def __init__(self, members: list[Member]) -> None:
-        self.members = members
+    def __init__(self, members: list[Member], meter: Meter | None = None) -> None:
+        self.members, self._meter = members, meter or Meter()
 
     def outcomes(self) -> list[Together]:
         """Return what is known of each count, tight where it matters; as `WorstCase.outcomes` does."""
-        together = [self.outcome(counts) for counts in self.members[0].worst.considered]
-        return tighten(together, self._tightened, max, is_tight)
+        considered = self.members[0].worst.considered
+        found: list[Together] = []
+        for counts in considered:
+            self._meter.phase("count", len(found), len(considered))
+            found.append(self.outcome(counts))
+        self._meter.phase("worst count")
+        return tighten(found, self._tightened, max, is_tight)
 
     def outcome(self, counts: Counts) -> Together:
         """Return what is known of one count from cheap proofs."""
@@ -211,8 +218,12 @@ def aggregated_test(
     admissible = problem.checked_counts(wanted)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
-    with Meter(2 * len(posed) * problem.n_pairs, show=progress) as meter:
-        several = Several([Member(one, admissible, n_permutations, seed, meter) for one in posed])
+    with Meter(partial(_expected, posed, admissible, n_permutations), show=progress) as meter:
+        members: list[Member] = []
+        for one in posed:
+            meter.phase("kernel", len(members), len(posed))
+            members.append(Member(one, admissible, n_permutations, seed, meter))
+        several = Several(members, meter)
         outcomes = several.outcomes()
     name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"
     made = posed[0].provenance(
@@ -234,6 +245,13 @@ def aggregated_test(
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
+
+
+def _expected(posed: list[Problem], admissible: list[Counts], n_permutations: int) -> list[Phase]:
+    """Return the phases of the test, with what each is expected to take."""
+    every = [expected_work(one, admissible, n_permutations + N_SCALING) for one in posed]
+    nulls = together("kernel", (phase for *null, _, _ in every for phase in null))
+    return [nulls, *(together(each[0].name, each) for each in zip(*(e[-2:] for e in every), strict=True))]
 
 
 def _resolved(kernels: Any, bandwidths: Any, pooled: Float64s, memory: float) -> list[Kernel]:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -25,27 +26,30 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.count_range import all_counts
+from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_pairs
+from mmdbounds.inference.worst_case import CountOutcome, expected_null
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import refine, row_effects
+from mmdbounds.search.exchanges import expected_effects, refine, row_effects
 from mmdbounds.search.protocol import Found, largest, outwards
 from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
+NEIGHBOURS = 6  # labellings of its neighbours that each point refines
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -115,8 +119,8 @@ def sweep(
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
-    foreseen = expected_pairs(problem, grid, n_permutations)
-    with Meter(foreseen, show=progress) as meter, kept or nullcontext():
+    plan = partial(expected_sweep, problem, shares, n_permutations)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
         scan = Scan(problem, grid, n_permutations, seed, meter, kept)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = scan.points(grid)
@@ -141,6 +145,23 @@ def sweep(
     )
 
 
+def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
+    """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
+    grid = _grid(problem, shares)
+    every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
+
+    def curve(counts: Counts) -> Phase:
+        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE)
+        neighbours = searching(problem, counts, NEIGHBOURS)
+        return together("", [*work, neighbours, expected_effects(problem, counts)])
+
+    return [
+        *expected_null(problem, [*every, *grid], n_permutations),
+        expected_counts(problem, every),
+        for_each("bounds, share", grid, curve),
+    ]
+
+
 class Scan:
     """Counts from 0 upwards, each looked at as closely as needed, up to the last one of the curve."""
 
@@ -155,7 +176,7 @@ class Scan:
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
         every = most.admissible(problem.p, problem.q, at_most=True)
-        self.problem = problem
+        self.problem, self._meter = problem, meter
         self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
@@ -178,7 +199,8 @@ class Scan:
         self, is_open: Callable[[CountOutcome], bool], is_it: Callable[[CountOutcome], bool]
     ) -> CountOutcome | None:
         """Return the first count that is it; look closer where its proof leaves that open."""
-        for counts in self.worst.considered:
+        for i, counts in enumerate(self.worst.considered):
+            self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
             while is_open(found) and self.worst.closer(counts):
                 found = self.outcome(counts)
@@ -188,8 +210,12 @@ class Scan:
 
     def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
         """Return the curve."""
-        ends = along([self._ends(counts) for counts in grid])
+        ends = along([self._numbered(grid, i) for i in range(len(grid))])
         return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
+
+    def _numbered(self, grid: list[Counts], i: int) -> Ends:
+        self._meter.phase("bounds, share", i, len(grid))
+        return self._ends(grid[i])
 
     def _ends(self, counts: Counts) -> Ends:
         """Return the smallest and the largest squared MMD found for one count, and what is proved."""

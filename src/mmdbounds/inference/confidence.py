@@ -30,11 +30,12 @@ from mmdbounds.checks import (
     check_seed,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.costs import one_pass
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
@@ -134,8 +135,9 @@ def confidence_interval(
     kernel_bound(problem.kernel)
     before = contamination.admissible(*kept.n_before, at_most=check_flag(at_most, "at_most"))
     admissible = problem.checked_counts(kept.counts(before), search.check)
-    with Meter(problem.n_pairs, show=progress) as meter:
+    with Meter(lambda: [one_pass(problem), Phase("search")], show=progress) as meter:
         totals = problem.one_pass(meter)
+        meter.phase("search")
         task = Task(totals, admissible, "biased", seed, meter)
         parts, is_certified = _parts(search, task, problem.kernel, 1 - level)
     missing = _missing(

@@ -7,40 +7,56 @@ solved itself only if its p-value may matter, which makes the floors of its neig
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mmdbounds.contamination import Counts
+from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.inference import worst_case
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
+from mmdbounds.progress import Phase
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.ranges import FloorRange
-from mmdbounds.sums.plan import MIB
+from mmdbounds.search.sharp.ranges import RANKED, FloorRange
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
 FEW = 3  # so many counts are searched one by one...
 MOST_SEARCHED = 64  # ... and on the upper side, where proofs for many at once are not as tight, so many
+SOLVED = 4  # about how many counts are solved
+SORTED, LOOKED_AT = 10.0, 1e4  # work of ranking a row, and of what is done for every count
 
 
 def all_counts(problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> WorstCase:
     """Return the p-values of all counts, with floors for all of them at once where these can be proved."""
+    kind = EveryCount if _at_once(problem, admissible) else WorstCase
+    return kind(problem, admissible, *how, **more)
+
+
+def _at_once(problem: Problem, admissible: list[Counts]) -> bool:
     one_way = not any(counts.n_moved_of_x for counts in admissible)
     provable = _is_dense(problem) or problem.kernel.is_positive_definite is True
-    kind = EveryCount if one_way and provable and len(admissible) > FEW else WorstCase
-    return kind(problem, admissible, *how, **more)
+    return one_way and provable and len(admissible) > FEW
 
 
 def _is_dense(problem: Problem) -> bool:
     """Return whether proofs hold a matrix of the rows of Y; as in `SideSearch`."""
-    fits = sharp.MATRICES * 8 * problem.q**2 <= problem.working_memory * MIB
-    return problem.q <= sharp.DENSE_ROWS and fits
+    return sharp.matrices_fit(problem.q, "lower", problem.working_memory)
+
+
+def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
+    """Return what the floors of all counts cost, until those that matter are tight."""
+    if not _at_once(problem, admissible):
+        return for_each("count", worst_case.thinned(admissible, problem.q), partial(expected_floor, problem))
+    ranked = Phase("", units=SOLVED * RANKED * SORTED * problem.q)
+    solved = repeated(expected_floor(problem, admissible[-1]), SOLVED)
+    return together("count", [solved, ranked, Phase("", units=LOOKED_AT * len(admissible))])
 
 
 class EveryCount(WorstCase):
@@ -48,6 +64,7 @@ class EveryCount(WorstCase):
 
     def __init__(self, problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> None:
         super().__init__(problem, admissible, *how, **more)
+        self._meter.phase("count")
         ends = admissible[0], admissible[-1]
         self._first, self._is_dense = ends[0].n_moved, _is_dense(problem)
         moved = self._first, ends[1].n_moved

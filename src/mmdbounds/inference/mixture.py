@@ -42,6 +42,7 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
 )
+from mmdbounds.costs import one_pass
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums
@@ -134,7 +135,7 @@ def mixture_ceiling(
     used = _drawn(problem, most_rows, seed)
     _check_memory(used)
     delta = (1 - level) / (2 if used.q < problem.q else 1)
-    with Meter(used.n_pairs, show=progress) as meter:
+    with Meter(lambda: [one_pass(used)], show=progress) as meter:
         totals = used.one_pass(meter)
         nearness = Nearness(totals)
         chance = Chance(totals, used.kernel, 1 - delta, noise, n_resamples, seed)

@@ -18,14 +18,17 @@ import copy
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.costs import columns, together
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
@@ -43,6 +46,8 @@ L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: 
 takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
+DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
+
 
 class PermutationNull:
     """The statistic on random labellings of the pooled rows, for every size of X at once."""
@@ -55,8 +60,10 @@ class PermutationNull:
         n_permutations: int,
         rng: np.random.Generator,
         checkpoint: Checkpoint | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._totals, self._order, self._checkpoint = totals, order, checkpoint
+        self._meter = meter or Meter()
         self._n_permutations, self._rng = n_permutations, copy.deepcopy(rng)
         self._o = 1 if estimator == "unbiased" else 0
 
@@ -74,6 +81,7 @@ class PermutationNull:
         result = np.empty((self._n_permutations, len(sizes)))
         width = chunk_width(sums.working_memory, sums.n_rows)
         for start in range(0, len(result), width):
+            self._meter.phase("permutation", start, len(result))
             part = list(islice(every, width))
             result[start : start + width] = self._kept(part, sizes)
         return result
@@ -153,6 +161,22 @@ def _labels(members: Indices, n_rows: int) -> Float64s:
     labels = np.zeros((len(members), n_rows))
     labels.ravel()[members + n_rows * np.arange(len(members))[:, None]] = 1.0
     return labels.T
+
+
+def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
+    """Return what the statistic on random labellings costs, for X of these sizes (ascending)."""
+    n, spans, start = len(problem.pooled), [], 0
+    while start < len(sizes):  # as in `_quadratic`
+        stop = bisect_right(sizes, sizes[start] + REACH * n)
+        spans.append(sizes[stop - 1] - sizes[start])
+        start = stop
+    at_once = chunk_width(problem.working_memory, n)
+    first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
+    first = replace(first, products=n * n * len(spans) * n_permutations)
+    pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
+    grown = columns("", problem, pairs, 1, again=n_permutations)
+    drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
+    return together("permutation", [first, grown, drawn])
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

@@ -18,10 +18,11 @@ from mmdbounds.checks import (
     check_seed,
 )
 from mmdbounds.contamination import SLACK, Contamination, as_contamination
+from mmdbounds.costs import one_pass
 from mmdbounds.inference.confidence import count_fields
 from mmdbounds.objective import GroupSums, Indices, group_sums
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval
 from mmdbounds.search import Method, Task, as_method
 from mmdbounds.sums.cpu import MatrixSums
@@ -94,11 +95,12 @@ def resampling_interval(
     contamination, seed = as_contamination(epsilon), check_seed(rng)
     wanted = contamination.admissible(problem.p, problem.q, at_most=check_flag(at_most, "at_most"))
     admissible = problem.checked_counts(wanted, search.check)
-    with Meter((1 + n_resamples) * problem.n_pairs, show=progress) as meter:
+    with Meter(lambda: [one_pass(problem), Phase("resample")], show=progress) as meter:
         totals = problem.one_pass(meter)  # of the rows as filed: says early if the kernel cannot be used
         resampler, draws = Resampler(problem, totals, meter), np.random.default_rng(seed)
         ends = np.empty((n_resamples, 2))
         for b in range(n_resamples):
+            meter.phase("resample", b, n_resamples)
             drawn = resampler.totals(resampler.draw(draws))
             found = search.both_sides(Task(drawn, admissible, problem.estimator, seed, meter))
             ends[b] = [side.value for side in found]

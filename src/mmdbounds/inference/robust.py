@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from contextlib import nullcontext
+from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -18,11 +19,17 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
-from mmdbounds.inference.count_range import all_counts
+from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_pairs, is_tight
+from mmdbounds.inference.worst_case import (
+    CountOutcome,
+    WorstCase,
+    expected_ceilings,
+    expected_work,
+    is_tight,
+)
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
@@ -119,10 +126,11 @@ def robust_test(
     problem = pose(X, Y, how)
     wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
     admissible = problem.checked_counts(wanted)
-    foreseen = expected_pairs(problem, admissible, n_permutations)
-    with Meter(foreseen, show=progress) as meter, kept or nullcontext():
+    plan = partial(expected_test, problem, admissible, n_permutations, best_case)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
         worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
         outcomes = worst.outcomes()
+        meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(
         **_finding(worst, outcomes, len(admissible)),
@@ -142,6 +150,15 @@ def robust_test(
             misfiling=contamination.stated(),
         ),
     )
+
+
+def expected_test(
+    problem: Problem, admissible: list[Counts], n_permutations: int, best_case: bool = False
+) -> list[Phase]:
+    """Return the phases of `robust_test`, with what each is expected to take (see `mmdbounds.costs`)."""
+    *null, _, worst = expected_work(problem, admissible, n_permutations)
+    phases = [*null, expected_counts(problem, admissible), worst]
+    return [*phases, expected_ceilings(problem, admissible)] if best_case else phases
 
 
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:

@@ -8,21 +8,24 @@ affordable: the others provably cannot matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from mmdbounds.contamination import SLACK, Counts
-from mmdbounds.inference.permutation import REACH, PermutationNull, blind_order, chunk_width
+from mmdbounds.costs import for_each, one_pass, together
+from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
 from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
+from mmdbounds.search.sharp import SideSearch
+from mmdbounds.search.sharp.expected_work import proving, searching
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.plan import BLOCK_ROWS
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -99,7 +102,7 @@ class WorstCase:
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
         order = blind_order(problem)
-        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint)
+        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
         self._null = null.values(sizes)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
@@ -108,8 +111,13 @@ class WorstCase:
 
     def outcomes(self) -> list[CountOutcome]:
         """Return what is known of each count, tight where it matters."""
-        found = [self.outcome(counts) for counts in self.considered]
+        found = [self._numbered(i) for i in range(len(self.considered))]
+        self._meter.phase("worst count")
         return tighten(found, self.tightened, max, is_tight)
+
+    def _numbered(self, i: int) -> CountOutcome:
+        self._meter.phase("count", i, len(self.considered))
+        return self.outcome(self.considered[i])
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """Return what is known of one count: from a cheap proof, if nobody looked closer."""
@@ -238,8 +246,6 @@ class WorstCase:
         if not (counts.n_moved or counts.n_moved_of_x):  # the groups are as filed: nothing to look for
             f = Quadratic(self.totals.precise, counts, self._problem.estimator)
             return Found(self.observed, Labelling(f), certified=f.value_as_filed + outwards(side) * f.margin)
-        from mmdbounds.search.sharp import SideSearch
-
         with one_blas_thread():  # two threads would add in another order than one
             [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found
@@ -250,14 +256,36 @@ def _share_lost(counts: Counts) -> float:
     return (counts.n_x + counts.n_y) / (2 * min(counts.n_x, counts.n_y))
 
 
-def expected_pairs(problem: Problem, admissible: list[Counts], n_permutations: int) -> int:
-    """Return about how many kernel values are computed: one pass, the permutations, and their sizes."""
-    sizes, n = [problem.p, *(counts.n_x for counts in admissible)], len(problem.pooled)
-    more, reach = max(sizes) - min(sizes), max(1, int(REACH * n))
-    at_once = min(more, reach)
-    chunks = -(-n_permutations // chunk_width(problem.working_memory, n))
-    products = 2 * problem.n_pairs * (1 + more // reach) * chunks
-    return problem.n_pairs + products + n_permutations * more * (at_once + min(at_once, BLOCK_ROWS)) // 2
+def expected_work(problem: Problem, admissible: list[Counts], n_permutations: int) -> list[Phase]:
+    """Return the phases of `WorstCase.outcomes`, with what each is expected to take."""
+    considered = thinned(admissible, problem.q)
+    tight = proving(problem, considered[-1], "lower", 1.0)
+    return [
+        *expected_null(problem, considered, n_permutations),
+        for_each("count", considered, partial(expected_floor, problem)),
+        replace(tight, name="worst count", most=MOST_TIGHTENED * tight.most),
+    ]
+
+
+def expected_ceilings(problem: Problem, admissible: list[Counts]) -> Phase:
+    """Return what `WorstCase.best_cases` costs."""
+
+    def work(counts: Counts) -> Phase:
+        proof = proving(problem, counts, "upper", 1.0)
+        return together("", [searching(problem, counts, UPPER_STARTS), proof])
+
+    return for_each("best case", thinned(admissible, problem.q), work)
+
+
+def expected_null(problem: Problem, counts: Iterable[Counts], n_permutations: int) -> list[Phase]:
+    """Return the pass, and the permutations for all sizes of X."""
+    sizes = sorted({problem.p, *(each.n_x for each in counts)})
+    return [one_pass(problem), expected_permutations(problem, sizes, n_permutations)]
+
+
+def expected_floor(problem: Problem, counts: Counts) -> Phase:
+    """Return what the cheap proof of one count costs."""
+    return together("count", [searching(problem, counts, 1), proving(problem, counts, "lower", CHEAP)])
 
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:

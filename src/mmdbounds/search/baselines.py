@@ -21,7 +21,7 @@ log-determinant drives the rows apart. Neither part considers what the rows take
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,8 +29,11 @@ import numpy as np
 
 from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_flag, check_number
 from mmdbounds.contamination import Counts
+from mmdbounds.costs import holds_matrix
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, outwards
 from mmdbounds.sums.plan import MIB, strips
@@ -84,6 +87,12 @@ class Bootstrap(Method):
             known = "`method='bootstrap'` knows `alpha` for one-way misfiling only."
             msg = f"{known} For two-way, give Bootstrap(alpha=...)."
             raise MmdBoundsError(msg)
+
+    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return one phase: products with a column for each resample."""
+        p, q = problem.p, problem.q
+        n = p * p + q * q + p * q
+        return [Phase("search", 0.0 if holds_matrix(problem) else n, products=n * self.n_resamples)]
 
     def share_outside(self, counts: Counts) -> float:
         """Return alpha for these counts."""

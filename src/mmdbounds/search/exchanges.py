@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from mmdbounds.contamination import Counts
+from mmdbounds.costs import columns
 from mmdbounds.objective import Indices, Labelling, Mask
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Phase
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import largest, leading, outwards
 from mmdbounds.sums.plan import MIB, strips
@@ -112,11 +116,22 @@ def row_effects(labelling: Labelling, side: Side) -> Float64s:
     return effects
 
 
+def expected_effects(problem: Problem, counts: Counts) -> Phase:
+    """Return what `row_effects` costs for both sides."""
+    sizes = ((problem.p, counts.n_moved_of_x), (problem.q, counts.n_moved))
+    pairs = sum(m * _n_partners(m, n - m) + (n - m) * _n_partners(n - m, m) for n, m in sizes if 0 < m < n)
+    return columns("effects", problem, 2 * pairs, 1)
+
+
+def _n_partners(n_rows: int, n_others: int) -> int:
+    return min(n_others, CANDIDATES, max(FEWEST_PARTNERS, EXCHANGES // n_rows))
+
+
 def _changes(labelling: Labelling, alone: Float64s, rows: Indices, others: Indices, out: float) -> Float64s:
     """Return for each of `rows` the change by its best exchange with one of `others`."""
     f = labelling.quadratic
     everyone = np.ones(len(others), dtype=np.bool_)
-    count = min(len(others), CANDIDATES, max(FEWEST_PARTNERS, EXCHANGES // len(rows)))
+    count = _n_partners(len(rows), len(others))
     partners = others[largest(out * alone[others], count, everyone, f.tie_width)]
     best = np.empty(len(rows))
     room = SHARE_OF_MEMORY * f.totals.sums.working_memory * MIB

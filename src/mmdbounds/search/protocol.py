@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
@@ -18,7 +18,7 @@ from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Stopped
+from mmdbounds.progress import Meter, Phase, Stopped
 from mmdbounds.results import Estimator, Side
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -93,6 +93,17 @@ class Method(Protocol):
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work starts, counts that this method cannot handle; by default none."""
         return
+
+    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return the phases of `both_sides` with what each is expected to take, made by `mmdbounds.costs`.
+
+        By default nothing is known: the time is then not estimated, and the progress line says what was done.
+        """
+        return [Phase("search", is_open=True)]
+
+    def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return the same, better known: here a method may compute for up to a second to find out."""
+        return self.expected_work(problem, admissible)
 
     def options(self) -> dict[str, Any]:
         """Return the options as plain data, for the record."""

@@ -123,8 +123,6 @@ class QuasiNewton(Method):
         self._check_memory(task.admissible, task.problem)
         import scipy.optimize  # noqa: F401 -- before BLAS is held to one thread, SciPy's included
 
-        meter.total = 0  # nobody knows how many iterations there will be
-
         def find(side: Side) -> Found:
             every = [_Search(self, task, space, i, side).found() for i in range(len(task.admissible))]
             return most_extreme(every, side)

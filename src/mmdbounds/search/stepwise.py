@@ -7,16 +7,21 @@ alone (docs/method.md, "S-SD, step by step").
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.contamination import Counts, check_sizes
+from mmdbounds.costs import columns, for_each
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import EachSide, Found, at_least, largest, outwards
 from mmdbounds.sums.cpu.engines import take_one_by_one
@@ -25,6 +30,7 @@ from mmdbounds.sums.protocol import Float64s
 
 DEFAULT_STEPS = 10
 FEW = 32  # steps that move fewer rows than this take their columns from the cache
+AHEAD = 2  # about how often the cache is filled
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,18 @@ class StepwiseDominance(EachSide):
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
             raise MmdBoundsError(msg)
+
+    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return one phase: on each side the columns of the rows that move."""
+        return [for_each("search", admissible, partial(self._columns, problem))]
+
+    def _columns(self, problem: Problem, counts: Counts) -> Phase:
+        n = problem.p * (counts.n_moved_of_x > 0) + problem.q
+        steps, moved = max(self.steps_for(counts), 1), counts.n_moved + counts.n_moved_of_x
+        if moved < FEW * steps:  # columns are computed ahead
+            moved += min(steps, AHEAD) * kept_columns(n, problem.working_memory) // 3
+            steps = min(steps, 2 * AHEAD)
+        return columns("search", problem, n, min(moved, n), times=steps, again=2)
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""

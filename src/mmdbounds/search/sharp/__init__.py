@@ -5,7 +5,7 @@ One side searches all admissible counts: starts, refinement, proof (docs/sharp.m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,6 +17,8 @@ from mmdbounds.checks import check_count, check_share
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Indices, Labelling, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
@@ -56,11 +58,13 @@ class Sharp(Method):
         Starts to refine on each side, S-SD first; no more are tried once a proof shows that there is
         nothing left to find.
     certify
-        ``"auto"`` spends a few seconds' worth of work on a proof, the same on every machine; `True` spends up
-        to twenty times as much; `False` proves nothing.
+        What a proof may spend. ``"auto"`` is a fixed amount of work, the same on every machine: a few
+        seconds' worth and, beyond 6,000 rows that may move, one pass over their pairs; ``mmdbounds bounds
+        --dry-run`` says how long that takes. `True` goes on, for up to twenty times as much; `False` proves
+        nothing.
     gap
-        Distance between the proved and the attained value, as a share of the attained width, that is
-        small enough; 0 continues until the labelling is proved to be the extreme one.
+        Distance between the proved and the attained value, as a share of the attained width, at which a
+        proof stops early; 0 continues until the labelling is proved to be the extreme one.
     """
 
     n_starts: int = 16
@@ -76,10 +80,25 @@ class Sharp(Method):
             raise MmdBoundsError(msg)
         check_share(self.gap, "gap")
 
+    @property
+    def _patience(self) -> float | None:
+        return {True: PATIENT, "auto": 1.0, False: None}[self.certify]
+
+    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return search and proof; the proof with its budget."""
+        from mmdbounds.search.sharp.expected_work import bounds_work
+
+        return bounds_work(problem, admissible, self.n_starts, self._patience)
+
+    def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
+        """Return the same once the first part of a proof was tried."""
+        from mmdbounds.search.sharp.expected_work import rehearsed_work
+
+        return rehearsed_work(problem, admissible, self.n_starts, self._patience, self.gap)
+
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
-        patience = {True: PATIENT, "auto": 1.0, False: None}[self.certify]
-        return sharp_sides(task, self.n_starts, self.gap, patience)
+        return sharp_sides(task, self.n_starts, self.gap, self._patience)
 
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
@@ -100,6 +119,7 @@ def _searched(
     lower, upper = for_both_sides(lambda side: SideSearch(task, side, n_starts, certify=certify), task)
     slack = gap * max(upper.best_gain + lower.best_gain, 0.0)  # gains of the lower side are negative values
     sides = {"lower": lower, "upper": upper}
+    (task.meter or Meter()).phase("proof")
     found = for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
     return found, (lower.spent, upper.spent)
 
@@ -107,7 +127,7 @@ def _searched(
 def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
     sums, q = task.totals.sums, task.totals.q
-    is_dense = q <= DENSE_ROWS and MATRICES * 8 * q * q <= sums.working_memory * MIB
+    is_dense = matrices_fit(q, "lower", sums.working_memory)
     two_way = any(counts.n_moved_of_x for counts in task.admissible)
     if two_way or not (is_dense or sums.is_positive_definite):
         return None
@@ -126,6 +146,18 @@ def refine_enough(labelling: Labelling, side: Side) -> None:
     many = len(labelling.sign) > DENSE_ROWS
     gained = labelling.value() - labelling.quadratic.value_as_filed
     refine(labelling, side, WORTH * abs(gained) if many else 0.0)
+
+
+def matrices_fit(n: int, side: Side, working_memory: float, n_matrices: int = 0) -> bool:
+    """Return whether a proof may hold so many matrices of n active rows; by default, those it needs."""
+    more, fewest = (MORE_ABOVE, FEWEST_MATRICES) if side == "upper" else (1.0, MATRICES)
+    return n <= more * DENSE_ROWS and 8 * n * n * (n_matrices or fewest) <= working_memory * MIB
+
+
+def dense_effort(n: int) -> float:
+    """Return what a proof with a matrix of `n` active rows may spend."""
+    branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
+    return branching + EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
 
 
 class SideSearch:
@@ -216,10 +248,8 @@ class SideSearch:
             self._take_float64(i)
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
-        elif self._fits(n):
-            branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
-            rounds = EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
-            effort = Effort(patience * (branching + rounds), self._task.meter)
+        elif matrices_fit(n, self._side, sums.working_memory):
+            effort = Effort(patience * dense_effort(n), self._task.meter)
             self._efforts.append(effort)
             bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
@@ -238,16 +268,12 @@ class SideSearch:
             self._best[i], status=status, certified=certified, fractional=fractional, row_bounds=known_of_rows
         )
 
-    def _fits(self, n: int, n_matrices: int = 0) -> bool:
-        """Return whether a proof may hold so many matrices of n active rows; by default, those it needs."""
-        more, fewest = (MORE_ABOVE, FEWEST_MATRICES) if self._side == "upper" else (1.0, MATRICES)
-        room = self._task.totals.sums.working_memory * MIB
-        return n <= more * DENSE_ROWS and 8 * n * n * (n_matrices or fewest) <= room
-
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
         problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
-        relax: Relaxation = partial(relax_above, squares=self._fits(len(problem.rows), MATRICES))
+        memory = self._task.totals.sums.working_memory
+        with_squares = matrices_fit(len(problem.rows), self._side, memory, MATRICES)
+        relax: Relaxation = partial(relax_above, squares=with_squares)
         fractional = None
         if self._side == "lower":
             relax = self._floor(i, problem, slack)

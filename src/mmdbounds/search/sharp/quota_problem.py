@@ -156,7 +156,7 @@ class Effort:
     def spend(self, units: float) -> None:
         """Count `units` of work."""
         self.left -= units
-        self._meter.prove(min(1.0, 1 - self.left / self._limit))
+        self._meter.spend(units)
 
     @property
     def spent(self) -> float:

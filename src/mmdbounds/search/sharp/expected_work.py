@@ -1,0 +1,161 @@
+"""What sharp bounds cost, stated before the work: starts, refinement, and how much a proof takes.
+
+Whoever changes a proof changes its numbers here. They were measured on FOREST and on Gaussian groups from 400
+to 5,000 rows; `benchmarks.estimates` compares them with what calls take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.costs import columns, for_each, holds_matrix, repeated, together
+from mmdbounds.kernels import Precomputed
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
+from mmdbounds.results import Side
+from mmdbounds.search.exchanges import CANDIDATES
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.sharp import (
+    DENSE_ROWS,
+    FIRST_STARTS,
+    dense_effort,
+    learned,
+    matrices_fit,
+    sharp_sides,
+)
+from mmdbounds.search.sharp.at_most import FEW
+from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
+from mmdbounds.search.sharp.through_sums import WORKING_ROWS
+from mmdbounds.tables import as_groups
+
+SIDES: tuple[Side, Side] = ("lower", "upper")
+START_COLUMNS = 2  # columns that a start and its refinement add up, for each row that moves
+EXCHANGED, EXCHANGE_ROUNDS = 8.0, 2  # work of an exchange that is considered, and rounds in which they are
+SAMPLE_ROUNDS = 20  # rounds until the starts of a sample stand still
+RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
+OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
+OF_CEILING = 1.0, 1 / DENSE_ROWS  # ... of a ceiling, and how it grows with the rows, which fill the cache...
+OF_FIT, OF_EXCESS = 0.7, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
+RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
+EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
+LIKELY = 0.35  # ... or else a share of its budget; this one where nobody knows
+ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
+OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
+REHEARSED_ROWS, REHEARSED = 800, 40.0  # active rows of a rehearsal, and its work for each pair of them
+
+
+def bounds_work(
+    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None
+) -> list[Phase]:
+    """Return the phases of `sharp_sides`: search, and proof unless `patience` is `None`."""
+    if patience is None:
+        return [for_each("search", admissible, lambda counts: searching(problem, counts, 2 * n_starts))]
+    n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
+    is_dense, factor = matrices_fit(n, "lower", problem.working_memory), 1.0
+    provable = is_dense or problem.kernel.is_positive_definite is True
+    if len(admissible) > FEW and not two_way and provable:  # as in `sharp_sides`
+        admissible, factor = admissible[-1:], OTHER_COUNTS
+    each = patience / math.sqrt(len(admissible))
+
+    def proofs(counts: Counts) -> Phase:
+        return together("", (proving(problem, counts, side, each) for side in SIDES))
+
+    search = for_each("search", admissible, partial(first_search, problem, n_starts))
+    return [search, repeated(for_each("proof", admissible, proofs), factor)]
+
+
+def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
+    """Return what is searched before a proof is tried."""
+    n, _ = sizes(problem, counts)
+    if n <= DENSE_ROWS:
+        return searching(problem, counts, sum(FIRST_STARTS.values()))
+    sample = columns("", problem, SAMPLED, SAMPLED)
+    optima = Phase("", products=SAMPLE_ROUNDS * n_starts * SAMPLED**2)
+    return together("search", [searching(problem, counts, 2 + CONTINUED), sample, optima])
+
+
+def rehearsed_work(
+    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
+) -> list[Phase]:
+    """Return the same once the first part of the proof was tried on some rows: it may be an easy one."""
+    phases, (n, m) = bounds_work(problem, admissible, n_starts, patience), sizes(problem, admissible[-1])
+    is_dense = matrices_fit(n, "lower", problem.working_memory)
+    if patience is None or not m or not is_dense or isinstance(problem.kernel, Precomputed):
+        return phases
+    some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
+    part, meter = sizes(some, counts)[0], Meter()
+    task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
+    found = sharp_sides(task, 2, gap, REHEARSED * part * part / dense_effort(part))
+    enough = gap * (found[1].value - found[0].value)
+    is_easy = [abs((each.certified or math.inf) - each.value) <= enough for each in found]
+    spent, budget = meter.n_units * (n / part) ** 2, patience * dense_effort(n)
+    units = max(spent, HARD * budget * is_easy.count(False))
+    search, proof = phases
+    return [search, replace(proof, units=units, most=max(1.0, 2 * budget / units))]
+
+
+def _some_rows(problem: Problem, counts: Counts, share: float) -> tuple[Problem, Counts]:
+    """Return a problem of some rows of each group, and how many of them move."""
+    rng, sizes_of = np.random.default_rng(0), (problem.p, problem.q)
+    X, Y = (
+        rows[rng.choice(n, max(4, round(share * n)), replace=False)] if share < 1 else rows
+        for rows, n in zip(np.split(np.asarray(problem.pooled), [problem.p]), sizes_of, strict=True)
+    )
+    groups = as_groups(X, Y)
+    few = [max(min(1, m), round(share * m)) for m in (counts.n_moved, counts.n_moved_of_x)]
+    amount = Contamination(n_moved=few[0], n_moved_of_x=few[1])
+    some = replace(problem, X=groups[0], Y=groups[1], pooled=np.concatenate([X, Y]))
+    return some, amount.counts(len(X), len(Y))
+
+
+def searching(problem: Problem, counts: Counts, n_starts: int) -> Phase:
+    """Return what `n_starts` starts and their refinement cost for one count."""
+    n, m = sizes(problem, counts)
+    steps = columns("search", problem, n, START_COLUMNS * m, times=10, again=n_starts)
+    candidates = min(m, CANDIDATES) + min(n - m, CANDIDATES)
+    blocks = columns("", problem, candidates, EXCHANGE_ROUNDS * candidates, again=n_starts)
+    exchanges = n_starts * EXCHANGED * min(m, CANDIDATES) * candidates
+    return together("search", [steps, blocks, Phase("", units=exchanges)])
+
+
+def proving(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
+    """Return what the proof of one side of one count is likely to cost, and its budget (`Phase.most`)."""
+    n, m = sizes(problem, counts)
+    if not m:
+        return Phase("proof")
+    if not matrices_fit(n, side, problem.working_memory):
+        return _through_sums(problem, counts, side, patience)
+    budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
+    if side == "lower":
+        units = RELAXED[0] * n * n + RELAXED[1]
+        return Phase("proof", block, units=units, price=OF_FLOOR, most=max(budget / units, 1.0))
+    units, (fixed, each) = max(EASY * n * n, LIKELY * budget), OF_CEILING
+    return Phase("proof", block, units=units, price=fixed + each * n, most=max(budget / units, 1.0))
+
+
+def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
+    """Return the same where no matrix of the active rows is held."""
+    n, _ = sizes(problem, counts)
+    if side == "lower":
+        shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
+        return together("proof", [shared, searching(problem, counts, 1)])
+    steps, rows = learned.steps_and_rows(n, patience)
+    samples = columns("", problem, rows, rows, again=learned.SAMPLES)
+    fit = Phase("", units=steps * learned.FITTED * rows * rows, price=OF_FIT)
+    thresholds = columns("", problem, n, learned.RANKED_COLUMNS)
+    ranked = Phase("", units=n * (RANKED * learned.RANKED_COLUMNS + FEATURES))
+    proof = columns("", problem, n, n)
+    excess = Phase("", units=learned.PROVED * n * n, price=OF_EXCESS)
+    return together("proof", [samples, fit, thresholds, ranked, proof, excess])
+
+
+def sizes(problem: Problem, counts: Counts) -> tuple[int, int]:
+    """Return how many rows may move, and how many do."""
+    two_way = counts.n_moved_of_x > 0
+    return problem.p * two_way + problem.q, counts.n_moved + counts.n_moved_of_x
