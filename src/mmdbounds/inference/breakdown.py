@@ -30,7 +30,7 @@ from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_null
+from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -49,7 +49,7 @@ from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
-NEIGHBOURS = 6  # labellings of its neighbours that each point refines
+NEIGHBOURS = 4  # labellings of its neighbours that each point refines
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -151,9 +151,10 @@ def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations:
     every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
 
     def curve(counts: Counts) -> Phase:
-        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE)
-        neighbours = searching(problem, counts, NEIGHBOURS)
-        return together("", [*work, neighbours, expected_effects(problem, counts)])
+        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
+        neighbours = [searching(problem, counts, side, NEIGHBOURS / 2) for side in SIDES]
+        solved = expected_floor(problem, counts)
+        return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
 
     return [
         *expected_null(problem, [*every, *grid], n_permutations),

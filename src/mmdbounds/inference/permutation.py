@@ -24,7 +24,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.costs import columns, together
+from mmdbounds.costs import columns, holds_matrix, together
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
@@ -47,6 +47,7 @@ takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
+GATHERED = 8  # what a kernel value takes that is read from anywhere in a matrix, beside one that is next
 
 
 class PermutationNull:
@@ -174,7 +175,7 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
     first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
     first = replace(first, products=n * n * len(spans) * n_permutations)
     pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
-    grown = columns("", problem, pairs, 1, again=n_permutations)
+    grown = columns("", problem, pairs, GATHERED if holds_matrix(problem) else 1, again=n_permutations)
     drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
     return together("permutation", [first, grown, drawn])
 

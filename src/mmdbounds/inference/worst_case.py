@@ -23,7 +23,7 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards
-from mmdbounds.search.sharp import SideSearch
+from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
@@ -34,6 +34,7 @@ ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the 
 NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
 DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`.
 LOWER_STARTS, UPPER_STARTS = 4, 8  # starts of a search that is to be tight
+SUGGESTED = 0.5  # about how often a proof suggests another one
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
@@ -259,7 +260,7 @@ def _share_lost(counts: Counts) -> float:
 def expected_work(problem: Problem, admissible: list[Counts], n_permutations: int) -> list[Phase]:
     """Return the phases of `WorstCase.outcomes`, with what each is expected to take."""
     considered = thinned(admissible, problem.q)
-    tight = proving(problem, considered[-1], "lower", 1.0)
+    tight = proving(problem, considered[-1], "lower", 1.0, LOWER_STARTS)
     return [
         *expected_null(problem, considered, n_permutations),
         for_each("count", considered, partial(expected_floor, problem)),
@@ -271,8 +272,8 @@ def expected_ceilings(problem: Problem, admissible: list[Counts]) -> Phase:
     """Return what `WorstCase.best_cases` costs."""
 
     def work(counts: Counts) -> Phase:
-        proof = proving(problem, counts, "upper", 1.0)
-        return together("", [searching(problem, counts, UPPER_STARTS), proof])
+        proof = proving(problem, counts, "upper", 1.0, UPPER_STARTS)
+        return together("", [searching(problem, counts, "upper", FIRST_STARTS["upper"]), proof])
 
     return for_each("best case", thinned(admissible, problem.q), work)
 
@@ -285,7 +286,8 @@ def expected_null(problem: Problem, counts: Iterable[Counts], n_permutations: in
 
 def expected_floor(problem: Problem, counts: Counts) -> Phase:
     """Return what the cheap proof of one count costs."""
-    return together("count", [searching(problem, counts, 1), proving(problem, counts, "lower", CHEAP)])
+    search = searching(problem, counts, "lower", 1 + SUGGESTED)
+    return together("count", [search, proving(problem, counts, "lower", CHEAP)])
 
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:

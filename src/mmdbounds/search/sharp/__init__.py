@@ -88,7 +88,7 @@ class Sharp(Method):
         """Return search and proof; the proof with its budget."""
         from mmdbounds.search.sharp.expected_work import bounds_work
 
-        return bounds_work(problem, admissible, self.n_starts, self._patience)
+        return bounds_work(problem, admissible, self.n_starts, self._patience, self.gap)
 
     def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
         """Return the same once the first part of a proof was tried."""

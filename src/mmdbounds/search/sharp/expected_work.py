@@ -29,75 +29,94 @@ from mmdbounds.search.sharp import (
     matrices_fit,
     sharp_sides,
 )
-from mmdbounds.search.sharp.at_most import FEW
+from mmdbounds.search.sharp.at_most import AGAIN, FEW
 from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
 from mmdbounds.search.sharp.through_sums import WORKING_ROWS
 from mmdbounds.tables import as_groups
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 START_COLUMNS = 2  # columns that a start and its refinement add up, for each row that moves
-EXCHANGED, EXCHANGE_ROUNDS = 8.0, 2  # work of an exchange that is considered, and rounds in which they are
+EXCHANGED = {"lower": 20.0, "upper": 4.0}  # work of an exchange that is considered...
+EXCHANGE_ROUNDS, MOST_EXCHANGES = 2, 4.0  # ... rounds in which they are, and how much more there may be
+WAITED, SELDOM = 0.3, 0.05  # how often the starts that wait for a proof are needed, and for an easy one
 SAMPLE_ROUNDS = 20  # rounds until the starts of a sample stand still
 RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
 OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
-OF_CEILING = 1.0, 1 / DENSE_ROWS  # ... of a ceiling, and how it grows with the rows, which fill the cache...
+OF_CEILING = 1.0, 1e-4  # ... of a ceiling, and how it grows with the rows, which fill the cache...
 OF_FIT, OF_EXCESS = 0.7, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
 RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
 EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
-LIKELY = 0.35  # ... or else a share of its budget; this one where nobody knows
+LIKELY = 0.5  # ... or else a share of its budget; this one where nobody knows
+BEYOND = 1.25  # what a proof may spend beyond its budget: a step that has begun is finished
 ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
 OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
 REHEARSED_ROWS, REHEARSED = 800, 40.0  # active rows of a rehearsal, and its work for each pair of them
 
 
 def bounds_work(
-    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None
+    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
 ) -> list[Phase]:
     """Return the phases of `sharp_sides`: search, and proof unless `patience` is `None`."""
     if patience is None:
-        return [for_each("search", admissible, lambda counts: searching(problem, counts, 2 * n_starts))]
-    n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
-    is_dense, factor = matrices_fit(n, "lower", problem.working_memory), 1.0
-    provable = is_dense or problem.kernel.is_positive_definite is True
-    if len(admissible) > FEW and not two_way and provable:  # as in `sharp_sides`
-        admissible, factor = admissible[-1:], OTHER_COUNTS
-    each = patience / math.sqrt(len(admissible))
+        return [for_each("search", admissible, partial(_from_starts, problem, (n_starts, n_starts)))]
+    searched, mostly, at_most = _others(problem, admissible, gap)
+    each = patience / math.sqrt(len(searched))
 
     def proofs(counts: Counts) -> Phase:
-        return together("", (proving(problem, counts, side, each) for side in SIDES))
+        return together("", (proving(problem, counts, side, each, n_starts) for side in SIDES))
 
-    search = for_each("search", admissible, partial(first_search, problem, n_starts))
-    return [search, repeated(for_each("proof", admissible, proofs), factor)]
+    search = for_each("search", searched, partial(first_search, problem, n_starts))
+    proof = repeated(for_each("proof", searched, proofs), mostly)
+    return [search, replace(proof, most=proof.most * at_most)]
+
+
+def _others(
+    problem: Problem, admissible: Sequence[Counts], gap: float
+) -> tuple[Sequence[Counts], float, float]:
+    """Return the counts to be searched, and how much more all take: mostly and, beyond that, at most."""
+    n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
+    is_dense = matrices_fit(n, "lower", problem.working_memory)
+    provable = is_dense or problem.kernel.is_positive_definite is True
+    if len(admissible) <= FEW or two_way or not provable:  # as in `sharp_sides`
+        return admissible, 1.0, 1.0
+    return admissible[-1:], OTHER_COUNTS, (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS
 
 
 def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
     """Return what is searched before a proof is tried."""
     n, _ = sizes(problem, counts)
     if n <= DENSE_ROWS:
-        return searching(problem, counts, sum(FIRST_STARTS.values()))
+        return _from_starts(problem, [FIRST_STARTS[side] for side in SIDES], counts)
     sample = columns("", problem, SAMPLED, SAMPLED)
     optima = Phase("", products=SAMPLE_ROUNDS * n_starts * SAMPLED**2)
-    return together("search", [searching(problem, counts, 2 + CONTINUED), sample, optima])
+    return together("search", [_from_starts(problem, (1, 1 + CONTINUED), counts), sample, optima])
 
 
 def rehearsed_work(
     problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
 ) -> list[Phase]:
     """Return the same once the first part of the proof was tried on some rows: it may be an easy one."""
-    phases, (n, m) = bounds_work(problem, admissible, n_starts, patience), sizes(problem, admissible[-1])
-    is_dense = matrices_fit(n, "lower", problem.working_memory)
+    n, m = sizes(problem, admissible[-1])
+    is_dense = matrices_fit(n, "upper", problem.working_memory)
+    plan = partial(bounds_work, problem, admissible, patience=patience, gap=gap)
     if patience is None or not m or not is_dense or isinstance(problem.kernel, Precomputed):
-        return phases
+        return plan(n_starts=n_starts)
     some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
     part, meter = sizes(some, counts)[0], Meter()
     task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
     found = sharp_sides(task, 2, gap, REHEARSED * part * part / dense_effort(part))
     enough = gap * (found[1].value - found[0].value)
     is_easy = [abs((each.certified or math.inf) - each.value) <= enough for each in found]
-    spent, budget = meter.n_units * (n / part) ** 2, patience * dense_effort(n)
-    units = max(spent, HARD * budget * is_easy.count(False))
-    search, proof = phases
-    return [search, replace(proof, units=units, most=max(1.0, 2 * budget / units))]
+    search, _ = plan(n_starts=n_starts)
+    if n > DENSE_ROWS:  # below, shares through sums are enough, and no start waits
+        is_easy[0], n_starts = True, 0
+    spent, budget = meter.n_units * (n / part) ** 2, BEYOND * patience * dense_effort(n)
+    units = max(spent, HARD * patience * dense_effort(n) * is_easy.count(False))
+    (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(problem, admissible, gap)
+    tried = replace(proof, units=mostly * units, most=at_most * max(1.0, 2 * budget / units))
+    often = [SELDOM if easy else 1.0 for easy in is_easy]
+    rest = [_waiting(problem, admissible[-1], *each, n_starts) for each in zip(SIDES, often, strict=True)]
+    return [search, together("proof", [tried, *rest])]
 
 
 def _some_rows(problem: Problem, counts: Counts, share: float) -> tuple[Problem, Counts]:
@@ -114,28 +133,48 @@ def _some_rows(problem: Problem, counts: Counts, share: float) -> tuple[Problem,
     return some, amount.counts(len(X), len(Y))
 
 
-def searching(problem: Problem, counts: Counts, n_starts: int) -> Phase:
-    """Return what `n_starts` starts and their refinement cost for one count."""
+def _from_starts(problem: Problem, n_starts: Sequence[int], counts: Counts) -> Phase:
+    both = zip(SIDES, n_starts, strict=True)
+    return together("search", [searching(problem, counts, side, some) for side, some in both])
+
+
+def searching(problem: Problem, counts: Counts, side: Side, n_starts: float) -> Phase:
+    """Return what `n_starts` starts and their refinement cost on one side of one count."""
     n, m = sizes(problem, counts)
     steps = columns("search", problem, n, START_COLUMNS * m, times=10, again=n_starts)
     candidates = min(m, CANDIDATES) + min(n - m, CANDIDATES)
     blocks = columns("", problem, candidates, EXCHANGE_ROUNDS * candidates, again=n_starts)
-    exchanges = n_starts * EXCHANGED * min(m, CANDIDATES) * candidates
-    return together("search", [steps, blocks, Phase("", units=exchanges)])
+    units = n_starts * EXCHANGED[side] * min(m, CANDIDATES) * candidates
+    return together("search", [steps, blocks, Phase("", units=units, most=MOST_EXCHANGES)])
 
 
-def proving(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
-    """Return what the proof of one side of one count is likely to cost, and its budget (`Phase.most`)."""
+def _waiting(problem: Problem, counts: Counts, side: Side, often: float, n_starts: int) -> Phase:
+    """Return the starts that wait for a proof, and are needed so often."""
+    rest = searching(problem, counts, side, max(n_starts - FIRST_STARTS[side], 0))
+    return replace(repeated(rest, often), most=rest.most / often)
+
+
+def proving(problem: Problem, counts: Counts, side: Side, patience: float, n_starts: int = 0) -> Phase:
+    """Return what the proof of one side of one count is likely to cost, and at most (`Phase.most`)."""
     n, m = sizes(problem, counts)
     if not m:
         return Phase("proof")
+    proof = _relaxing(problem, counts, side, patience)
+    if n > DENSE_ROWS:
+        return proof
+    return together("proof", [proof, _waiting(problem, counts, side, WAITED, n_starts)])
+
+
+def _relaxing(problem: Problem, counts: Counts, side: Side, patience: float) -> Phase:
+    """Return the proof alone."""
+    n, _ = sizes(problem, counts)
     if not matrices_fit(n, side, problem.working_memory):
         return _through_sums(problem, counts, side, patience)
-    budget, block = patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
+    budget, block = BEYOND * patience * dense_effort(n), 0.0 if holds_matrix(problem) else n * n
     if side == "lower":
         units = RELAXED[0] * n * n + RELAXED[1]
         return Phase("proof", block, units=units, price=OF_FLOOR, most=max(budget / units, 1.0))
-    units, (fixed, each) = max(EASY * n * n, LIKELY * budget), OF_CEILING
+    units, (fixed, each) = max(EASY * n * n, LIKELY / BEYOND * budget), OF_CEILING
     return Phase("proof", block, units=units, price=fixed + each * n, most=max(budget / units, 1.0))
 
 
@@ -144,7 +183,7 @@ def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float)
     n, _ = sizes(problem, counts)
     if side == "lower":
         shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
-        return together("proof", [shared, searching(problem, counts, 1)])
+        return together("proof", [shared, searching(problem, counts, side, 1)])
     steps, rows = learned.steps_and_rows(n, patience)
     samples = columns("", problem, rows, rows, again=learned.SAMPLES)
     fit = Phase("", units=steps * learned.FITTED * rows * rows, price=OF_FIT)
