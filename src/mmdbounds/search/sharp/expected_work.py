@@ -48,7 +48,7 @@ RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, a
 EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
 LIKELY = 0.5  # ... or else a share of its budget; this one where nobody knows
 BEYOND = 1.25  # what a proof may spend beyond its budget: a step that has begun is finished
-ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
+ROUNDS, MORE_ROUNDS = 8, 10.0  # rounds in which rows share through sums, and how many times as many it may be
 OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
 REHEARSED_ROWS, REHEARSED = 800, 40.0  # active rows of a rehearsal, and its work for each pair of them
 
@@ -182,7 +182,7 @@ def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float)
     """Return the same where no matrix of the active rows is held."""
     n, _ = sizes(problem, counts)
     if side == "lower":
-        shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
+        shared = replace(columns("proof", problem, n, ROUNDS * WORKING_ROWS[0]), most=MORE_ROUNDS)
         return together("proof", [shared, searching(problem, counts, side, 1)])
     steps, rows = learned.steps_and_rows(n, patience)
     samples = columns("", problem, rows, rows, again=learned.SAMPLES)
