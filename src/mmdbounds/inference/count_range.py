@@ -22,6 +22,7 @@ from mmdbounds.progress import Phase
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.at_most import UpperRange
+from mmdbounds.search.sharp.expected_work import proving
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import RANKED, FloorRange
 from mmdbounds.sums.protocol import Float64s
@@ -55,8 +56,9 @@ def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
     if not _at_once(problem, admissible):
         return for_each("count", worst_case.thinned(admissible, problem.q), partial(expected_floor, problem))
     ranked = Phase("", units=SOLVED * RANKED * SORTED * problem.q)
-    solved = repeated(expected_floor(problem, admissible[-1]), SOLVED)
-    return together("count", [solved, ranked, Phase("", units=LOOKED_AT * len(admissible))])
+    last, is_dense = admissible[-1], _is_dense(problem)
+    floor = expected_floor(problem, last) if is_dense else proving(problem, last, "lower", 0.0)
+    return together("count", [repeated(floor, SOLVED), ranked, Phase("", units=LOOKED_AT * len(admissible))])
 
 
 class EveryCount(WorstCase):

@@ -1,7 +1,7 @@
 """What sharp bounds cost, stated before the work: starts, refinement, and how much a proof takes.
 
-Whoever changes a proof changes its numbers here. They were measured on FOREST and on Gaussian groups from 400
-to 5,000 rows; `benchmarks.estimates` compares them with what calls take.
+Whoever changes a proof changes its numbers here. They were measured on FOREST and on Gaussian groups from 150
+to 20,000 rows; `benchmarks.estimates` compares them with what calls take.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, a
 EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
 LIKELY = 0.5  # ... or else a share of its budget; this one where nobody knows
 BEYOND = 1.25  # what a proof may spend beyond its budget: a step that has begun is finished
-ROUNDS = 20  # rounds in which rows share, where no matrix of all pairs is held
+ROUNDS, MORE_ROUNDS = 8, 10.0  # rounds in which rows share through sums, and how many times as many it may be
 OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
-REHEARSED_ROWS, REHEARSED = 800, 40.0  # active rows of a rehearsal, and its work for each pair of them
+REHEARSED_ROWS, REHEARSED = 800, 2.5e7  # active rows of a rehearsal, and the work of each side
 
 
 def bounds_work(
@@ -104,14 +104,15 @@ def rehearsed_work(
     some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
     part, meter = sizes(some, counts)[0], Meter()
     task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
-    found = sharp_sides(task, 2, gap, REHEARSED * part * part / dense_effort(part))
+    found = sharp_sides(task, 2, gap, REHEARSED / dense_effort(part))
     enough = gap * (found[1].value - found[0].value)
     is_easy = [abs((each.certified or math.inf) - each.value) <= enough for each in found]
     search, _ = plan(n_starts=n_starts)
     if n > DENSE_ROWS:  # below, shares through sums are enough, and no start waits
         is_easy[0], n_starts = True, 0
     spent, budget = meter.n_units * (n / part) ** 2, BEYOND * patience * dense_effort(n)
-    units = max(spent, HARD * patience * dense_effort(n) * is_easy.count(False))
+    hard = (HARD if patience <= 1 else LIKELY) * patience * dense_effort(n)
+    units = max(spent, hard * is_easy.count(False))
     (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(problem, admissible, gap)
     tried = replace(proof, units=mostly * units, most=at_most * max(1.0, 2 * budget / units))
     often = [SELDOM if easy else 1.0 for easy in is_easy]
@@ -182,7 +183,7 @@ def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float)
     """Return the same where no matrix of the active rows is held."""
     n, _ = sizes(problem, counts)
     if side == "lower":
-        shared = columns("proof", problem, n, ROUNDS * WORKING_ROWS[0])
+        shared = replace(columns("proof", problem, n, ROUNDS * WORKING_ROWS[0]), most=MORE_ROUNDS)
         return together("proof", [shared, searching(problem, counts, side, 1)])
     steps, rows = learned.steps_and_rows(n, patience)
     samples = columns("", problem, rows, rows, again=learned.SAMPLES)
