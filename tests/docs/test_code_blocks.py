@@ -13,12 +13,15 @@ import pytest
 
 import mmdbounds
 from docs.shown import ROOT, tools
+from mmdbounds.compiled import numba_is_there
 
 PAGES = {str(page.relative_to(ROOT)): page for page in tools.pages()}
+# What runs when it is imported, or needs a package that may be missing.
+LEFT_OUT = ("__main__", ".triton", *([] if numba_is_there() else [".fused"]))
 MODULES = sorted(
     module.name
     for module in pkgutil.walk_packages(mmdbounds.__path__, "mmdbounds.")
-    if not module.name.endswith(("__main__", ".triton"))  # runs, or needs a package that is optional
+    if not module.name.endswith(LEFT_OUT)
 )
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 STORIES = sorted((ROOT / "docs" / "examples" / "stories").glob("plot_*.py"))
