@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mmdbounds.contamination import Counts
+from mmdbounds.errors import DataError
 from mmdbounds.kernels import RBF, Linear
 from mmdbounds.objective import Labelling, Quadratic, group_sums, observed_mmd2
 from mmdbounds.sums import make_sums
@@ -154,3 +155,11 @@ def test_a_margin_is_that_of_three_means_with_weights_1_1_and_2(name):
     largest = 1.0 if name == "rbf" else ((Z - Z.mean(axis=0)) ** 2).sum(axis=1).max()
     np.testing.assert_allclose(totals.scale, largest, rtol=1e-12)
     np.testing.assert_allclose(totals.margin, (1 + 1 + 2) * sums.rounding * largest, rtol=1e-12)
+
+
+def test_sums_that_are_no_numbers_are_refused():
+    """Python's `max` overlooks a NaN that is not the first."""
+    sums = make_sums(np.arange(12.0).reshape(6, 2), RBF(1.0))
+    sums.apply = lambda rows, columns, weights: np.full((6, 2), np.nan)
+    with pytest.raises(DataError, match="the sums of kernel values are not finite"):
+        group_sums(sums, 3, 3)

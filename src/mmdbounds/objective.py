@@ -71,7 +71,7 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     everyone = slice(0, p + q)
     totals = sums.apply(everyone, everyone, np.repeat(np.eye(2), [p, q], axis=0))
     diagonal = sums.diagonal(everyone)
-    largest = max(float(np.abs(diagonal).max()), float(np.abs(totals).max()))
+    largest = float(np.max([np.abs(diagonal).max(), np.abs(totals).max()]))  # `max` would overlook a NaN
     if not np.isfinite(largest):
         msg = "the sums of kernel values are not finite. Rescale the columns, or choose another `kernel`."
         raise DataError(msg)

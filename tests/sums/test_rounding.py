@@ -222,3 +222,17 @@ def test_kernel_values_whose_squares_are_no_numbers_are_refused(size):
     K = size * np.array([[2.0, 1, 0, 0], [1, 2, 0, 1], [0, 0, 2, 1], [0, 1, 1, 2]])
     with pytest.raises(DataError, match=r"kernel values must be between 1e-140 and 1e\+140 in size"):
         mb.sweep(K[:2], K[2:], kernel="precomputed", epsilons=[0.0], rng=0)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+@pytest.mark.parametrize("name", ["rbf", "imq", "matern32", "matern52"])
+def test_a_length_whose_square_is_outside_float32(size, name):
+    """0 times infinity was NaN, which no check saw; the stepwise search then took no row for ever."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(250, 3)), rng.normal(size=(250, 3)) + 0.5
+    options = {"kernel": name, "dtype": "float32", "working_memory": 1, "backend": "numpy"}
+    misfiling = mb.Contamination(n_moved=1)
+    scaled = mb.mmd_bounds(size * X, size * Y, misfiling, method="s-sd", bandwidth=size, **options)
+    plain = mb.mmd_bounds(X, Y, misfiling, method="s-sd", bandwidth=1.0, **options)
+    assert scaled.observed == pytest.approx(plain.observed, abs=4 * 3e-5)  # what float32 claims to lose
+    assert scaled.upper.value == pytest.approx(plain.upper.value, abs=4 * 3e-5)

@@ -253,6 +253,7 @@ def product_values(points: Points, kernel: PairKernel, x: NDArray[Any]) -> NDArr
         if points.value_error > NEEDS_CLAMP:
             np.minimum(x, 0.0, out=x)
         return kernel.forms.array(x)
+    x = x.astype(np.float64, copy=False)  # the square of the kernel's length may lie outside float32
     x *= -2.0 * points.unit
     return kernel.value(np.maximum(x, 0.0, out=x))
 

@@ -28,7 +28,7 @@ from mmdbounds.search.sharp.starting_points import Sample, sample
 from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
-from mmdbounds.sums.threads import in_order, thread_count
+from mmdbounds.sums.threads import in_order, threads_for
 
 LANDMARKS = 256  # rows whose kernel values are features of all others...
 POWERS = (1, 4, 16)  # ... and powers of them, which for RBF are kernels of 1/2 and 1/4 of the bandwidth
@@ -161,7 +161,9 @@ class LearnedMultipliers:
                 x[some[own] - start, own] = -np.inf
             return np.partition(x, first, axis=1)[:, first]
 
-        return np.concatenate([found for _, found in in_order(blocks(), lowest, thread_count())])
+        return np.concatenate(
+            [found for _, found in in_order(blocks(), lowest, threads_for(size * len(here)))]
+        )
 
     def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
         """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
@@ -230,7 +232,8 @@ class LearnedMultipliers:
             np.fill_diagonal(x[rows, rows], ITSELF)
             _rank(fitted, x[rows], rows, width, scores)
 
-        collections.deque(in_order(spans, ranked, thread_count()), maxlen=0)
+        n_threads = threads_for(x.size)
+        collections.deque(in_order(spans, ranked, n_threads), maxlen=0)
         bound, share = _chosen(fitted, scores, width)
         e, h, level, v = _parted(multipliers)
         against, alike = np.hstack([h, -e, np.ones_like(level)]), v
@@ -251,7 +254,7 @@ class LearnedMultipliers:
 
         total, rises = 0.0, np.zeros_like(multipliers)
         sign = np.concatenate([np.full(2 * RANK + 1, -1.0), np.ones(SQUARES)])
-        for _, (more, rows, here, there) in in_order(spans, rising, thread_count()):
+        for _, (more, rows, here, there) in in_order(spans, rising, n_threads):
             total += more
             rises[rows] += here
             rises += sign * there
