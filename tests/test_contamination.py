@@ -106,7 +106,7 @@ def test_admissible_pairs_are_all_pairs_with_both_shares_small_enough():
         ((True,), r"`epsilon` must be a number in \[0, 1\); got True\."),
         (((0.2, 0.1),), r"with low <= high; got \(0\.2, 0\.1\)\."),
         (((0.1, 0.2, 0.3),), r"a share or a pair \(low, high\); got 3 numbers\."),
-        ((), r"exactly one of `x_in_y` \(epsilon\), `n_moved` and `share_of_y` must be given; got none\."),
+        ((), r"exactly one of `x_in_y` \(epsilon\), .* and `prevalence` must be given; got none\."),
     ],
 )
 def test_wrong_shares(arguments, message):
@@ -131,6 +131,18 @@ def test_wrong_shares(arguments, message):
         ),
         ({"x_in_y": 0.6, "y_in_x": 0.4}, r"must add up to less than 1, .*; got 0\.6 and 0\.4\."),
         ({"x_in_y": (0.1, 0.2), "y_in_x": 0.1}, r"together with a single share"),
+        (
+            {"n_moved": 2, "n_found": 1},
+            r"`n_found` belongs to an audit\. Give it together with `n_checked`\.",
+        ),
+        ({"n_moved": 2, "anytime": True}, r"`anytime` belongs to an audit\. Give it together with"),
+        ({"n_checked": 3, "n_found": 4}, r"at most `n_checked`; got 4 found among 3 checked rows\."),
+        ({"n_checked": 3, "confidence": 95}, r"`confidence` must be .*; got 95\. Did you mean 0\.95\?"),
+        ({"prevalence": 0.0}, r"`prevalence` must be a number between 0 and 1; got 0\."),
+        ({"prevalence": (0.3, 0.2)}, r"with low <= high; got \(0\.3, 0\.2\)\."),
+        ({"prevalence": (0.3,)}, r"a share or a pair \(low, high\); got 1 numbers\."),
+        ({"prevalence": (0.2, 0.3), "prevalence_error": 0.1}, r"together with a single `prevalence`\."),
+        ({"n_moved": 2, "prevalence_error": 0.1}, r"together with a single `prevalence`\."),
     ],
 )
 def test_wrong_combinations(options, message):
@@ -206,3 +218,35 @@ def test_wherever_a_share_is_taken_a_contamination_is_taken():
     assert as_contamination(said) is said
     assert as_contamination(0.2) == Contamination(0.2)
     assert as_contamination((0.1, 0.2)) == Contamination((0.1, 0.2))
+
+
+def test_an_audit_is_a_limit_that_depends_on_the_rows_of_y():
+    said = Contamination.from_audit(60, 2)
+    assert [said.counts(100, q).n_moved for q in (60, 357)] == [2, 34]
+    # By hand: one row is left, and with three misfiled rows it is one of them with chance 3/41.
+    assert [c.n_moved for c in Contamination.from_audit(40, 2).admissible(100, 41)] == [0, 1, 2, 3]
+    assert said == Contamination(**said.stated())
+    assert said.stated() == {"n_checked": 60, "n_found": 2}
+    assert repr(Contamination.from_audit(9, 0, 0.9, anytime=True)) == (
+        "Contamination(n_checked=9, confidence=0.9, anytime=True)"
+    )
+    assert (said.beta, Contamination(0.1).beta) == (0.05, 0.0)
+
+
+def test_an_audit_of_more_rows_than_there_are():
+    with pytest.raises(MmdBoundsError, match=r"`n_checked` must be at most the 59 rows of `Y`; got 60\."):
+        Contamination.from_audit(60, 2).counts(100, 59)
+    with pytest.raises(MmdBoundsError, match="`level` must be a number between 0 and 1; got 1"):
+        Contamination.from_audit(60, 2, level=1.0)
+
+
+def test_a_prevalence_is_a_limit():
+    # By hand: of 3 rows, all belong to X with chance 1/8 and two or more with 1/2.
+    assert Contamination.from_prevalence(0.5, level=0.8).counts(p=1, q=2).n_moved == 1
+    assert Contamination.from_prevalence(0.5, level=0.9).counts(p=1, q=2).n_moved == 2
+    assert Contamination.from_prevalence((0.1, 0.5), level=0.8).counts(p=1, q=2).n_moved == 1
+    said = Contamination.from_prevalence(0.373, 0.01, level=0.99)
+    assert said == Contamination(**said.stated())
+    assert said.beta == 0.01
+    with pytest.raises(MmdBoundsError, match=r"at most 14 of the 100 rows to belong to `X`, but 20 "):
+        Contamination.from_prevalence(0.09).counts(p=20, q=80)

@@ -12,8 +12,16 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from mmdbounds.checks import check_count, check_rate, check_share
+from mmdbounds.checks import check_chance, check_count, check_flag, check_rate, check_share
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.number_limits import (
+    allowed_error,
+    anytime_limits,
+    check_audit,
+    check_prevalence,
+    fixed_limits,
+    prevalence_limit,
+)
 
 SLACK = 1e-9  # added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9
 Share = float | tuple[float, float]
@@ -45,8 +53,8 @@ class Counts:
 class Contamination:
     """How many rows were filed under the wrong group.
 
-    Exactly one of `x_in_y`, `n_moved` and `share_of_y` says how many rows of Y truly belong
-    to X; `y_in_x` or `n_moved_of_x` makes the misfiling two-way.
+    Exactly one of `x_in_y`, `n_moved`, `share_of_y`, `n_checked` (with `n_found`) and `prevalence` says how
+    many rows of Y truly belong to X; `y_in_x` or `n_moved_of_x` makes the misfiling two-way.
 
     Parameters
     ----------
@@ -61,6 +69,15 @@ class Contamination:
         The number of rows of X that belong to Y. Needs `n_moved`.
     share_of_y
         Share of the rows filed under Y that belong to X.
+    n_checked, n_found
+        So many rows of Y were drawn at random and looked up, and so many of these belong to X; see
+        `from_audit`.
+    prevalence, prevalence_error
+        Share of X in the population that the rows came from, and its standard error; see `from_prevalence`.
+    confidence
+        Confidence of the limit that an audit or a prevalence gives.
+    anytime
+        Whether the limit of an audit may be looked at after every row.
 
     Examples
     --------
@@ -75,18 +92,48 @@ class Contamination:
     n_moved: int | None = None
     n_moved_of_x: int = 0
     share_of_y: float | None = None
+    n_checked: int | None = None
+    n_found: int = 0
+    prevalence: Share | None = None
+    prevalence_error: float = 0.0
+    confidence: float = 0.95
+    anytime: bool = False
 
     def __post_init__(self) -> None:
-        checks = {"x_in_y": _check_epsilon, "n_moved": check_count, "share_of_y": check_share}
+        checks = {
+            "x_in_y": _check_epsilon,
+            "n_moved": check_count,
+            "share_of_y": check_share,
+            "n_checked": check_count,
+            "prevalence": check_prevalence,
+        }
         given = [name for name in checks if getattr(self, name) is not None]
         if len(given) != 1:
             came = " and ".join(f"`{name}`" for name in given) or "none"
-            msg = f"exactly one of `x_in_y` (epsilon), `n_moved` and `share_of_y` must be given; got {came}."
+            ways = "`x_in_y` (epsilon), `n_moved`, `share_of_y`, `n_checked` and `prevalence`"
+            msg = f"exactly one of {ways} must be given; got {came}."
             raise MmdBoundsError(msg)
         amount = given[0]
         for name, check in ((amount, checks[amount]), ("n_moved_of_x", check_count), ("y_in_x", check_share)):
             object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
+        self._check_limit()
+
+    def _check_limit(self) -> None:
+        """Check what makes a limit of an audit or of a prevalence, and refuse it where there is neither."""
+        object.__setattr__(self, "anytime", check_flag(self.anytime, "anytime"))
+        object.__setattr__(self, "confidence", check_chance(self.confidence, "confidence"))
+        error = check_share(self.prevalence_error, "prevalence_error")
+        object.__setattr__(self, "prevalence_error", error)
+        if self.n_checked is not None:
+            check_audit(self.n_checked, self.n_found)
+        elif self.n_found or self.anytime:
+            name = "n_found" if self.n_found else "anytime"
+            msg = f"`{name}` belongs to an audit. Give it together with `n_checked`."
+            raise MmdBoundsError(msg)
+        if error and not isinstance(self.prevalence, float):
+            msg = "`prevalence_error` is a standard error. Give it together with a single `prevalence`."
+            raise MmdBoundsError(msg)
 
     def _check_two_way(self) -> None:
         if self.y_in_x and not isinstance(self.x_in_y, float):
@@ -119,7 +166,7 @@ class Contamination:
         Examples
         --------
         >>> Contamination.from_sensitivity(0.9, specificity=0.98)
-        Contamination(x_in_y=0.1, y_in_x=0.02, n_moved=None, n_moved_of_x=0, share_of_y=None)
+        Contamination(x_in_y=0.1, y_in_x=0.02)
         """
         rates = [check_rate(sensitivity, "sensitivity"), check_rate(specificity, "specificity")]
         # In decimals: 1 - 0.9 is meant as 0.1, not as 0.09999999999999998.
@@ -132,9 +179,83 @@ class Contamination:
             raise MmdBoundsError(msg)
         return cls(missed[0], y_in_x=missed[1])
 
+    @classmethod
+    def from_audit(cls, n_checked: int, n_found: int, level: float = 0.95, *, anytime: bool = False) -> Self:
+        """Return the limit that follows from rows of Y that were drawn at random and looked up.
+
+        It is exact: if the rows were drawn at random, without replacement, from all rows of Y as filed, the
+        limit is exceeded with a probability of at most 1 - `level`, however the rows were misfiled. It
+        counts all misfiled rows of Y, those that were found too, so hand in the groups as they were filed.
+        Tests add 1 - `level` to their p-values.
+
+        Parameters
+        ----------
+        n_checked
+            Rows of Y that were drawn and looked up.
+        n_found
+            How many of them belong to X.
+        level
+            Confidence of the limit.
+        anytime
+            Whether somebody looked at the limit before all of these rows were checked, and could have
+            stopped then. If the number of rows was fixed in advance, the limit is smaller.
+
+        Examples
+        --------
+        >>> Contamination.from_audit(60, 2).counts(p=212, q=357).n_moved
+        34
+        >>> Contamination.from_audit(60, 2, anytime=True).counts(p=212, q=357).n_moved
+        57
+        """
+        allowed_error(level)
+        return cls(n_checked=n_checked, n_found=n_found, confidence=level, anytime=anytime)
+
+    @classmethod
+    def from_prevalence(
+        cls, prevalence: float | tuple[float, float], error: float = 0.0, level: float = 0.95
+    ) -> Self:
+        """Return the limit that follows from how frequent X is in the population.
+
+        Assumed are three things: the rows of both groups together are independent draws from one population
+        (all cases and some controls are not), `prevalence` is the share of X in that population, and no row
+        of X belongs to Y. The true rows of X are then binomial, and those beyond the p rows filed under X
+        are misfiled. This is the difference of two numbers that are nearly equal, and so a weak source.
+        Tests add 1 - `level` to their p-values.
+
+        Parameters
+        ----------
+        prevalence
+            Share of X in the population. A pair ``(low, high)`` is taken to hold it for certain.
+        error
+            Standard error of a single `prevalence`, taken as that of a normal estimate: half of 1 - `level`
+            is then for the prevalence, the other half for these rows.
+        level
+            Confidence of the limit.
+
+        Examples
+        --------
+        >>> Contamination.from_prevalence(0.373, level=0.99).counts(p=191, q=378).n_moved
+        48
+        """
+        allowed_error(level)
+        return cls(prevalence=prevalence, prevalence_error=error, confidence=level)
+
+    def __repr__(self) -> str:
+        return f"Contamination({', '.join(f'{name}={value!r}' for name, value in self.stated().items())})"
+
     def stated(self) -> dict[str, Share | int]:
         """Return what was given, by name: enough to make the same again."""
         return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+
+    @property
+    def beta(self) -> float:
+        """Probability that more rows are misfiled than an audit or a prevalence allows; else 0."""
+        return float(allowed_error(self.confidence)) if self.is_limit else 0.0
+
+    @property
+    def is_limit(self) -> bool:
+        """Whether the number is a limit by its origin: an audit or a prevalence."""
+        return self.n_checked is not None or self.prevalence is not None
 
     @property
     def is_two_way(self) -> bool:
@@ -163,7 +284,7 @@ class Contamination:
         With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
         """
         largest, first = self.counts(p, q), 0
-        if not (at_most or self.is_range):
+        if not (at_most or self.is_range or self.is_limit):
             return [largest]
         if not at_most and isinstance(self.x_in_y, tuple):
             low = self.x_in_y[0]
@@ -181,6 +302,8 @@ class Contamination:
             return self.n_moved, self.n_moved_of_x
         if self.share_of_y is not None:
             return math.floor(self.share_of_y * q + SLACK), 0
+        if self.is_limit:
+            return self._limit(p, q), 0
         high = self._highest_share
         if not self.y_in_x:
             return self.n_moved_for(p), 0
@@ -192,6 +315,22 @@ class Contamination:
             msg = f"{shares}: the true sizes would be {n_x:.4g} and {n_y:.4g}. Give smaller shares."
             raise MmdBoundsError(msg)
         return math.floor(high * n_x + SLACK), math.floor(self.y_in_x * n_y + SLACK)
+
+    def _limit(self, p: int, q: int) -> int:
+        """Return the largest number of misfiled rows that an audit or a prevalence allows."""
+        alpha = allowed_error(self.confidence)
+        if self.n_checked is not None:
+            audit = check_audit(self.n_checked, self.n_found, n_rows=q)
+            return (anytime_limits if self.anytime else fixed_limits)(q, *audit, alpha)[1]
+        most = prevalence_limit(p + q, self.prevalence or 0.0, self.prevalence_error, alpha)
+        if most < p:
+            msg = (
+                f"`prevalence` allows at most {most:,} of the {p + q:,} rows to belong to `X`, but {p:,} are "
+                "filed under it. The rows are no random draw from that population, or rows of `X` belong to "
+                "`Y`."
+            )
+            raise MmdBoundsError(msg)
+        return min(most - p, q)
 
     @property
     def _highest_share(self) -> float:

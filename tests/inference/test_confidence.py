@@ -424,3 +424,19 @@ def test_coverage_is_at_least_nominal(setting):
     found = [finite_sample(setting, trial) for trial in range(500)]
     covered = sum(made.low <= truth <= made.high for made, truth, _ in found)
     assert covered >= 0.95 * len(found) - 2.326 * math.sqrt(0.95 * 0.05 * len(found))
+
+
+def test_the_error_of_an_audit_is_part_of_that_of_the_interval():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(2.0, 1.0, size=(40, 2))
+    audit = mb.Contamination.from_audit(40, 1, level=0.99)  # all rows were checked: the number is known
+    how = {"bandwidth": 2.0, "fixed_kernel": True, "rng": 0}
+    known = confidence_interval(X, Y, mb.Contamination(n_moved=1), level=1 - (1 - 0.95 - 0.01), **how)
+    audited = confidence_interval(X, Y, audit, level=0.95, **how)
+    assert audited.level == 0.95
+    # The two levels differ by rounding only, which moves the radius by less than a part in 1e12.
+    np.testing.assert_allclose(audited.interval, known.interval, rtol=1e-12)
+    with pytest.raises(
+        MmdBoundsError, match=r"below the confidence of the number misfiled; got 0.99 and 0.99"
+    ):
+        confidence_interval(X, Y, audit, level=0.99, **how)

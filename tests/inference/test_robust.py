@@ -129,6 +129,19 @@ def test_the_pvalue_is_never_zero_and_one_at_the_most():
     assert mb.robust_test(X, Y, 0.3, n_permutations=19, beta=0.99, rng=0).pvalue == 1.0
 
 
+def test_the_error_of_an_audit_is_part_of_the_pvalue():
+    X, Y = groups(shift=2.0)
+    limit = Contamination.from_audit(20, 0, level=0.98)
+    plain = mb.robust_test(
+        X, Y, Contamination(n_moved=limit.counts(len(X), len(Y)).n_moved), n_permutations=99, rng=0
+    )
+    audited, more = (mb.robust_test(X, Y, limit, n_permutations=99, beta=beta, rng=0) for beta in (0.0, 0.03))
+    assert audited.pvalue == plain.pvalue + 0.02
+    assert more.pvalue == plain.pvalue + (0.03 + 0.02)
+    assert audited.beta == 0.02
+    assert audited.n_moved_range == (0, plain.n_moved_range[1])
+
+
 def test_beta_is_added():
     X, Y = groups()
     plain = mb.robust_test(X, Y, 0.1, n_permutations=99, best_case=True, rng=0)

@@ -211,6 +211,7 @@ def aggregated_test(
     at_most, beta, seed = check_flag(at_most, "at_most"), check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon)
+    beta += contamination.beta
     X, Y, units_note = by_units(X, Y, unit, None, seed)
     problem = pose(X, Y, comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median"))
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)

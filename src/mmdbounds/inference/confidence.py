@@ -82,7 +82,8 @@ def confidence_interval(
     X, Y, epsilon
         As in `mmd_bounds`.
     level : float, default=0.95
-        The confidence, 1 - delta.
+        The confidence, 1 - delta. Where an audit or a prevalence limits the number misfiled, its error is
+        part of delta, so that its own confidence must be higher.
     kernel, bandwidth
         As in `mmd_bounds`; the kernel must be bounded.
     fixed_kernel : bool, default=False
@@ -130,6 +131,7 @@ def confidence_interval(
     how = comparison("confidence_interval", options, estimator="biased")
     _check_choice(how.kernel, how.bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon)
+    delta = _left_to_chance(level, contamination)
     kept = _kept(X, Y, how.kernel, holdout, seed, how.working_memory)
     problem = pose(kept.X, kept.Y, replace(how, kernel=kept.kernel))
     kernel_bound(problem.kernel)
@@ -139,7 +141,7 @@ def confidence_interval(
         totals = problem.one_pass(meter)
         meter.phase("search")
         task = Task(totals, admissible, "biased", seed, meter)
-        parts, is_certified = _parts(search, task, problem.kernel, 1 - level)
+        parts, is_certified = _parts(search, task, problem.kernel, delta)
     missing = _missing(
         problem.X, _is_median(kept.kernel, how.bandwidth), fixed or kept.n_held > 0, is_certified
     )
@@ -163,6 +165,16 @@ def confidence_interval(
             seconds=time.perf_counter() - started,
         ),
     )
+
+
+def _left_to_chance(level: float, contamination: Contamination) -> float:
+    """Return the error that is left once a limit on the number misfiled has had its share."""
+    delta = 1 - level - contamination.beta
+    if delta < 1e-12:  # nothing but rounding is left
+        sure = contamination.confidence
+        msg = f"`level` must be below the confidence of the number misfiled; got {level:g} and {sure:g}."
+        raise MmdBoundsError(msg)
+    return delta
 
 
 def count_fields(before: list[Counts], admissible: list[Counts], at_most: bool) -> dict[str, Any]:

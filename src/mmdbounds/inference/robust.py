@@ -72,7 +72,7 @@ def robust_test(
         proof from above for each count.
     beta : float, default=0
         Probability that the true count is outside the range (epsilon was estimated, or is a probability for
-        each row); it is added to the p-value.
+        each row); it is added to the p-value. That of a limit from an audit or a prevalence is added anyway.
     unit : pair of sequences, optional
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
         one: rows of one unit are not exchangeable. One row per unit is drawn at random, and `epsilon` and
@@ -120,6 +120,7 @@ def robust_test(
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon)
+    beta += contamination.beta
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
