@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
+    from mmdbounds.inference.audit_plan import plan_audit
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.mixture import mixture_ceiling
@@ -70,6 +71,7 @@ __all__ = [
     "mmd2",
     "mmd_bounds",
     "one_row_each",
+    "plan_audit",
     "plotting",
     "resampling_interval",
     "results",
@@ -94,6 +96,7 @@ _HOME = {
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),
+    "inference.audit_plan": ("plan_audit",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
     "inference.mixture": ("mixture_ceiling",),

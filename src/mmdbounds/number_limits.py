@@ -82,8 +82,8 @@ def fixed_limits(q: int, n_checked: int, n_found: int, alpha: Fraction) -> Limit
     """
     check_count(q, "rows of Y", most=MOST_ROWS)
     most = q - (n_checked - n_found)
-    high = _last(n_found, most, lambda m: exceeds(q, m, n_checked, n_found, alpha))
-    low = most - _last(
+    high = last_number(n_found, most, lambda m: exceeds(q, m, n_checked, n_found, alpha))
+    low = most - last_number(
         0, most - n_found, lambda k: exceeds(q, most - k, n_checked, n_found, alpha, or_more=True)
     )
     return low, high
@@ -99,12 +99,12 @@ def anytime_limits(q: int, n_checked: Any, n_found: Any, alpha: Fraction) -> Lim
     check_count(q, "rows of Y", most=MOST_ROWS)
     t, j = np.atleast_1d(np.asarray(n_checked, np.int64)), np.atleast_1d(np.asarray(n_found, np.int64))
     likeliest = np.minimum(j * (q + 1) // t, q)  # the chance of what was seen falls on both sides of it
-    high = _last(-1, q, lambda m: not (ruled_out(q, m, t, j, alpha) & (m > likeliest)).any())
-    low = q - _last(-1, q, lambda k: not (ruled_out(q, q - k, t, j, alpha) & (q - k < likeliest)).any())
+    high = last_number(-1, q, lambda m: not (ruled_out(q, m, t, j, alpha) & (m > likeliest)).any())
+    low = q - last_number(-1, q, lambda k: not (ruled_out(q, q - k, t, j, alpha) & (q - k < likeliest)).any())
     return (low, high) if low <= high else anytime_limits(q, t[-1:], j[-1:], alpha)
 
 
-def _last(first: int, last: int, holds: Callable[[int], bool]) -> int:
+def last_number(first: int, last: int, holds: Callable[[int], bool]) -> int:
     """Return the last number for which something holds, which it does from `first` up to some number."""
     while first < last:
         middle = first + (last - first + 1) // 2
@@ -193,4 +193,4 @@ def prevalence_limit(
     def may_be_more(k: int) -> bool:  # P(more than k rows), an incomplete beta function, is above alpha
         return bool(betainc(k + 1.0, n_rows - k, share) > float(alpha) * (1 - TAIL_ERROR))
 
-    return 0 if not may_be_more(0) else 1 + _last(0, n_rows - 1, may_be_more)
+    return 0 if not may_be_more(0) else 1 + last_number(0, n_rows - 1, may_be_more)

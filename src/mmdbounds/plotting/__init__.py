@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mmdbounds import results
+from mmdbounds.plotting.audits import plot_plan
 from mmdbounds.plotting.canvas import check_result
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
@@ -18,6 +19,7 @@ __all__ = [
     "plot_bounds",
     "plot_coverage",
     "plot_null",
+    "plot_plan",
     "plot_pvalues",
     "plot_result",
     "plot_rows",
@@ -31,6 +33,7 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
     results.Evaluation: plot_coverage,
+    results.AuditPlan: plot_plan,
 }
 
 

@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from mmdbounds.results.audit import AuditPlan, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
     from mmdbounds.results.curve import SweepPoint, SweepResult
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AggregatedResult",
     "Approximation",
+    "AuditPlan",
     "Bound",
     "BoundsResult",
     "Compared",
@@ -32,6 +34,7 @@ __all__ = [
     "KernelPart",
     "MethodCoverage",
     "MixtureCeiling",
+    "PlanPoint",
     "Provenance",
     "ReportedResult",
     "Result",
@@ -44,6 +47,8 @@ __all__ = [
 ]
 
 _HOME = {
+    "AuditPlan": "audit",
+    "PlanPoint": "audit",
     "ReportedResult": "base",
     "Result": "base",
     "Approximation": "bounds",

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 SUMMARIES = {
     "AggregatedResult": "testing.aggregated_summary",
+    "AuditPlan": "auditing.plan_summary",
     "BoundsResult": "bounds.bounds_summary",
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
