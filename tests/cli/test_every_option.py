@@ -9,11 +9,17 @@ from typing import Any
 import pytest
 import typer
 
+from mmdbounds.cli.amounts import WAYS
 from mmdbounds.cli.app import app, run
 from mmdbounds.cli.options import PARSERS
 
 TYPED = ("99999999999999999999", "9" * 5000, "-1", "", "nan", "inf", "1e308", "²,²")
-NEEDED = {"n_steps": ["--method", "s-sd"]}
+NEEDED = {
+    "n_steps": ["--method", "s-sd"],
+    "specificity": ["--sensitivity", "0.9"],
+    "prevalence_error": ["--prevalence", "0.6"],
+    "confidence": ["--audit", "0/4"],
+}
 """What an option goes with."""
 
 
@@ -57,8 +63,10 @@ def test_the_numbers_are_found():
 def test_numbers(
     command: str, flag: str, name: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
 ):
-    amount = command in ("bounds", "test") and name not in ("epsilon", "share_of_y", "n_moved")
-    words = [*start[command], *NEEDED.get(name, []), *(["--n-moved", "1"] if amount else [])]
+    needed = NEEDED.get(name, [])
+    named = name in WAYS or (needed and needed[0].removeprefix("--") in WAYS)
+    amount = command in ("bounds", "test") and not named
+    words = [*start[command], *needed, *(["--n-moved", "1"] if amount else [])]
     for text in TYPED:
         code = run([*words, f"{flag}={text}"])
         err = capsys.readouterr().err
@@ -81,7 +89,8 @@ def texts() -> Iterator[tuple[str, str]]:
 @pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
 @pytest.mark.parametrize(("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report")])
 def test_texts(command: str, flag: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]):
-    words = [*start[command], *(["--n-moved", "1"] if command in ("bounds", "test") else [])]
+    named = flag.removeprefix("--") in WAYS
+    words = [*start[command], *(["--n-moved", "1"] if command in ("bounds", "test") and not named else [])]
     for text in ("", "99999999999999999999", "a\nb", "x" * 5000):
         code = run([*words, f"{flag}={text}"])
         err = capsys.readouterr().err

@@ -35,17 +35,20 @@ def test_near_flag_is_suggested(table: str, refused: Refused):
     assert re.search(r"^No such option: --epslon.*--epsilon.* See `mmdbounds bounds --help`\.$", message)
 
 
+ONE_WAY = "give exactly one of --epsilon, --share-of-y, --n-moved, --sensitivity, --audit and --prevalence;"
+
+
 @pytest.mark.parametrize(
     ("amounts", "message"),
     [
-        ([], "give exactly one of --epsilon, --share-of-y and --n-moved; got none of them."),
+        ([], f"{ONE_WAY} got none of them."),
         (
             ["--epsilon", "0.2", "--n-moved", "3"],
-            "give exactly one of --epsilon, --share-of-y and --n-moved; got --epsilon and --n-moved.",
+            f"{ONE_WAY} got --epsilon and --n-moved.",
         ),
         (
             ["--share-of-y", "0.2", "--n-moved", "0"],
-            "give exactly one of --epsilon, --share-of-y and --n-moved; got --share-of-y and --n-moved.",
+            f"{ONE_WAY} got --share-of-y and --n-moved.",
         ),
         (["--epsilon", "20"], "`epsilon` must be in [0, 1); got 20. Did you mean 0.2?"),
         (["--epsilon", "1"], "`epsilon` must be in [0, 1); got 1."),
@@ -62,6 +65,32 @@ def test_near_flag_is_suggested(table: str, refused: Refused):
             ["--epsilon", "0.2", "--n-moved-of-x", "1"],
             "`n_moved_of_x` is a count. Give it together with the count `n_moved`.",
         ),
+        (["--audit", "2/60", "--epsilon", "0.1"], f"{ONE_WAY} got --epsilon and --audit."),
+        (["--audit", "0/9"], "`n_checked` must be at most the 5 rows of `Y`; got 9."),
+        (["--audit", "2"], "`--audit` must be the rows found and the rows checked, such as 2/60; got '2'."),
+        (["--audit", "-1/5"], "`--audit` must be the rows found and the rows checked, such as 2/60; got "),
+        (
+            ["--audit", "60/2"],
+            "`--audit` must not have more rows found than checked; got 60/2. Did you mean 2/60?",
+        ),
+        (["--audit", "0/0"], "`n_checked` must be a whole number from 1; got 0."),
+        (
+            ["--audit", "0/5", "--confidence", "95"],
+            "`confidence` must be a number between 0 and 1; got 95. Did",
+        ),
+        (["--audit", "0/5", "--y-in-x", "0.1"], "`--y-in-x` goes with --epsilon or --n-moved. An audit of B"),
+        (["--epsilon", "0.1", "--anytime"], "`--anytime` goes with --audit; got --epsilon."),
+        (["--n-moved", "1", "--confidence", "0.9"], "`--confidence` goes with --audit or --prevalence; got "),
+        (["--audit", "0/5", "--specificity", "0.9"], "`--specificity` goes with --sensitivity; got --audit."),
+        (
+            ["--sensitivity", "0.9", "--n-moved-of-x", "1"],
+            "`--n-moved-of-x` goes with --epsilon or --n-moved. Use --specificity for",
+        ),
+        (["--sensitivity", "90"], "`sensitivity` must be a number in (0, 1]; got 90. Did you mean 0.9?"),
+        (["--prevalence", "a"], "`--prevalence` must be a share or a range such as 0.35-0.4; got 'a'."),
+        (["--prevalence", "40"], "`prevalence` must be a number between 0 and 1; got 40. Did you mean 0.4?"),
+        (["--prevalence", "0.4-0.3"], "`prevalence` must be a pair (low, high) with low <= high; got (0.4, "),
+        (["--prevalence", "0.001"], "`prevalence` allows at most 0 of the "),
     ],
 )
 def test_amounts(amounts: list[str], message: str, table: str, refused: Refused):

@@ -111,6 +111,36 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert calls[2][2] == Contamination(share_of_y=0.4)
 
 
+@pytest.mark.parametrize(
+    ("options", "amount"),
+    [
+        (["--sensitivity", "0.9"], Contamination(0.1)),
+        (["--sensitivity", "0.9", "--specificity", "0.98"], Contamination(0.1, y_in_x=0.02)),
+        (["--audit", "1/4"], Contamination.from_audit(4, 1)),
+        (
+            ["--audit", "1 / 4", "--anytime", "--confidence", "0.9"],
+            Contamination.from_audit(4, 1, 0.9, anytime=True),
+        ),
+        (["--prevalence", "0.6"], Contamination.from_prevalence(0.6)),
+        (
+            ["--prevalence", "0.5-0.6", "--confidence", "0.9"],
+            Contamination.from_prevalence((0.5, 0.6), level=0.9),
+        ),
+        (["--prevalence", "0.6", "--prevalence-error", "0.01"], Contamination.from_prevalence(0.6, 0.01)),
+    ],
+)
+def test_other_ways_to_say_how_much(options, amount, table, monkeypatch):
+    seen = []
+
+    def called(X, Y, contamination, **_):
+        seen.append(contamination)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("mmdbounds.inference.robust.robust_test", called)
+    assert run(["test", table, *GROUPS, *options]) == 130
+    assert seen == [amount]
+
+
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.robust_test).parameters
     command = inspect.signature(robust_test_command).parameters
@@ -125,7 +155,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], r"^give exactly one of --epsilon, --share-of-y and --n-moved; got none of them\.$"),
+        ([], r"^give exactly one of --epsilon, --share-of-y, .* and --prevalence; got none of them\.$"),
         (["--epsilon", "0.2", "--n-moved", "1"], r"got --epsilon and --n-moved\.$"),
         (["--epsilon", "20"], r"^`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"),
         (["--n-moved", "4"], r"the true `Y` would have 1 row; the unbiased estimator needs at least 2\.$"),

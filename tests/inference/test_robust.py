@@ -140,6 +140,10 @@ def test_the_error_of_an_audit_is_part_of_the_pvalue():
     assert more.pvalue == plain.pvalue + (0.03 + 0.02)
     assert audited.beta == 0.02
     assert audited.n_moved_range == (0, plain.n_moved_range[1])
+    assert "This limit holds with 98 % confidence: of 20 rows drawn at random and checked, 0" in words(
+        audited
+    )
+    assert "confidence" not in words(plain)
 
 
 def test_beta_is_added():

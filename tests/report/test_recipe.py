@@ -71,6 +71,12 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
         (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "at_most": False, "beta": 0.01}),
         (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "at_most": False}),
         (mb.robust_test, mb.Contamination(0.2, y_in_x=0.2), {"n_permutations": 19, "rng": 3}),
+        (
+            mb.robust_test,
+            mb.Contamination.from_audit(9, 1, 0.9),
+            {"n_permutations": 19, "rng": 3, "beta": 0.01},
+        ),
+        (mb.robust_test, mb.Contamination.from_prevalence((0.2, 0.5)), {"n_permutations": 19, "rng": 3}),
     ],
 )
 def test_from_arrays(function: Any, amount: Any, options: dict[str, Any]):
@@ -145,6 +151,8 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
         ],
         ["test", "--epsilon", "0.1", "--n-permutations", "19", "--best-case", "--exactly", "--beta", "0.01"],
         ["test", "--epsilon", "0.1", "--n-permutations", "19", "--rng", "7"],
+        ["test", "--audit", "0/8", "--anytime", "--confidence", "0.9", "--n-permutations", "19"],
+        ["test", "--prevalence", "0.3-0.6", "--n-permutations", "19"],
         ["sweep", "--epsilons", "0.1", "--epsilons", "0.3", "--n-permutations", "19", "--level", "0.1"],
         ["sweep", "--epsilons", "0.2", "--n-permutations", "19", "--value", "0.01", "--unit", "id"],
     ],

@@ -74,22 +74,34 @@ class Misfiling:
         None, "Instead: share of the rows filed under B that belong to A.", "SHARE"
     )
     n_moved: int | None = option(None, "Instead: number of rows filed under B that belong to A.", "ROWS")
+    sensitivity: float | None = option(None, "Instead: share of the true A rows filed under A.", "SHARE")
+    specificity: float | None = option(
+        None, "With --sensitivity: share of the true B rows filed under B.  [default: 1]", "SHARE"
+    )
+    audit: str | None = option(
+        None,
+        "Instead: of the rows filed under B that were drawn at random and checked, those that belong to A.",
+        "FOUND/CHECKED",
+    )
+    anytime: bool = option(False, "With --audit: its limit was looked at before all of them were checked.")
+    prevalence: str | None = option(
+        None,
+        "Instead: share of A in the population that the rows are a random sample of; a range is 0.35-0.4.",
+        "SHARE[-SHARE]",
+    )
+    prevalence_error: float | None = option(None, "Standard error of --prevalence.  [default: 0]", "SHARE")
+    confidence: float | None = option(
+        None, "Confidence of the limit from --audit or --prevalence.  [default: 0.95]", "SHARE"
+    )
     y_in_x: float = option(0.0, "Two-way: share of the true B rows filed under A.", "SHARE")
     n_moved_of_x: int = option(0, "Two-way: number of rows filed under A that belong to B.", "ROWS")
     at_most: bool = option(True, *AT_MOST)
 
     def contamination(self) -> Contamination:
         """Return how much is misfiled, stated in exactly one way."""
-        from mmdbounds.contamination import Contamination
+        from mmdbounds.cli.amounts import stated_amount
 
-        amounts = {"--epsilon": self.epsilon, "--share-of-y": self.share_of_y, "--n-moved": self.n_moved}
-        given = [flag for flag, amount in amounts.items() if amount is not None]
-        if len(given) != 1:
-            flags = " and ".join(given) if given else "none of them"
-            msg = f"give exactly one of --epsilon, --share-of-y and --n-moved; got {flags}."
-            raise MmdBoundsError(msg)
-        stated = {name: value for name, value in vars(self).items() if name not in ("epsilon", "at_most")}
-        return Contamination(self.epsilon, **stated)
+        return stated_amount(vars(self))
 
 
 @options(DONE)

@@ -169,7 +169,9 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     n_permutations = {"n_permutations": int(result.n_permutations)}
     if isinstance(result, SweepResult):
         return {"level": float(result.level), "value": float(result.value), **n_permutations}
-    return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": float(result.beta)}
+    amount = _amount(result)  # whose own error is added anyway
+    beta = float(result.beta) - (0.0 if amount is None else amount.beta)
+    return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
 
 
 def _table_options(record: Options) -> dict[str, Any]:
@@ -196,7 +198,7 @@ def _command(result: Reproducible) -> str | None:
     seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     flags = _flags(
         {
-            **{"epsilon" if name == "x_in_y" else name: value for name, value in stated.items()},
+            **_amount_flags(stated),
             **_test_options(result),
             **_own_flags(result),
             **_kernel_flags(made),
@@ -207,6 +209,16 @@ def _command(result: Reproducible) -> str | None:
     name = {SweepResult: "sweep", RobustTestResult: "test", BoundsResult: "bounds"}[type(result)]
     words = ["mmdbounds", name, *_table_words(made.data), *flags]
     return shlex.join(words) if all(word.isprintable() for word in words) else None
+
+
+def _amount_flags(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how much is misfiled as it is typed."""
+    flags = {"epsilon" if name == "x_in_y" else name: value for name, value in stated.items()}
+    if "n_checked" in flags:
+        flags = {"audit": f"{flags.pop('n_found', 0)}/{flags.pop('n_checked')}", **flags}
+    if isinstance(flags.get("prevalence"), list | tuple):
+        flags["prevalence"] = "-".join(map(str, flags["prevalence"]))
+    return flags
 
 
 def _flags(given: Options) -> list[str]:

@@ -102,10 +102,24 @@ def assumption(result: BoundsResult | RobustTestResult | AggregatedResult | Conf
     where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
     one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}"
     if not of_x:
-        return f"{one_way}."
+        return f"{one_way}.{origin(result)}"
     both = "at most" if how == "between" else how
     belong = "belongs" if of_x == 1 else "belong"
     return f"{one_way}; {both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}."
+
+
+def origin(result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval) -> str:
+    """Say where a limit on the number misfiled comes from, if it is one of an audit or a prevalence."""
+    stated = result.provenance.misfiling
+    sure = f"This limit holds with {percent(stated.get('confidence', 0.95))} confidence"
+    if "n_checked" in stated:
+        found, checked = stated.get("n_found", 0), stated["n_checked"]
+        looked = "at any time" if stated.get("anytime") else "the number to be checked was fixed in advance"
+        return (
+            f" {sure}: of {checked:,} rows drawn at random and checked, {found:,} belong to "
+            f"{shown(result.name_x)} ({looked})."
+        )
+    return f" {sure}; it comes from a prevalence." if "prevalence" in stated else ""
 
 
 def kernel_name(made: Provenance) -> str:
