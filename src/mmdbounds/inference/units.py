@@ -15,7 +15,7 @@ holds for patients. The price is power: rows that are not drawn say nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -245,11 +245,4 @@ def _check_apart(of_x: NDArray[np.str_], of_y: NDArray[np.str_], name_x: str, na
 
 def _selected(group: Group, places: Indices, record: dict[str, Any]) -> Group:
     """Return some rows of a group, with their names."""
-    return Group(
-        group.values[places],
-        name=group.name,
-        ids=None if group.ids is None else group.ids[places],
-        file_rows=None if group.file_rows is None else group.file_rows[places],
-        columns=group.columns,
-        record={**group.record, "units": record},
-    )
+    return replace(group[places], record={**group.record, "units": record})
