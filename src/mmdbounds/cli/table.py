@@ -41,6 +41,7 @@ PHASES = {  # in words, where a phase's name does not say enough
 def read_split(table: Table, *, scale: str | None = None) -> Split:
     """Return the groups of a table and the units of their rows; `scale` in place of the one asked for."""
     from mmdbounds.tables.grouped_table import split_table
+    from mmdbounds.tables.row_columns import RowColumns
 
     if table.unit is not None and table.unit in (table.group, *(table.columns or ())):
         msg = f"`--unit` must be neither the group column nor a feature; got {quoted(table.unit)}."
@@ -51,8 +52,7 @@ def read_split(table: Table, *, scale: str | None = None) -> Split:
             table.group,
             hidden=table.hidden,
             among=table.among,
-            id_=table.id,
-            unit=table.unit,
+            about=RowColumns(id=table.id, unit=table.unit),
             columns=table.columns or None,
             exclude=table.exclude or None,
             scale=scale or table.scale or "",

@@ -18,7 +18,8 @@ from mmdbounds.tables.frames import EXACT_UP_TO
 Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
 OF_ROWS = {"ids": np.str_, "file_rows": np.intp, "verified": np.str_, "may_move": np.bool_, "strata": np.str_}
 """The fields of a group that have one entry for each row beside its values, and their types."""
-CONFIRMED, REFILED = "confirmed", "refiled"  # what `Group.verified` says of a row that was looked up
+NOT_LOOKED_UP, CONFIRMED, REFILED = "", "confirmed", "refiled"  # what `Group.verified` says of a row
+VERIFIED = {NOT_LOOKED_UP, CONFIRMED, REFILED}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -85,6 +86,9 @@ class Group:
             if (given := getattr(self, name)) is not None and len(given) != wanted:
                 msg = f"`{name}` must have length {wanted}, like `values`; got {len(given)}."
                 raise DataError(msg)
+        if self.verified is not None and not set(self.verified.tolist()) <= VERIFIED:
+            msg = f"`verified` of a group must hold {', '.join(map(repr, sorted(VERIFIED)))}."
+            raise DataError(msg)
         if self.columns is not None and (names := repeated(self.columns)):
             msg = f"columns must have different names; got more than one {names}. Rename them."
             raise DataError(msg)
