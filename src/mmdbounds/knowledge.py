@@ -9,14 +9,13 @@ Results name rows by their places in the groups that the user gave.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Contamination, Counts, Movable, Stratum
+from mmdbounds.contamination import Contamination, Movable, Stratum
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, quoted, quoted_list
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.results.knowledge import Knowledge, Limits
@@ -53,48 +52,57 @@ class Refiled:
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
-    """The groups in the order of a search, which rows may move, and the way back."""
+class Places:
+    """Where the rows of a group, in the order of the search, stand in the group that the user gave."""
 
-    X: Any
-    Y: Any
+    of_rows: Indices | None = None  # `None`: in the same places; `FROM_OTHER` for a row that cannot move
+    first: int = 0  # the rows that may move: from here
+    stop: int | None = None  # up to here
+
+    def in_order(self, rows: Indices) -> Indices:
+        """Return rows in the user's order."""
+        return rows if self.of_rows is None else rows[np.argsort(self.of_rows[rows], kind="stable")]
+
+    def back(self, rows: Indices) -> Indices:
+        """Return the places of rows in the user's group."""
+        return rows if self.of_rows is None else self.of_rows[rows]
+
+    def listed(self) -> Indices | None:
+        """Return the rows that may move, in the user's order; `None` if all may, and stand in it."""
+        if self.of_rows is None:
+            return None
+        return self.in_order(np.arange(len(self.of_rows))[self.first : self.stop])
+
+    def some(self, numbers: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
+        """Return numbers of all rows for those `listed`."""
+        listed = self.listed()
+        return numbers if numbers is None or listed is None else numbers[listed]
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """What is known of groups in the order of a search: which rows may move, and the way back."""
+
     movable: Movable | None = None  # `None`: every row of Y, without limits
-    places_of_x: Indices | None = None  # in the groups that the user gave; `None`: in the same places
-    places_of_y: Indices | None = None
+    of_x: Places = Places()
+    of_y: Places = Places()
     facts: Knowledge | None = None  # in numbers
 
-    def filed_rows(self, of_x: Indices, of_y: Indices) -> tuple[Indices, Indices]:
-        """Return rows of X and of Y, places in the order of the search, as places in the user's groups."""
-        both = ((of_x, self.places_of_x), (of_y, self.places_of_y))
-        own_x, own_y = (rows if places is None else np.sort(places[rows]) for rows, places in both)
-        return own_x, own_y
-
-    def listed_of_x(self) -> Indices | None:
-        """Return the rows of X that may move, in the user's order; `None` if all may, and stand in it."""
-        if self.places_of_x is None or self.movable is None:
-            return None
-        return _in_order(self.places_of_x, len(self.places_of_x) - self.movable.of_x, len(self.places_of_x))
-
-    def listed_of_y(self) -> Indices | None:
-        """Return the same for Y."""
-        if self.places_of_y is None or self.movable is None:
-            return None
-        return _in_order(self.places_of_y, 0, self.movable.of_y)
-
-    def fields(self, contamination: Contamination, admissible: Sequence[Counts]) -> dict[str, Any]:
-        """Return the field of a result that says what was known; of a curve, whatever number it asks for."""
+    def fields(self, asked: int | None, most: int) -> dict[str, Any]:
+        """Return the field of a result: the facts, and how many rows were asked for if fewer are possible."""
         if self.facts is None:
             return {}
-        asked = None
-        if contamination.says_how_many:
-            p, q = len(self.X), len(self.Y)
-            asked = contamination.how_many().counts(p, q).n_moved
-        most = max(counts.n_moved for counts in admissible)
         return {"knowledge": replace(self.facts, n_moved_asked=None if asked == most else asked)}
 
 
-def _in_order(places: Indices, start: int, stop: int) -> Indices:
-    return np.argsort(places[start:stop], kind="stable") + start
+NOTHING_KNOWN = Known()
+
+
+def known_rows(
+    X: Any, Y: Any, contamination: Contamination, verified: Any, kernel: object
+) -> tuple[Any, Any, Known]:
+    """Return the groups as a search takes them, once rows are where they are known to belong."""
+    return in_search_order(refiled(X, Y, contamination, verified, kernel), contamination, kernel)
 
 
 def refiled(
@@ -210,30 +218,26 @@ def _taken(x: Group, y: Group, of_x: Indices, of_y: Indices, kernel: object) -> 
     return pooled[of_x], replace(pooled[of_y], name=y.name, record=y.record)
 
 
-def in_search_order(filed: Refiled, contamination: Contamination, kernel: object) -> Known:
-    """Return the groups as a search takes them."""
+def in_search_order(filed: Refiled, contamination: Contamination, kernel: object) -> tuple[Any, Any, Known]:
+    """Return the groups as a search takes them; without knowledge they stay as they are."""
     if not (isinstance(filed.X, Group) or isinstance(filed.Y, Group)):
-        return Known(filed.X, filed.Y)
+        return filed.X, filed.Y, NOTHING_KNOWN
     x, y = as_groups(filed.X, filed.Y)
     free_x, free_y = (_may_move(group) for group in (x, y))
     limits_x, limits_y = _limits(x, y, free_x, free_y, contamination)
     facts = _facts(x, y, free_x, free_y, (limits_x, limits_y), contamination)
     if facts is None:
-        return Known(filed.X, filed.Y)
+        return filed.X, filed.Y, NOTHING_KNOWN
     order_x = np.concatenate([np.flatnonzero(~free_x), _by_stratum(x, free_x, limits_x)])
     order_y = np.concatenate([_by_stratum(y, free_y, limits_y), np.flatnonzero(~free_y)])
     new_x, new_y = _taken(x, y, order_x, len(x) + order_y, kernel)
     movable = Movable(
         int(free_x.sum()), int(free_y.sum()), _strata(free_x, limits_x), _strata(free_y, limits_y)
     )
-    return Known(
-        new_x,
-        new_y,
-        movable,
-        order_x if filed.places_of_x is None else filed.places_of_x[order_x],
-        order_y if filed.places_of_y is None else filed.places_of_y[order_y],
-        facts,
-    )
+    of_x = order_x if filed.places_of_x is None else filed.places_of_x[order_x]
+    of_y = order_y if filed.places_of_y is None else filed.places_of_y[order_y]
+    places = Places(of_x, len(x) - movable.of_x), Places(of_y, 0, movable.of_y)
+    return new_x, new_y, Known(movable, *places, facts)
 
 
 def _may_move(group: Group) -> NDArray[np.bool_]:

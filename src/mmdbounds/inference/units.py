@@ -22,8 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_seed
+from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import is_precomputed
+from mmdbounds.knowledge import Known, Refiled, in_search_order, refiled
 from mmdbounds.objective import Indices
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
@@ -149,6 +151,24 @@ def by_units(
         raise MmdBoundsError(msg)
     drawn = _one_row_each(X, Y, {"unit[0]": unit[0], "unit[1]": unit[1]}, seed)
     return drawn.X, drawn.Y, f"{drawn.note()} {OF_UNITS}"
+
+
+def known_units(
+    X: Any,
+    Y: Any,
+    contamination: Contamination,
+    verified: Any,
+    unit: tuple[Units, Units] | None,
+    kernel: object,
+    seed: int,
+) -> tuple[Any, Any, Known, str]:
+    """Return the groups as a search takes them, one row per unit of each, what is known, and a note.
+
+    Rows are refiled before one of each unit is drawn. Where one was, rows count by their places in the draw.
+    """
+    filed = refiled(X, Y, contamination, verified, kernel, unit)
+    X, Y, note = by_units(filed.X, filed.Y, filed.unit, kernel, seed)
+    return (*in_search_order(Refiled(X, Y) if note else filed, contamination, kernel), note)
 
 
 def _one_row_each(X: Any, Y: Any, units: dict[str, Units], seed: int) -> OneRowEach:
