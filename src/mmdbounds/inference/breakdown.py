@@ -147,6 +147,7 @@ def sweep(
             seed=seed,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
+            misfiling=None if which is None else which.stated(),
         ),
     )
 

@@ -117,7 +117,8 @@ def restrictions(known: Knowledge | None, letter: str) -> str:
     if known is None:
         return ""
     n_verified, n_may_move = (getattr(known, f"n_{what}_{letter}") for what in ("verified", "may_move"))
-    parts = [f"none of the {n_verified:,} verified"] if n_verified else []
+    verified = "not the one verified" if n_verified == 1 else f"none of the {n_verified:,} verified"
+    parts = [verified] if n_verified else []
     if known.is_restricted and letter == "y":
         parts.append(f"only among the {n_may_move:,} that may be misfiled")
     limits = getattr(known, f"limits_of_{letter}")
