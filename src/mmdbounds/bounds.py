@@ -20,7 +20,7 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.exchanges import expected_effects, row_effects
+from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -261,7 +261,7 @@ def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) ->
     """Put the names of the rows to what a search found, and what each row does to it."""
     X, Y, known = problem.X, problem.Y, problem.known
     rows, of_x = known.of_y.in_order(found.rows), known.of_x.in_order(found.rows_of_x)
-    effects, effects_of_x = _effects(found, side, problem.p, most)
+    effects, effects_of_x = _effects(found, side, most)
     return Bound(
         side=side,
         value=found.value,
@@ -280,14 +280,9 @@ def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) ->
     )
 
 
-def _effects(
-    found: Found, side: Side, p: int, most: tuple[int, int]
-) -> tuple[Float64s | None, Float64s | None]:
+def _effects(found: Found, side: Side, most: tuple[int, int]) -> tuple[Float64s | None, Float64s | None]:
     """Return the effects of the rows of Y and, if rows of X may move, of X."""
     if found.labelling is None or found.kind != "labelling" or not any(most):
         return None, None
-    effects, n_x = row_effects(found.labelling, side), found.labelling.n_active_x
-    if not most[1]:
-        return effects, None
-    # With `at_most` the extreme may move rows of Y alone.
-    return effects[n_x:], effects[:n_x] if n_x else np.full(p, np.nan)
+    of_y, of_x = effects_by_group(found.labelling, side)
+    return of_y, of_x if most[1] else None

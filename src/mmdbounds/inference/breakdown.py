@@ -40,8 +40,8 @@ from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import expected_effects, refine, row_effects
-from mmdbounds.search.protocol import Found, largest, outwards
+from mmdbounds.search.exchanges import effects_by_group, expected_effects, refine
+from mmdbounds.search.protocol import Found, largest, limits_left, outwards
 from mmdbounds.search.sharp import sharp_sides
 from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.checkpoint import Checkpoint
@@ -365,7 +365,8 @@ def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
     scores = outwards(side) * labelling.sign * labelling.gradient()
     missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
     if missing >= 0:
-        changed = largest(scores, missing, ~moved, quadratic.tie_width)
+        left = limits_left(labelling.limits(), moved)
+        changed = largest(scores, missing, ~moved, quadratic.tie_width, left)
     else:
         changed = largest(-scores, -missing, moved, quadratic.tie_width)
     labelling.move(changed)
@@ -400,5 +401,5 @@ def kept_rows(problem: Problem, lower: Found, upper: Found) -> dict[str, Any]:
 
 
 def _effects(found: Found, side: Side, places: Places) -> RowsAndEffects:
-    effects = None if found.labelling is None else row_effects(found.labelling, side)
+    effects = None if found.labelling is None else effects_by_group(found.labelling, side)[0]
     return places.back(found.rows), places.some(effects)
