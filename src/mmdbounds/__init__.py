@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         IdentifierWarning,
         MmdBoundsError,
         MmdBoundsWarning,
+        VerifiedWarning,
     )
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
@@ -60,6 +61,7 @@ __all__ = [
     "Sharp",
     "StepwiseDominance",
     "Submodular",
+    "VerifiedWarning",
     "__version__",
     "aggregated_test",
     "confidence_interval",
@@ -92,6 +94,7 @@ _HOME = {
         "IdentifierWarning",
         "MmdBoundsError",
         "MmdBoundsWarning",
+        "VerifiedWarning",
     ),
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),

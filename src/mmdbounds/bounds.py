@@ -14,12 +14,13 @@ from mmdbounds.checks import check_flag, check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.kernels import lists_kernels
+from mmdbounds.knowledge import known_rows
 from mmdbounds.objective import observed_mmd2
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.exchanges import expected_effects, row_effects
+from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -96,6 +97,7 @@ def mmd_bounds(
     *,
     method: str | Method = "sharp",
     at_most: bool = False,
+    verified: tuple[Any, Any] | None = None,
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -113,7 +115,7 @@ def mmd_bounds(
     epsilon : float, (low, high) or Contamination
         Share of the true X that was filed under Y: m = floor(epsilon p / (1 - epsilon)) rows.
         A pair stands for every share in between; a `Contamination` says it in other ways
-        (``n_moved=``, ``share_of_y=``, two-way).
+        (``n_moved=``, ``share_of_y=``, two-way), and which rows can be misfiled (``may_move=``, ``limits=``).
     method : str or method object, default="sharp"
         ``"sharp"`` (the best labelling found and a proof of how far the extreme can lie beyond it),
         ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"qno"`` and ``"s-qno"``
@@ -123,6 +125,11 @@ def mmd_bounds(
         ``StepwiseDominance(n_steps=50)``.
     at_most : bool, default=False
         Whether any smaller number of rows may be misfiled too; else exactly m are.
+    verified : pair, optional
+        What was looked up of the rows of `X`, and of `Y`: an array with the true group of each row (its name,
+        or ``"X"`` and ``"Y"``; `None`, NaN or ``""`` where nothing was looked up), a mask that is true for
+        rows confirmed as filed, or `None`. Rows that belong to the other group are refiled first, `epsilon`
+        is then about what is left, and verified rows cannot be misfiled. Tables: `groups` has `verified`.
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
@@ -168,9 +175,11 @@ def mmd_bounds(
     check_progress(progress)
     contamination = as_contamination(epsilon)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
-    problem = pose(X, Y, comparison("mmd_bounds", options))
+    how = comparison("mmd_bounds", options)
+    X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
+    problem = pose(X, Y, how, known)
     estimator = problem.estimator
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    wanted = problem.counts(contamination, at_most=at_most)
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     plan = partial(expected_work, problem, admissible, search)
@@ -192,6 +201,7 @@ def mmd_bounds(
         observed=observed_mmd2(totals, estimator),
         **_count_fields(contamination, admissible, at_most),
         **_row_fields(problem, two_way=most[1] > 0),
+        **problem.knowledge_fields(contamination, admissible),
         share_of_y=most[0] / problem.q,
         approximation=approximation,
         provenance=problem.provenance(
@@ -233,46 +243,46 @@ def _count_fields(contamination: Contamination, admissible: list[Counts], at_mos
 
 def _row_fields(problem: Problem, *, two_way: bool) -> dict[str, Any]:
     """Return the fields of the result that name the groups and the rows that may be misfiled."""
-    X, Y = problem.X, problem.Y
-    return {
-        **problem.group_fields(),
-        "ids_of_y": Y.ids,
-        "file_rows_of_y": Y.file_rows,
-        "ids_of_x": X.ids if two_way else None,
-        "file_rows_of_x": X.file_rows if two_way else None,
-    }
+    fields, known = problem.group_fields(), problem.known
+    for letter, group, places in (("x", problem.X, known.of_x), ("y", problem.Y, known.of_y)):
+        if letter == "x" and not two_way:
+            continue
+        listed = places.listed()
+        some = slice(None) if listed is None else listed
+        fields |= {
+            f"ids_of_{letter}": None if group.ids is None else group.ids[some],
+            f"file_rows_of_{letter}": None if group.file_rows is None else group.file_rows[some],
+            f"places_of_{letter}": None if listed is None else places.back(listed),
+        }
+    return fields
 
 
 def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) -> Bound:
     """Put the names of the rows to what a search found, and what each row does to it."""
-    X, Y, rows, of_x = problem.X, problem.Y, found.rows, found.rows_of_x
-    effects, effects_of_x = _effects(found, side, problem.p, most)
+    X, Y, known = problem.X, problem.Y, problem.known
+    rows, of_x = known.of_y.in_order(found.rows), known.of_x.in_order(found.rows_of_x)
+    effects, effects_of_x = _effects(found, side, most)
     return Bound(
         side=side,
         value=found.value,
         certified=found.certified,
         fractional=found.fractional,
-        rows=rows,
-        rows_of_x=of_x,
+        rows=known.of_y.back(rows),
+        rows_of_x=known.of_x.back(of_x),
         ids=None if Y.ids is None else Y.ids[rows],
         ids_of_x=None if X.ids is None else X.ids[of_x],
         file_rows=None if Y.file_rows is None else Y.file_rows[rows],
         file_rows_of_x=None if X.file_rows is None else X.file_rows[of_x],
-        effects=effects,
-        effects_of_x=effects_of_x,
+        effects=known.of_y.some(effects),
+        effects_of_x=known.of_x.some(effects_of_x),
         kind=found.kind,
         status=found.status,
     )
 
 
-def _effects(
-    found: Found, side: Side, p: int, most: tuple[int, int]
-) -> tuple[Float64s | None, Float64s | None]:
+def _effects(found: Found, side: Side, most: tuple[int, int]) -> tuple[Float64s | None, Float64s | None]:
     """Return the effects of the rows of Y and, if rows of X may move, of X."""
     if found.labelling is None or found.kind != "labelling" or not any(most):
         return None, None
-    effects, n_x = row_effects(found.labelling, side), found.labelling.n_active_x
-    if not most[1]:
-        return effects, None
-    # With `at_most` the extreme may move rows of Y alone.
-    return effects[n_x:], effects[:n_x] if n_x else np.full(p, np.nan)
+    of_y, of_x = effects_by_group(found.labelling, side)
+    return of_y, of_x if most[1] else None

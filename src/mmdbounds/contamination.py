@@ -22,9 +22,42 @@ from mmdbounds.number_limits import (
     fixed_limits,
     prevalence_limit,
 )
+from mmdbounds.which_rows import Limit, check_limits, check_may_move, check_strata
 
 SLACK = 1e-9  # added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9
 Share = float | tuple[float, float]
+OF_ROWS = ("may_move", "strata")  # fields that say something of single rows
+Stratum = tuple[int, int]  # consecutive rows, and how many of them may move at the most
+
+
+@dataclass(frozen=True)
+class Movable:
+    """Which rows may move: the last rows of X and the first of Y, and how many of each stratum of them.
+
+    Limits count each direction by itself: rows of Y that move, and rows of X that move.
+    """
+
+    of_x: int  # how many of the last rows of X may move
+    of_y: int  # how many of the first rows of Y may move
+    # The rows that may move, stratum after stratum; empty: no limits.
+    strata_of_x: tuple[Stratum, ...] = ()
+    strata_of_y: tuple[Stratum, ...] = ()
+
+    def __post_init__(self) -> None:
+        for rows, strata in ((self.of_x, self.strata_of_x), (self.of_y, self.strata_of_y)):
+            if strata and sum(n for n, _ in strata) != rows:
+                msg = f"strata of {sum(n for n, _ in strata)} rows do not hold the {rows} rows that may move."
+                raise MmdBoundsError(msg)
+
+    @property
+    def most_of_x(self) -> int:
+        """How many rows of X can move at once."""
+        return sum(map(min, self.strata_of_x)) if self.strata_of_x else self.of_x
+
+    @property
+    def most_of_y(self) -> int:
+        """How many rows of Y can move at once."""
+        return sum(map(min, self.strata_of_y)) if self.strata_of_y else self.of_y
 
 
 @dataclass(frozen=True)
@@ -37,6 +70,31 @@ class Counts:
     n_y: int
     # The share that the user stated, if it was one; rounding down to whole rows makes it a little less.
     stated: Fraction | None = field(default=None, compare=False, repr=False)
+    movable: Movable | None = field(default=None, repr=False)  # None: every row may move, without limits
+
+    def may_move(self, p: int, q: int) -> slice:
+        """Return the pooled rows that may move, for groups of `p` and `q` rows: around the border of both."""
+        of_x, of_y = (p, q) if self.movable is None else (self.movable.of_x, self.movable.of_y)
+        return slice(p - of_x if self.n_moved_of_x else p, p + of_y)
+
+    def limits(self) -> list[tuple[slice, int]]:
+        """Return the strata, places among the rows that may move, and how many of each may move at the most.
+
+        They hold all rows that may move, those of X first; a group without limits is one stratum. Where no
+        limit is less than what its group moves anyway, there are none.
+        """
+        if self.movable is None:
+            return []
+        groups = [(self.n_moved, self.movable.of_y, self.movable.strata_of_y)]
+        if self.n_moved_of_x:
+            groups.insert(0, (self.n_moved_of_x, self.movable.of_x, self.movable.strata_of_x))
+        strata, start, binds = [], 0, False
+        for quota, n_rows, own in groups:
+            for n, most in own or ((n_rows, n_rows),):
+                if n:
+                    strata.append((slice(start, start + n), min(n, most)))
+                start, binds = start + n, binds or most < min(n, quota)
+        return strata if binds else []
 
     @property
     def epsilon(self) -> Fraction:
@@ -51,10 +109,12 @@ class Counts:
 
 @dataclass(frozen=True)
 class Contamination:
-    """How many rows were filed under the wrong group.
+    """How many rows were filed under the wrong group, and which rows these can be.
 
     Exactly one of `x_in_y`, `n_moved`, `share_of_y`, `n_checked` (with `n_found`) and `prevalence` says how
-    many rows of Y truly belong to X; `y_in_x` or `n_moved_of_x` makes the misfiling two-way.
+    many rows of Y truly belong to X; `y_in_x` or `n_moved_of_x` makes the misfiling two-way. `may_move`,
+    `strata` and `limits` say which rows they can be. With these alone any number of rows is meant that they
+    admit.
 
     Parameters
     ----------
@@ -69,6 +129,16 @@ class Contamination:
         The number of rows of X that belong to Y. Needs `n_moved`.
     share_of_y
         Share of the rows filed under Y that belong to X.
+    may_move
+        Whether each row of Y could be misfiled at all: a mask, or a pair of masks for the rows of X (in
+        two-way misfiling) and of Y, `None` where every row could. Or the name of the column that `groups`
+        has read as its `may_move`.
+    strata
+        The stratum (a site, a year) of each row of Y, or a pair for the rows of X and of Y. Or the name of
+        the column that `groups` has read as its `strata`; those are used if nothing is said here.
+    limits
+        At most how many rows of a stratum are misfiled, by its name: a number of rows, or a share (below 1)
+        of the stratum's rows. Strata without a limit are free. Rows of X and rows of Y are counted apart.
     n_checked, n_found
         So many rows of Y were drawn at random and looked up, and so many of these belong to X; see
         `from_audit`.
@@ -92,6 +162,9 @@ class Contamination:
     n_moved: int | None = None
     n_moved_of_x: int = 0
     share_of_y: float | None = None
+    may_move: Any = None
+    strata: Any = None
+    limits: dict[str, Limit] | None = None
     n_checked: int | None = None
     n_found: int = 0
     prevalence: Share | None = None
@@ -100,6 +173,12 @@ class Contamination:
     anytime: bool = False
 
     def __post_init__(self) -> None:
+        for name, check_rows in (
+            ("may_move", check_may_move),
+            ("strata", check_strata),
+            ("limits", check_limits),
+        ):
+            object.__setattr__(self, name, check_rows(getattr(self, name)))
         checks = {
             "x_in_y": _check_epsilon,
             "n_moved": check_count,
@@ -108,13 +187,13 @@ class Contamination:
             "prevalence": check_prevalence,
         }
         given = [name for name in checks if getattr(self, name) is not None]
-        if len(given) != 1:
+        if len(given) > 1 or not (given or self.says_which):
             came = " and ".join(f"`{name}`" for name in given) or "none"
             ways = "`x_in_y` (epsilon), `n_moved`, `share_of_y`, `n_checked` and `prevalence`"
             msg = f"exactly one of {ways} must be given; got {came}."
             raise MmdBoundsError(msg)
-        amount = given[0]
-        for name, check in ((amount, checks[amount]), ("n_moved_of_x", check_count), ("y_in_x", check_share)):
+        amount = [(name, checks[name]) for name in given]
+        for name, check in (*amount, ("n_moved_of_x", check_count), ("y_in_x", check_share)):
             object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
         self._check_limit()
@@ -240,12 +319,31 @@ class Contamination:
         allowed_error(level)
         return cls(prevalence=prevalence, prevalence_error=error, confidence=level)
 
-    def __repr__(self) -> str:
-        return f"Contamination({', '.join(f'{name}={value!r}' for name, value in self.stated().items())})"
+    def stated(self) -> dict[str, Any]:
+        """Return what was given, by name, without what is said of single rows: this is kept with results."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: each for name, each in given.items() if name not in OF_ROWS or isinstance(each, str)}
 
-    def stated(self) -> dict[str, Share | int]:
-        """Return what was given, by name: enough to make the same again."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+    def __repr__(self) -> str:
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        shown = [
+            f"{name}={'...' if name in OF_ROWS and each else repr(each)}" for name, each in given.items()
+        ]
+        return f"Contamination({', '.join(shown)})"
+
+    @property
+    def says_which(self) -> bool:
+        """Whether it says which rows can be misfiled."""
+        return any(each is not None for each in (self.may_move, self.strata, self.limits))
+
+    @property
+    def says_how_many(self) -> bool:
+        """Whether it says how many rows are misfiled."""
+        return self.is_limit or any(each is not None for each in (self.x_in_y, self.n_moved, self.share_of_y))
+
+    def how_many(self) -> Contamination:
+        """Return the amount alone."""
+        return replace(self, may_move=None, strata=None, limits=None) if self.says_which else self
 
     @property
     def beta(self) -> float:
@@ -283,6 +381,10 @@ class Contamination:
 
         With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
         """
+        if self.says_which:
+            names = "`may_move`, `strata` and `limits` are known to `mmd_bounds`, `robust_test` and `sweep`"
+            msg = f"{names} only. Leave them out here."
+            raise MmdBoundsError(msg)
         largest, first = self.counts(p, q), 0
         if not (at_most or self.is_range or self.is_limit):
             return [largest]
@@ -296,6 +398,14 @@ class Contamination:
         if not self.is_two_way:
             return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
         return self._pairs(p, q)
+
+    def possible(self, p: int, q: int, movable: Movable | None, *, at_most: bool = False) -> list[Counts]:
+        """Return the admissible counts that rows which may move can reach; all of them without an amount."""
+        amount, most = self, q if movable is None else movable.most_of_y
+        if not self.says_how_many:
+            amount, at_most = Contamination(n_moved=most), True
+        every = amount.how_many().admissible(p, q, at_most=at_most)
+        return every if movable is None else limited(every, movable)
 
     def _numbers(self, p: int, q: int) -> tuple[int, int]:
         if self.n_moved is not None:
@@ -364,8 +474,36 @@ def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
     return Counts(m, m_d, p + m - m_d, q - m + m_d)
 
 
+def limited(admissible: list[Counts], movable: Movable) -> list[Counts]:
+    """Return the counts that the rows which may move can reach, with these rows; refuse if there are none."""
+    known = [replace(counts, movable=movable) for counts in admissible]
+    possible = [counts for counts in known if _is_possible(counts)]
+    if not possible:
+        _refuse(known[0])
+    return possible
+
+
+def _is_possible(counts: Counts) -> bool:
+    rows = counts.movable
+    return rows is None or (counts.n_moved <= rows.most_of_y and counts.n_moved_of_x <= rows.most_of_x)
+
+
+def _refuse(counts: Counts) -> None:
+    """Refuse counts that move more rows than may move."""
+    rows = counts.movable or Movable(0, 0)
+    of_y = counts.n_moved > rows.most_of_y
+    group, most, count = (
+        ("Y", rows.most_of_y, counts.n_moved) if of_y else ("X", rows.most_of_x, counts.n_moved_of_x)
+    )
+    can = f"of `{group}` at most {most} row{'' if most == 1 else 's'} can be misfiled"
+    msg = f"{can}, given what is verified and limited; {count} were asked for. Give a smaller amount."
+    raise MmdBoundsError(msg)
+
+
 def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
-    """Refuse counts that leave too few rows in a group for the estimator."""
+    """Refuse counts that move more rows than may move, or leave too few in a group for the estimator."""
+    if not _is_possible(counts):
+        _refuse(counts)
     kind, fewest = ("unbiased", 2) if unbiased else ("biased", 1)
     for group, size in (("X", counts.n_x), ("Y", counts.n_y)):
         if size >= fewest:

@@ -41,6 +41,10 @@ class GroupColumnWarning(MmdBoundsWarning):
     """A column that determines the group of nearly every row is about to be used as a feature."""
 
 
+class VerifiedWarning(MmdBoundsWarning):
+    """A column of verified rows that says nothing, or that looks like a copy of the group column."""
+
+
 def shown_value(value: Any) -> str:
     """Return a value of any type as a message shows it, cut to a bounded length."""
     try:

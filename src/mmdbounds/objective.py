@@ -137,8 +137,8 @@ class Labelling:
 
     def __init__(self, quadratic: Quadratic, rows: Indices | None = None) -> None:
         t, self.quadratic = quadratic.totals, quadratic
-        # The pooled rows that may move: the rows of Y, and with two-way counts all rows.
-        self.active = slice(0 if quadratic.counts.n_moved_of_x else t.p, t.p + t.q)
+        # The pooled rows that may move: those of Y, and with two-way counts those of X before them.
+        self.active = quadratic.counts.may_move(t.p, t.q)
         self.sign = quadratic.sign[self.active]  # +1 for the active rows of Y, -1 for those of X
         self.moved: Mask = np.zeros(len(self.sign), dtype=np.bool_)
         self.shift: Float64s = np.zeros(len(self.sign))  # K (u - u0) on the active rows
@@ -150,6 +150,10 @@ class Labelling:
         counts, n_x = self.quadratic.counts, self.n_active_x
         both = ((slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self.sign)), counts.n_moved))
         return [(part, quota) for part, quota in both if quota]
+
+    def limits(self) -> list[tuple[slice, int]]:
+        """Return the strata, and how many of their rows may move; see `Counts.limits`."""
+        return self.quadratic.counts.limits()
 
     def gradient(self) -> Float64s:
         """Return the gradient of f at this labelling, on the active rows."""
@@ -194,7 +198,7 @@ class Labelling:
     @property
     def n_active_x(self) -> int:
         """How many of the active rows are filed under X; they come first."""
-        return self.quadratic.totals.p - self.active.start
+        return int(self.quadratic.totals.p - self.active.start)
 
     def rows_of_y(self) -> Indices:
         """Return the rows of Y that have moved, as places in Y."""
@@ -202,7 +206,7 @@ class Labelling:
 
     def rows_of_x(self) -> Indices:
         """Return the rows of X that have moved, as places in X."""
-        return np.flatnonzero(self.moved[: self.n_active_x])
+        return self.pooled(np.flatnonzero(self.moved[: self.n_active_x]))
 
 
 def observed_mmd2(totals: GroupSums, estimator: Estimator) -> float:

@@ -9,9 +9,10 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
-from mmdbounds.contamination import Counts, check_sizes
+from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel
+from mmdbounds.knowledge import NOTHING_KNOWN, Known
 from mmdbounds.objective import GroupSums, group_sums
 from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
@@ -41,6 +42,8 @@ class Problem:
         Their rows, X first.
     kernel
         With its bandwidth.
+    known
+        What is known of single rows; the groups are in the order that belongs to it.
     """
 
     X: Group
@@ -51,6 +54,7 @@ class Problem:
     backend: str
     dtype: DType
     working_memory: float
+    known: Known = NOTHING_KNOWN
 
     @property
     def p(self) -> int:
@@ -122,6 +126,17 @@ class Problem:
             misfiling=misfiling or {},
             data=self.X.record,
         )
+
+    def counts(self, contamination: Contamination, *, at_most: bool) -> list[Counts]:
+        """Return every pair of counts that is meant and possible, those that move the fewest rows first."""
+        return contamination.possible(self.p, self.q, self.known.movable, at_most=at_most)
+
+    def knowledge_fields(self, contamination: Contamination, admissible: Sequence[Counts]) -> dict[str, Any]:
+        """Return the field of a result that says what was known of the rows, if anything was."""
+        asked = None
+        if contamination.says_how_many:
+            asked = contamination.how_many().counts(self.p, self.q).n_moved
+        return self.known.fields(asked, max(counts.n_moved for counts in admissible))
 
     def checked_counts(
         self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None
@@ -198,10 +213,18 @@ def comparison(caller: str, options: KernelOptions, **fixed: Any) -> Comparison:
     return Comparison(**options, **fixed)
 
 
-def pose(X: Any, Y: Any, how: Comparison) -> Problem:
-    """Return the problem of comparing two groups."""
+def pose(X: Any, Y: Any, how: Comparison, known: Known | None = None) -> Problem:
+    """Return the problem of comparing two groups; with `known`, of groups in the order of a search."""
     groups = pooled_groups(X, Y, how.backend, how.working_memory)
     kernel = resolve_kernel(how.kernel, how.bandwidth, groups.rows, how.working_memory)
     return Problem(
-        groups.X, groups.Y, groups.rows, kernel, how.estimator, groups.backend, how.dtype, how.working_memory
+        groups.X,
+        groups.Y,
+        groups.rows,
+        kernel,
+        how.estimator,
+        groups.backend,
+        how.dtype,
+        how.working_memory,
+        known or NOTHING_KNOWN,
     )

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from mmdbounds.contamination import Counts, Movable
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.search import METHODS, EachSide, Found, Method, as_method, method_names, register_method
@@ -128,7 +130,9 @@ def test_what_is_not_given_has_defaults():
 
     method = Plain()
     assert (method.is_random, method.options()) == (False, {})
-    assert method.check(None, 1, 1) is None
+    assert method.check(Counts(1, 0, 2, 2), 1, 3) is None
+    with pytest.raises(MmdBoundsError, match="does not know which rows may move .*Use method='sharp'"):
+        method.check(Counts(1, 0, 2, 2, movable=Movable(0, 2)), 1, 3)
     result = mb.mmd_bounds(*clouds(30), 0.1, method=method)
     assert result.interval == (0.0, 1.0)
     assert result.provenance.seed is None

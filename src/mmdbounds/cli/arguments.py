@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -102,6 +104,67 @@ class Misfiling:
         from mmdbounds.cli.amounts import stated_amount
 
         return stated_amount(vars(self))
+
+
+@options(MISFILED)
+class KnownRows:
+    """Which rows can be misfiled: what is known of single rows, and limits by stratum."""
+
+    verified: str | None = option(
+        None,
+        "Column with the true group of rows that were looked up, blank in others (or true if confirmed as "
+        "filed); never a feature.",
+        "COL",
+    )
+    may_move: str | None = option(
+        None, "Column with true or false: whether the row could be misfiled at all; never a feature.", "COL"
+    )
+    strata: str | None = option(
+        None, "Column with the stratum of each row (site, year), for --limit; never a feature.", "COL"
+    )
+    limit: list[str] | None = option(
+        None, "At most this many misfiled rows of a stratum: A=5 or A=10%; repeat for more.", "STRATUM=ROWS"
+    )
+
+    def limits(self) -> dict[str, int | float] | None:
+        """Return the limit of each stratum, a number of rows or a share."""
+        if (self.strata is None) != (self.limit is None):
+            given, other = ("--limit", "--strata COL") if self.strata is None else ("--strata", "--limit A=5")
+            msg = f"`{given}` says nothing alone; add {other}."
+            raise MmdBoundsError(msg)
+        limits = dict(_limit(text) for text in self.limit or ())
+        if len(limits) < len(self.limit or ()):
+            msg = (
+                f"`--limit` must name each stratum once; got {', '.join(map(shown_value, self.limit or ()))}."
+            )
+            raise MmdBoundsError(msg)
+        return limits or None
+
+    def within(self, amount: Contamination) -> Contamination:
+        """Return an amount with the limits, if there are any."""
+        return dataclasses.replace(amount, limits=self.limits())
+
+    def which(self) -> Contamination | None:
+        """Return the limits alone."""
+        from mmdbounds.contamination import Contamination
+
+        limits = self.limits()
+        return None if limits is None else Contamination(limits=limits)
+
+
+def _limit(text: str) -> tuple[str, int | float]:
+    """Return the name of a stratum and its limit: ``site A=5`` or ``site A=10%``."""
+    name, _, amount = (part.strip() for part in text.rpartition("="))
+    try:
+        if not name:
+            raise ValueError
+        if amount.endswith("%"):
+            return name, float(Fraction(amount.removesuffix("%").strip()) / 100)
+        return name, int(amount) if amount.isdigit() else float(amount)
+    except ValueError:
+        wanted = "a stratum and its limit, such as A=5 or A=10%"
+        msg = f"`--limit` must be {wanted}; got {shown_value(text)}."
+        raise MmdBoundsError(msg) from None
 
 
 @options(DONE)

@@ -12,6 +12,7 @@ from mmdbounds.cli.arguments import (
     AT_MOST,
     CHECKPOINT,
     Comparison,
+    KnownRows,
     Misfiling,
     Output,
     Page,
@@ -44,6 +45,8 @@ from mmdbounds.cli.table import (
 from mmdbounds.errors import DataError, MmdBoundsError
 
 if TYPE_CHECKING:
+    from mmdbounds.problem import Problem
+    from mmdbounds.progress import Phase
     from mmdbounds.results import Result
 
 # What comes of numbers that are no numbers, or lists of the wrong length, in a file of somebody else.
@@ -75,6 +78,7 @@ class BoundsFiles(PageWithRows):
 def bounds_command(
     table: Table,
     misfiling: ExactMisfiling,
+    known: KnownRows,
     search: Search,
     comparison: Comparison,
     files: BoundsFiles,
@@ -94,12 +98,17 @@ def bounds_command(
     from mmdbounds.search import as_method
 
     files.plan(table)
-    amount, method, how = misfiling.contamination(), search.chosen(), comparison.keywords()
-    split = read_split(table)
+    amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
+    split = read_split(table, known)
     X, Y = recorded(split, table)
     if output.dry_run:
-        counts, asked = amount.admissible(len(X), len(Y), at_most=misfiling.at_most), as_method(method)
-        show_plan(X, Y, output, how, lambda problem: expected_work(problem, counts, asked, rehearse=True))
+        asked = as_method(method)
+
+        def work(problem: Problem) -> list[Phase]:
+            counts = problem.counts(amount, at_most=misfiling.at_most)
+            return expected_work(problem, counts, asked, rehearse=True)
+
+        show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
@@ -124,7 +133,13 @@ class Testing(Permutations):
 
 @grouped
 def robust_test_command(
-    table: Table, misfiling: Misfiling, testing: Testing, comparison: Comparison, page: Page, output: Output
+    table: Table,
+    misfiling: Misfiling,
+    known: KnownRows,
+    testing: Testing,
+    comparison: Comparison,
+    page: Page,
+    output: Output,
 ) -> None:
     """Test whether two groups of a table differ, even though rows may be misfiled.
 
@@ -140,14 +155,17 @@ def robust_test_command(
 
     plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
-    amount, how = misfiling.contamination(), comparison.keywords()
-    split = read_split(table)
+    amount, how = known.within(misfiling.contamination()), comparison.keywords()
+    split = read_split(table, known)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
-        asked = testing.n_permutations, testing.best_case
-        show_plan(X, Y, output, how, lambda problem: expected_test(problem, counts, *asked))
+
+        def work(problem: Problem) -> list[Phase]:
+            counts = problem.counts(amount, at_most=misfiling.at_most)
+            return expected_test(problem, counts, testing.n_permutations, testing.best_case)
+
+        show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
     with interruptible(testing.checkpoint):
@@ -170,7 +188,12 @@ class Sweeping(Permutations):
 
 @grouped
 def sweep_command(
-    table: Table, sweeping: Sweeping, comparison: Comparison, page: PageWithRows, output: Output
+    table: Table,
+    sweeping: Sweeping,
+    known: KnownRows,
+    comparison: Comparison,
+    page: PageWithRows,
+    output: Output,
 ) -> None:
     """Find how many rows must be misfiled to explain away the difference between two groups.
 
@@ -186,18 +209,18 @@ def sweep_command(
 
     plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
-    how = comparison.keywords()
-    split = read_split(table)
+    how, which = comparison.keywords(), known.which()
+    split = read_split(table, known)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         asked = sweeping.epsilons, sweeping.n_permutations
-        show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked))
+        show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked), which)
         return
     note_changes(X, output)
     with interruptible(sweeping.checkpoint):
         how |= {"rng": comparison.rng, "progress": output.progress}
-        result = sweep(X, Y, unit=split.units, **vars(sweeping), **how)
+        result = sweep(X, Y, which=which, unit=split.units, **vars(sweeping), **how)
     output.show(result)
     page.write(result, table, output)
 

@@ -17,10 +17,12 @@ from mmdbounds.cli.side_files import STDIN, say
 from mmdbounds.errors import DataError, MmdBoundsError, counted, listed, quoted, quoted_list
 
 if TYPE_CHECKING:
-    from mmdbounds.cli.arguments import Output, Table
+    from mmdbounds.cli.arguments import KnownRows, Output, Table
+    from mmdbounds.contamination import Contamination
     from mmdbounds.costs import Estimate
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
+    from mmdbounds.results import Knowledge
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
 
@@ -38,21 +40,25 @@ PHASES = {  # in words, where a phase's name does not say enough
 }
 
 
-def read_split(table: Table, *, scale: str | None = None) -> Split:
+def read_split(table: Table, known: KnownRows | None = None, *, scale: str | None = None) -> Split:
     """Return the groups of a table and the units of their rows; `scale` in place of the one asked for."""
     from mmdbounds.tables.grouped_table import split_table
+    from mmdbounds.tables.row_columns import RowColumns
 
     if table.unit is not None and table.unit in (table.group, *(table.columns or ())):
         msg = f"`--unit` must be neither the group column nor a feature; got {quoted(table.unit)}."
         raise MmdBoundsError(msg)
+    about = RowColumns(id=table.id, unit=table.unit)
+    if known is not None:
+        columns = {"verified": known.verified, "may_move": known.may_move, "strata": known.strata}
+        about = dataclasses.replace(about, **columns)
     with held_stderr():
         split = split_table(
             _source(table.file),
             table.group,
             hidden=table.hidden,
             among=table.among,
-            id_=table.id,
-            unit=table.unit,
+            about=about,
             columns=table.columns or None,
             exclude=table.exclude or None,
             scale=scale or table.scale or "",
@@ -117,7 +123,18 @@ def notes(record: Any) -> list[str]:
         cells = listed([f"{n:,} of {quoted(name)}" for name, n in filled.items()])
         how = "numbers by the median, others by the most frequent value"
         sentences.append(f"missing cells filled, {how}: {cells}.")
-    return sentences
+    return sentences + _refiled(record)
+
+
+def _refiled(record: Any) -> list[str]:
+    """Say how many rows are compared as members of another group than the one they are filed under."""
+    to_x, to_y = record.get("n_refiled", (0, 0))
+    if not to_x + to_y:
+        return []
+    x, y = quoted(record["hidden"]), quoted(record["among"])
+    moved = [f"{n:,} from {a} to {b}" for n, a, b in ((to_x, y, x), (to_y, x, y)) if n]
+    where = f"as verified in column {quoted(record['verified_column'])}"
+    return [f"{counted(to_x + to_y, 'row')} refiled, {where}: {' and '.join(moved)}."]
 
 
 def note_changes(X: Group, output: Output) -> None:
@@ -185,17 +202,26 @@ def _pass_on(text: bytes) -> None:
 
 
 def show_plan(
-    X: Group, Y: Group, output: Output, how: Any, work: Callable[[Problem], Iterable[Phase]]
+    X: Group,
+    Y: Group,
+    output: Output,
+    how: Any,
+    work: Callable[[Problem], Iterable[Phase]],
+    amount: Contamination | None = None,
 ) -> None:
     """Print what a command would do, and how long that takes; nothing but rates is computed.
 
-    `how` are the keywords of `pose`, and `work` returns the phases of the command.
+    `how` are the keywords of `pose`, and `work` returns the phases of the command. `amount` says which rows
+    can be misfiled.
     """
     from mmdbounds import costs
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.knowledge import known_rows
     from mmdbounds.problem import Comparison, pose
 
     started = time.perf_counter()
-    problem = pose(X, Y, Comparison(**how))
+    ordered_x, ordered_y, known = known_rows(X, Y, amount or Contamination(0.0), None, how["kernel"])
+    problem = pose(ordered_x, ordered_y, Comparison(**how), known)
     preparing = time.perf_counter() - started
     expected = costs.estimate(problem, work(problem), preparing)
     if output.json:
@@ -206,11 +232,12 @@ def show_plan(
             "features": list(X.columns or ()),
             "kernel": problem.kernel.name,
             "bandwidth": problem.kernel.length,
+            **({} if known.facts is None else {"knowledge": dataclasses.asdict(known.facts)}),
             **expected.as_dict(),
         }
         say(json.dumps(plan, indent=2, ensure_ascii=False))
         return
-    say("\n".join([*rows_in_words(X.record), *columns_in_words(X)]))
+    say("\n".join([*rows_in_words(X.record), *known_in_words(known.facts, Y), *columns_in_words(X)]))
     say("\n" + "\n".join(time_in_words(expected)))
 
 
@@ -228,6 +255,18 @@ def rows_in_words(record: Any) -> list[str]:
     if left := [f"{rows(n)} {which}" for which, n in others.items() if n]:
         lines += [f"Not compared: {', '.join(left)}."]
     return lines + [wrapped(text[0].upper() + text[1:]) for text in notes(record)]
+
+
+def known_in_words(known: Knowledge | None, Y: Group) -> list[str]:
+    """Return the line about what is known of single rows, if anything is."""
+    from mmdbounds.words.phrases import restrictions, rows, shown, wrapped
+
+    if known is None:
+        return []
+    which = restrictions(known, "y") or ", all of them"
+    return [
+        wrapped(f"May be misfiled: {known.n_may_move_y:,} of the {rows(len(Y))} of {shown(Y.name)}{which}.")
+    ]
 
 
 def columns_in_words(X: Group) -> list[str]:

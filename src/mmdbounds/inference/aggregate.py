@@ -78,7 +78,8 @@ class Member:
         """Return this kernel's statistic for a labelling that was found with another kernel."""
         f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
         labelling, found = Labelling(f), other.found
-        labelling.move(np.concatenate([found.rows_of_x, labelling.n_active_x + found.rows]))
+        of_x = found.rows_of_x - labelling.active.start
+        labelling.move(np.concatenate([of_x, labelling.n_active_x + found.rows]))
         return labelling.value()
 
 

@@ -29,8 +29,9 @@ from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
-from mmdbounds.inference.units import Units, by_units
+from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
+from mmdbounds.knowledge import Places
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -39,13 +40,12 @@ from mmdbounds.results.curve import SweepPoint, SweepResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import expected_effects, refine, row_effects
-from mmdbounds.search.protocol import Found, largest, outwards
+from mmdbounds.search.exchanges import effects_by_group, expected_effects, refine
+from mmdbounds.search.protocol import Found, largest, limits_left, outwards
 from mmdbounds.search.sharp import sharp_sides
 from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
-from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
@@ -66,6 +66,8 @@ def sweep(
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
+    which: Contamination | None = None,
+    verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -76,7 +78,7 @@ def sweep(
 
     Parameters
     ----------
-    X, Y, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+    X, Y, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
         The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
@@ -85,6 +87,9 @@ def sweep(
         Level of the test.
     value : float, default=0
         A second breakdown is where the lower bound of the squared MMD reaches this value.
+    which : Contamination, optional
+        Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
+        curve tries all of them. It ends where no more rows can be misfiled.
     n_permutations, unit, rng, checkpoint
         As in `robust_test`.
 
@@ -116,8 +121,8 @@ def sweep(
     shares = _checked_shares(epsilons)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
-    X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
-    problem = pose(X, Y, how)
+    X, Y, known, units_note = known_units(X, Y, _checked_which(which), verified, unit, how.kernel, seed)
+    problem = pose(X, Y, how, known)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
@@ -134,6 +139,7 @@ def sweep(
         **problem.group_fields(),
         conditions=sweep_conditions(of_units=bool(units_note)),
         units_note=units_note,
+        **known.fields(None, grid[-1].n_moved),
         provenance=problem.provenance(
             scan.worst.totals,
             method="sweep",
@@ -141,6 +147,7 @@ def sweep(
             seed=seed,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
+            misfiling=None if which is None else which.stated(),
         ),
     )
 
@@ -148,7 +155,7 @@ def sweep(
 def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
     """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
     grid = _grid(problem, shares)
-    every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
+    every = problem.counts(Contamination(n_moved=grid[-1].n_moved), at_most=True)
 
     def curve(counts: Counts) -> Phase:
         work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
@@ -175,8 +182,7 @@ class Scan:
         meter: Meter,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        most = Contamination(n_moved=grid[-1].n_moved)
-        every = most.admissible(problem.p, problem.q, at_most=True)
+        every = problem.counts(Contamination(n_moved=grid[-1].n_moved), at_most=True)
         self.problem, self._meter = problem, meter
         self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
         self.is_proved = True  # of every count looked at
@@ -239,7 +245,7 @@ class Scan:
             pvalue=outcome.pvalue,
             best_case=None if proved is None else self.worst.pvalue(proved, counts),
             null_quantile=self.worst.null_quantile(counts),
-            rows=kept_rows(self.problem.Y, outcome.found, upper),
+            rows=kept_rows(self.problem, outcome.found, upper),
         )
 
 
@@ -289,6 +295,18 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
     return shares
 
 
+def _checked_which(which: Any) -> Contamination:
+    """Return which rows can be misfiled; how many is what the curve tries."""
+    if which is None:
+        return Contamination(n_moved=0)
+    if not isinstance(which, Contamination) or which.says_how_many:
+        wanted = "a Contamination that says which rows can be misfiled, and not how many"
+        came = "one with an amount" if isinstance(which, Contamination) else type(which).__name__
+        msg = f"`which` must be {wanted}; got {came}. The amounts are `epsilons`."
+        raise MmdBoundsError(msg)
+    return which
+
+
 def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
     """Return the counts of the curve, ascending, without repetition."""
     p, q = problem.p, problem.q
@@ -299,7 +317,9 @@ def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
         moved = np.unique(np.linspace(0, most, GRID).round().astype(int)).tolist()
     else:
         moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
-    grid = [Contamination(n_moved=m).counts(p, q) for m in moved]
+    if problem.known.movable is not None:  # no more than can be misfiled at all
+        moved = sorted({min(m, problem.known.movable.most_of_y) for m in moved})
+    grid = [problem.counts(Contamination(n_moved=m), at_most=False)[0] for m in moved]
     check_sizes(grid[-1], p, q, unbiased=unbiased)
     return grid
 
@@ -345,7 +365,8 @@ def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
     scores = outwards(side) * labelling.sign * labelling.gradient()
     missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
     if missing >= 0:
-        changed = largest(scores, missing, ~moved, quadratic.tie_width)
+        left = limits_left(labelling.limits(), moved)
+        changed = largest(scores, missing, ~moved, quadratic.tie_width, left)
     else:
         changed = largest(-scores, -missing, moved, quadratic.tie_width)
     labelling.move(changed)
@@ -365,15 +386,20 @@ ROWS_KEPT = 30
 CHANGES = ("lower_change", "upper_change")
 
 
-def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
+def kept_rows(problem: Problem, lower: Found, upper: Found) -> dict[str, Any]:
     """Return the known columns of `BoundsResult.row_table` for the rows that matter most; one-way."""
     if not len(lower.rows):
         return {}
-    sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}
-    table = ranked([row_columns(Y.name, len(Y), Y.ids, Y.file_rows, sides)])
+    Y, places = problem.Y, problem.known.of_y
+    sides = {"lower": _effects(lower, "lower", places), "upper": _effects(upper, "upper", places)}
+    some = np.arange(len(Y)) if (listed := places.listed()) is None else listed
+    ids = None if Y.ids is None else Y.ids[some]
+    file_rows = None if Y.file_rows is None else Y.file_rows[some]
+    table = ranked([row_columns(Y.name, places.back(some), ids, file_rows, sides)])
     first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
     return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
 
 
-def _effects(found: Found, side: Side) -> RowsAndEffects:
-    return found.rows, None if found.labelling is None else row_effects(found.labelling, side)
+def _effects(found: Found, side: Side, places: Places) -> RowsAndEffects:
+    effects = None if found.labelling is None else effects_by_group(found.labelling, side)[0]
+    return places.back(found.rows), places.some(effects)

@@ -70,7 +70,13 @@ class EveryCount(WorstCase):
         ends = admissible[0], admissible[-1]
         self._first, self._is_dense = ends[0].n_moved, _is_dense(problem)
         moved = self._first, ends[1].n_moved
-        self._range = FloorRange(self.totals.precise, problem.estimator, moved, is_dense=self._is_dense)
+        self._range = FloorRange(
+            self.totals.precise,
+            problem.estimator,
+            moved,
+            is_dense=self._is_dense,
+            movable=ends[1].movable,
+        )
         self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
         columns = [self._column[counts.n_x] for counts in admissible]
         self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null

@@ -20,7 +20,7 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.inference.count_range import all_counts, expected_counts
-from mmdbounds.inference.units import Units, by_units
+from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import (
     CountOutcome,
     WorstCase,
@@ -45,6 +45,7 @@ def robust_test(
     at_most: bool = True,
     best_case: bool = False,
     beta: float = 0.0,
+    verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -60,8 +61,9 @@ def robust_test(
 
     Parameters
     ----------
-    X, Y, epsilon, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
-        As in `mmd_bounds`.
+    X, Y, epsilon, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        As in `mmd_bounds`. The p-value is valid whichever rows were looked up, also if they were chosen
+        after looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
     at_most : bool, default=True
@@ -123,10 +125,9 @@ def robust_test(
     beta += contamination.beta
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
-    X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
-    problem = pose(X, Y, how)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
-    admissible = problem.checked_counts(wanted)
+    X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
+    problem = pose(X, Y, how, known)
+    admissible = problem.checked_counts(problem.counts(contamination, at_most=at_most))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
@@ -137,6 +138,7 @@ def robust_test(
         **_finding(worst, outcomes, len(admissible)),
         **_tests(outcomes, best, beta),
         **_question(problem, admissible),
+        **problem.knowledge_fields(contamination, admissible),
         at_most=at_most,
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),

@@ -15,15 +15,17 @@ holds for patients. The price is power: rows that are not drawn say nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_seed
+from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import is_precomputed
+from mmdbounds.knowledge import Known, Refiled, in_search_order, refiled
 from mmdbounds.objective import Indices
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
@@ -151,6 +153,24 @@ def by_units(
     return drawn.X, drawn.Y, f"{drawn.note()} {OF_UNITS}"
 
 
+def known_units(
+    X: Any,
+    Y: Any,
+    contamination: Contamination,
+    verified: Any,
+    unit: tuple[Units, Units] | None,
+    kernel: object,
+    seed: int,
+) -> tuple[Any, Any, Known, str]:
+    """Return the groups as a search takes them, one row per unit of each, what is known, and a note.
+
+    Rows are refiled before one of each unit is drawn. Where one was, rows count by their places in the draw.
+    """
+    filed = refiled(X, Y, contamination, verified, kernel, unit)
+    X, Y, note = by_units(filed.X, filed.Y, filed.unit, kernel, seed)
+    return (*in_search_order(Refiled(X, Y) if note else filed, contamination, kernel), note)
+
+
 def _one_row_each(X: Any, Y: Any, units: dict[str, Units], seed: int) -> OneRowEach:
     """Draw one row of every unit; `units` has those of X and of Y under the names of their arguments."""
     group_x, group_y = as_groups(X, Y)
@@ -245,11 +265,4 @@ def _check_apart(of_x: NDArray[np.str_], of_y: NDArray[np.str_], name_x: str, na
 
 def _selected(group: Group, places: Indices, record: dict[str, Any]) -> Group:
     """Return some rows of a group, with their names."""
-    return Group(
-        group.values[places],
-        name=group.name,
-        ids=None if group.ids is None else group.ids[places],
-        file_rows=None if group.file_rows is None else group.file_rows[places],
-        columns=group.columns,
-        record={**group.record, "units": record},
-    )
+    return replace(group[places], record={**group.record, "units": record})

@@ -20,7 +20,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.kernels import SHIPPED
 from mmdbounds.kernels.registry import shipped_class
 from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepResult
-from mmdbounds.words.phrases import kernel_name, rows, shown
+from mmdbounds.words.phrases import kernel_name, restrictions, rows, shown
 
 Facts = list[tuple[str, str]]
 Reproducible = BoundsResult | RobustTestResult | SweepResult
@@ -83,7 +83,7 @@ def _data_facts(result: Any) -> Facts:
         ("group Y", f"{shown(result.name_y)}, {rows(result.n_samples_Y)}"),
     ]
     if not record:
-        return [("source", "arrays, used as given"), *facts]
+        return [("source", "arrays, used as given"), *facts, *_known_facts(result)]
     source = record.get("source")
     facts = [
         ("source", "a DataFrame" if source is None else shown(source)),
@@ -97,8 +97,24 @@ def _data_facts(result: Any) -> Facts:
         ("empty columns, left out", _names(record.get("dropped_empty_columns"))),
         ("missing cells", _missing(record)),
         ("scale", shown(record.get("scale"))),
+        *_known_facts(result),
     ]
     return [(name, value) for name, value in facts if value]
+
+
+def _known_facts(result: Any) -> Facts:
+    """Return what was known of single rows, in numbers."""
+    known, record = result.knowledge, result.provenance.data
+    if known is None:
+        return []
+    verified = known.n_verified_x + known.n_verified_y
+    n_refiled = known.n_refiled_to_x + known.n_refiled_to_y
+    column = f", by column {shown(record['verified_column'])}" if "verified_column" in record else ""
+    of_y = f"{known.n_may_move_y:,} of the {rows(result.n_samples_Y)} of group Y"
+    return [
+        ("rows verified", f"{verified:,}, of which {n_refiled:,} refiled{column}" if verified else ""),
+        ("rows that may be misfiled", f"{of_y}{restrictions(known, 'y')}"),
+    ]
 
 
 def _left_out(record: Mapping[str, Any]) -> str:
@@ -162,6 +178,12 @@ def _amount(result: Reproducible) -> Contamination | None:
     return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
 
 
+def _limits(made: Provenance) -> dict[str, int | float]:
+    """Return the limits by stratum, checked: a saved result may hold anything."""
+    limits = made.misfiling.get("limits")
+    return {} if limits is None else Contamination(limits=limits).limits or {}
+
+
 def _test_options(result: Reproducible) -> dict[str, Any]:
     """Return the options of tests and sweeps that are the same in Python and on the command line."""
     if isinstance(result, BoundsResult):
@@ -175,9 +197,12 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
 
 
 def _table_options(record: Options) -> dict[str, Any]:
-    names = ("hidden", "among", "id", "scale", "missing", "encoding")
-    options = {name: record.get("id_column" if name == "id" else name) for name in names}
-    return {**options, "na": record.get("na") or None}
+    columns = {name: record.get(f"{name}_column") for name in ("id", "verified", "may_move", "strata")}
+    groups, how = (
+        {name: record.get(name) for name in names}
+        for names in (("hidden", "among"), ("scale", "missing", "encoding"))
+    )
+    return {**groups, **columns, **how, "na": record.get("na") or None}
 
 
 def _comparison_options(made: Provenance) -> dict[str, Any]:
@@ -194,11 +219,13 @@ def _command(result: Reproducible) -> str | None:
     if amount is None and not isinstance(result, SweepResult):
         return None
     stated = {} if amount is None else amount.stated()
+    stated.pop("limits", None)
     # A search may draw nothing, but one row per unit was drawn.
     seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     flags = _flags(
         {
             **_amount_flags(stated),
+            "limit": [f"{name}={limit!r}" for name, limit in _limits(made).items()],
             **_test_options(result),
             **_own_flags(result),
             **_kernel_flags(made),
@@ -312,19 +339,35 @@ def _call(result: Reproducible) -> str:
         options = {"method": _Code(_method(made)), **options}
     elif result.units_note:
         options["unit"] = _Code("(units_of_x, units_of_y)")
+    known, named = result.knowledge, "verified_column" in made.data
+    if known is not None and known.n_verified_x + known.n_verified_y and not named:
+        options["verified"] = _Code("(verified_of_x, verified_of_y)")
     if isinstance(result, SweepResult):
         # By their counts, which are shorter than the shares, and exact.
         counts = ", ".join(f"{point.n_moved:d}" for point in result.points)
         shares = _Code(f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]")
+        if which := _keywords(_which_code(result)):
+            options["which"] = _Code(f"mb.Contamination({which})")
         return f"mb.sweep(X, Y, {_keywords({'epsilons': shares, **options})})"
     function = "robust_test" if isinstance(result, RobustTestResult) else "mmd_bounds"
     options = {"at_most": bool(result.at_most), **options}
-    return f"mb.{function}(X, Y, {_amount_code(_amount(result))}, {_keywords(options)})"
+    return f"mb.{function}(X, Y, {_amount_code(_amount(result), _which_code(result))}, {_keywords(options)})"
 
 
-def _amount_code(amount: Contamination | None) -> str:
+def _which_code(result: Reproducible) -> dict[str, Any]:
+    """Return the keywords that say which rows can be misfiled; what came as an array is not known here."""
+    known, record, limits = result.knowledge, result.provenance.data, _limits(result.provenance)
+    which: dict[str, Any] = {}
+    if known is not None and known.is_restricted and "may_move_column" not in record:
+        which["may_move"] = _Code("may_move")
+    if limits and "strata_column" not in record:
+        which["strata"] = _Code("strata")
+    return {**which, "limits": limits} if limits else which
+
+
+def _amount_code(amount: Contamination | None, which: Options) -> str:
     """Return how much is misfiled as it is typed."""
-    given = {} if amount is None else amount.stated()
+    given = {} if amount is None else {**amount.stated(), **which}
     if list(given) == ["x_in_y"]:
         return f"epsilon={given['x_in_y']!r}"
     return "your_amount" if amount is None else f"mb.Contamination({_keywords(given)})"

@@ -44,7 +44,7 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
     single = single_rows(
         result,
         names,
-        n_rows=result.n_samples_Y + (result.n_samples_X if result.n_moved_of_x else 0),
+        n_rows=result.n_listed,
         title="Rows that matter most",
         caption="Rows that may be misfiled, most important first",
     )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
+    from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -32,6 +33,7 @@ __all__ = [
     "Estimator",
     "Evaluation",
     "KernelPart",
+    "Knowledge",
     "MethodCoverage",
     "MixtureCeiling",
     "PlanPoint",
@@ -64,6 +66,7 @@ _HOME = {
     "ConfidenceInterval": "intervals",
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",
+    "Knowledge": "knowledge",
     "Estimator": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import Provenance, Side
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
@@ -46,11 +47,12 @@ class Bound:
     file_rows, file_rows_of_x
         Their numbers in the file, the first row below the header being 1.
     effects, effects_of_x
-        One number for each row of `Y` (two-way: and of `X`): the change of `value` if that row were on the
-        other side of the filing than here, and the row of its group that suits best took its place. So by at
-        most so much the upper bound falls (the lower one rises) once that row is known to be there. With
-        the other sign it is an exchange that the search has missed. NaN for a group of which all
-        rows move, or none; `None` if nothing is misfiled and for other kinds than ``"labelling"``.
+        One number for each row of `Y` (two-way: and of `X`) that may be misfiled: the change of `value` if
+        that row were on the other side of the filing than here, and the row of its group that suits best
+        took its place. So by at most so much the upper bound falls (the lower one rises) once that row is
+        known to be there. With the other sign it is an exchange that the search has missed. NaN for a group
+        of which all rows move, or none; `None` if nothing is misfiled and for other kinds than
+        ``"labelling"``.
     kind
         ``"labelling"``: the value of one labelling with the stated counts.
         ``"resized labelling"``: the value of a labelling that moves another number of
@@ -219,9 +221,14 @@ class BoundsResult(ReportedResult):
     name_x, name_y
         What the groups are called in the table they came from.
     ids_of_y, ids_of_x
-        Names of all rows of `Y` (two-way: and of `X`) where the data have names.
+        Names of the rows of `Y` (two-way: and of `X`) that may be misfiled, where the data have names.
     file_rows_of_y, file_rows_of_x
         Their numbers in the file.
+    places_of_y, places_of_x
+        Places in `Y` (two-way: and in `X`) of the rows that may be misfiled, to which names, numbers and
+        `Bound.effects` belong. `None`: all rows.
+    knowledge
+        What was known of the rows, in numbers; `None` if nothing was.
     approximation
         With an approximate kernel (`RandomFeatures`, `Nystrom`), of which all the above then speaks: what it
         says of the exact one.
@@ -233,6 +240,7 @@ class BoundsResult(ReportedResult):
         "lower": Bound,
         "upper": Bound,
         "approximation": Approximation,
+        "knowledge": Knowledge,
         **Result.PARTS,
     }
 
@@ -253,14 +261,25 @@ class BoundsResult(ReportedResult):
     ids_of_x: NDArray[np.str_] | None = None
     file_rows_of_y: NDArray[np.intp] | None = None
     file_rows_of_x: NDArray[np.intp] | None = None
+    places_of_y: NDArray[np.intp] | None = None
+    places_of_x: NDArray[np.intp] | None = None
+    knowledge: Knowledge | None = None
     approximation: Approximation | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:
-        hold_rows(self, ("ids_of_y", "ids_of_x", "file_rows_of_y", "file_rows_of_x"))
+        names = ("ids", "file_rows", "places")
+        hold_rows(self, tuple(f"{name}_of_{letter}" for name in names for letter in "yx"))
         if self.n_moved_range is not None:  # a list, if it comes from JSON
             fewest, most = self.n_moved_range
             object.__setattr__(self, "n_moved_range", (int(fewest), int(most)))
+
+    @property
+    def n_listed(self) -> int:
+        """How many rows may be misfiled: of Y and, in two-way misfiling, of X."""
+        of_y = self.n_samples_Y if self.places_of_y is None else len(self.places_of_y)
+        of_x = self.n_samples_X if self.places_of_x is None else len(self.places_of_x)
+        return of_y + (of_x if self.n_moved_of_x else 0)
 
     @property
     def is_certified(self) -> bool:
@@ -306,12 +325,12 @@ class BoundsResult(ReportedResult):
             )
             raise MmdBoundsError(msg)
         of_y: dict[str, Any] = {b.side: (b.rows, b.effects) for b in both}
-        tables = [row_columns(self.name_y, self.n_samples_Y, self.ids_of_y, self.file_rows_of_y, of_y)]
+        places = np.arange(self.n_samples_Y) if self.places_of_y is None else self.places_of_y
+        tables = [row_columns(self.name_y, places, self.ids_of_y, self.file_rows_of_y, of_y)]
         if self.n_moved_of_x:
             of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
-            tables.append(
-                row_columns(self.name_x, self.n_samples_X, self.ids_of_x, self.file_rows_of_x, of_x)
-            )
+            places = np.arange(self.n_samples_X) if self.places_of_x is None else self.places_of_x
+            tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
         return ranked(tables)
 
     def __repr__(self) -> str:

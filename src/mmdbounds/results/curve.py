@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from mmdbounds.results.base import ReportedResult
+from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.serialize import hold_tuples
 
@@ -84,11 +85,12 @@ class SweepResult(ReportedResult):
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
+    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
     """
 
     LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge, **Result.PARTS}
 
     points: tuple[SweepPoint, ...]
     observed: float
@@ -108,6 +110,7 @@ class SweepResult(ReportedResult):
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
     units_note: str = ""
+    knowledge: Knowledge | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:

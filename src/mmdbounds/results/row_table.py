@@ -17,13 +17,14 @@ Found = tuple[NDArray[np.intp], NDArray[np.float64] | None]
 
 def row_columns(
     group: str,
-    n_rows: int,
+    places: NDArray[np.intp],
     ids: NDArray[np.str_] | None,
     file_rows: NDArray[np.intp] | None,
     sides: Mapping[str, Found],
 ) -> Columns:
-    """Return the columns of one group in the order of its rows; `sides` is what each side says of it."""
-    columns = {"group": np.full(n_rows, group), "row": np.arange(n_rows)}
+    """Return the columns of one group for the rows in these places; `sides` is what each side says of it."""
+    n_rows = len(places)
+    columns: Columns = {"group": np.full(n_rows, group), "row": places}
     columns["id"] = np.full(n_rows, None) if ids is None else ids
     columns["file_row"] = np.full(n_rows, None) if file_rows is None else file_rows
     for side, (moved, _) in sides.items():

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.serialize import hold_tuples, read_only
 
@@ -75,6 +76,7 @@ class MisfilingTest(Result):
     """What both tests under misfiling have in common; unpacks as ``statistic, pvalue = result``."""
 
     LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest}
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge, **Result.PARTS}
 
     statistic: float
     pvalue: float
@@ -98,6 +100,7 @@ class MisfilingTest(Result):
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
     units_note: str = ""
+    knowledge: Knowledge | None = None
     provenance: Provenance
 
     def __post_init__(self) -> None:
@@ -174,6 +177,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         What the validity rests on, one sentence each.
     units_note
         What was done about rows that share a unit; empty if no units were named.
+    knowledge
+        What was known of the rows, in numbers; `None` if nothing was.
     provenance
         How the result was made.
     """
@@ -228,7 +233,7 @@ class AggregatedResult(MisfilingTest):
         Every count considered, see `CountTest` (its statistics are maxima, too), and how many there are.
     parts
         The kernels, see `KernelPart`.
-    n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
+    n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, knowledge, provenance
         As in `RobustTestResult`; the options of `provenance` name the kernels.
     """
 

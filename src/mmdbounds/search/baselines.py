@@ -28,14 +28,14 @@ from typing import ClassVar
 import numpy as np
 
 from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_flag, check_number
-from mmdbounds.contamination import Counts
+from mmdbounds.contamination import Counts, Movable
 from mmdbounds.costs import holds_matrix
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic
+from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, outwards
+from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, outwards, strata_of
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -82,7 +82,8 @@ class Bootstrap(Method):
             object.__setattr__(self, "alpha", alpha)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts unless `alpha` is given."""
+        """Refuse rows that cannot move, and two-way counts unless `alpha` is given."""
+        super().check(counts, p, q)
         if counts.n_moved_of_x and self.alpha is None:
             known = "`method='bootstrap'` knows `alpha` for one-way misfiling only."
             msg = f"{known} For two-way, give Bootstrap(alpha=...)."
@@ -205,12 +206,15 @@ class Submodular(EachSide):
         """Return what is found for each count; the rows are put in order once for all of them."""
         totals, numbers = task.totals, [counts.n_moved for counts in task.admissible]
         if self.weight:
-            order = self.order(totals, max(numbers), side)
+            order = self.order(totals, max(numbers), side, task.admissible[-1].movable)
             chosen = [order[:m] for m in numbers]
             how = "taken one by one"
         else:
-            worth, everyone = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
-            chosen = [largest(worth, m, everyone, totals.tie_width) for m in numbers]
+            worth, tie_width = self._worth(totals, side), totals.tie_width
+            chosen = [
+                largest(worth, counts.n_moved, _free(totals, counts), tie_width, counts.limits())
+                for counts in task.admissible
+            ]
             how = "taken by the witness"
         quadratics = [Quadratic(totals, counts, task.estimator) for counts in task.admissible]
         return [
@@ -218,9 +222,11 @@ class Submodular(EachSide):
             for f, rows in zip(quadratics, chosen, strict=True)
         ]
 
-    def order(self, totals: GroupSums, count: int, side: Side) -> Indices:
+    def order(self, totals: GroupSums, count: int, side: Side, movable: Movable | None = None) -> Indices:
         """Return the first `count` rows of Y that are taken, in order."""
-        worth, free = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
+        counts = Counts(count, 0, totals.p + count, totals.q - count, movable=movable)
+        worth, free = self._worth(totals, side), _free(totals, counts)
+        limits, strata = counts.limits(), strata_of(counts.limits())
         jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
         own = _Complements(totals, max(count - 1, 0), jitter)
         order = np.empty(count, dtype=np.intp)
@@ -233,12 +239,21 @@ class Submodular(EachSide):
             tie_width = totals.tie_width * (1 + self.weight / float(own.left[leader]))
             order[i] = largest(scores, 1, free, tie_width)[0]
             free[order[i]] = False
+            if limits:
+                stratum, most = limits[strata[order[i]]]
+                if np.count_nonzero(strata[order[: i + 1]] == strata[order[i]]) == most:
+                    free[stratum] = False
         return order
 
     def _worth(self, totals: GroupSums, side: Side) -> Float64s:
         """Return the witness of each row of Y, or its size, with the side's sign."""
         witness = totals.to_x[totals.p :] / totals.p - totals.to_y[totals.p :] / totals.q
         return outwards(side) * (np.abs(witness) if self.absolute else witness)
+
+
+def _free(totals: GroupSums, counts: Counts) -> Mask:
+    """Return which rows of Y may move."""
+    return np.asarray(np.arange(totals.q) < counts.may_move(totals.p, totals.q).stop - totals.p)
 
 
 class _Complements:

@@ -6,6 +6,8 @@ most promising gradients, many at a time; where there are few rows, among all.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from mmdbounds.contamination import Counts
@@ -14,7 +16,7 @@ from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import largest, leading, outwards
+from mmdbounds.search.protocol import largest, leading, limits_left, outwards, strata_of
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -62,7 +64,11 @@ def _exchange(labelling: Labelling, part: slice, out: float) -> bool:
     here = labelling.pooled(candidates)
     k = f.totals.sums.block(here, here)
     now, own = labelling.moved[candidates], out * f.c * f.totals.diagonal[here]
-    swapped = _best_swaps(now, scores[candidates - part.start], out * f.c * k, own, f.totals.margin)
+    limits, room = labelling.limits(), None
+    if limits:
+        left = np.array([most for _, most in limits_left(limits, labelling.moved)])
+        room = strata_of(limits)[candidates], left
+    swapped = _best_swaps(now, scores[candidates - part.start], out * f.c * k, own, f.totals.margin, room)
     labelling.move(candidates[swapped])
     return len(swapped) > 0
 
@@ -72,24 +78,38 @@ def _first(rows: Indices, keys: Float64s, count: int) -> Indices:
     return rows if len(rows) <= count else rows[np.argpartition(keys, count)[:count]]
 
 
-def _best_swaps(moved: Mask, scores: Float64s, pairs: Float64s, own: Float64s, least: float) -> Indices:
+def _best_swaps(
+    moved: Mask,
+    scores: Float64s,
+    pairs: Float64s,
+    own: Float64s,
+    least: float,
+    room: tuple[Indices, Indices] | None = None,
+) -> Indices:
     """Exchange the best pair again and again; return the rows that ended on the other side.
 
     Row i leaves and row j enters at a gain of s_j - s_i + w_ii + w_jj - 2 w_ij; after that every score
-    changes by 2 (w_.j - w_.i).
+    changes by 2 (w_.j - w_.i). With `room`, the stratum of each row and how many more rows of each stratum
+    may move, a row enters a full stratum only if one of it leaves.
     """
     now, scores = moved.copy(), scores.copy()
+    stratum, left = room or (np.zeros(len(moved), dtype=np.intp), np.ones(1, dtype=np.intp))
+    left = left.copy()
     while True:
         inside, outside = np.flatnonzero(now), np.flatnonzero(~now)
         if len(inside) == 0 or len(outside) == 0:
             break
         leave, enter = own[inside] - scores[inside], own[outside] + scores[outside]
         gain = leave[:, None] + enter - 2 * pairs[np.ix_(inside, outside)]
+        if room is not None:
+            gain[(left[stratum[outside]] <= 0) & (stratum[inside, None] != stratum[outside])] = -np.inf
         place = int(np.argmax(gain))
         if gain.flat[place] <= least:
             break
         i, j = inside[place // len(outside)], outside[place % len(outside)]
         now[i], now[j] = False, True
+        left[stratum[i]] += 1
+        left[stratum[j]] -= 1
         scores += 2 * (pairs[j] - pairs[i])
     return np.flatnonzero(now ^ moved)
 
@@ -100,25 +120,49 @@ def row_effects(labelling: Labelling, side: Side) -> Float64s:
     A row that has moved goes back and the best other row of its group moves in its place, or the
     other way round: of all exchanges with that row, the one after which the value is largest (upper
     side) or smallest (lower side). Where more than `CANDIDATES` rows could take its place, those with the
-    most promising gradients are considered. Rows of a group from which all rows have moved, or none, get NaN.
+    most promising gradients are considered. Limits hold after the exchange as well. Rows that no exchange
+    can concern get NaN: those of a group from which all rows have moved, or none.
     """
     f = labelling.quadratic
     scores = labelling.sign * labelling.gradient()
     # delta_ij = g_j - g_i + c (k_ii + k_jj - 2 k_ij): a term of each row alone, and -2 c k_ij.
     alone = np.where(labelling.moved, -scores, scores) + f.c * f.totals.diagonal[labelling.active]
     effects = np.full(len(scores), np.nan)
+    for rows, others in _exchangeable(labelling):
+        if len(rows) and len(others):
+            effects[rows] = _changes(labelling, alone, rows, others, outwards(side))
+    return effects
+
+
+def _exchangeable(labelling: Labelling) -> Iterator[tuple[Indices, Indices]]:
+    """Yield rows, and those for which each may be exchanged: moved for stayed, and stayed for moved."""
+    limits = labelling.limits()
     for part, _ in labelling.parts():
         moved = part.start + np.flatnonzero(labelling.moved[part])
         stayed = part.start + np.flatnonzero(~labelling.moved[part])
-        if len(stayed):
-            effects[moved] = _changes(labelling, alone, moved, stayed, outwards(side))
-            effects[stayed] = _changes(labelling, alone, stayed, moved, outwards(side))
-    return effects
+        if not limits:
+            yield moved, stayed
+            yield stayed, moved
+            continue
+        stratum, left = strata_of(limits), [most for _, most in limits_left(limits, labelling.moved)]
+        has_room = np.array(left)[stratum] > 0
+        for k in np.unique(stratum[part]):
+            yield moved[stratum[moved] == k], stayed[has_room[stayed] | (stratum[stayed] == k)]
+            yield stayed[stratum[stayed] == k], moved[(left[k] > 0) | (stratum[moved] == k)]
+
+
+def effects_by_group(labelling: Labelling, side: Side) -> tuple[Float64s, Float64s]:
+    """Return `row_effects` of all rows of Y, and of all rows of X: NaN for rows that cannot move."""
+    t = labelling.quadratic.totals
+    effects = np.full(t.p + t.q, np.nan)
+    effects[labelling.active] = row_effects(labelling, side)
+    return effects[t.p :], effects[: t.p]
 
 
 def expected_effects(problem: Problem, counts: Counts) -> Phase:
     """Return what `row_effects` costs for both sides."""
-    sizes = ((problem.p, counts.n_moved_of_x), (problem.q, counts.n_moved))
+    active = counts.may_move(problem.p, problem.q)
+    sizes = ((problem.p - active.start, counts.n_moved_of_x), (active.stop - problem.p, counts.n_moved))
     pairs = sum(m * _n_partners(m, n - m) + (n - m) * _n_partners(n - m, m) for n, m in sizes if 0 < m < n)
     return columns("effects", problem, 2 * pairs, 1)
 

@@ -14,7 +14,7 @@ from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import NO_ROWS, EachSide, Found, outwards
+from mmdbounds.search.protocol import NO_ROWS, EachSide, Found, Part, outwards
 
 MOST_LABELLINGS = 2_000_000
 MOST_ROWS = 2_000  # rows of a group: their kernel matrix is held in memory, and so are chunks of labellings
@@ -29,13 +29,15 @@ class Exhaustive(EachSide):
 
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse counts with too many labellings or rows."""
-        count = math.comb(q, counts.n_moved) * math.comb(p, counts.n_moved_of_x)
+        active = counts.may_move(p, q)
+        of_x, of_y = _strata(counts, p - active.start, active.stop - active.start)
+        count = _n_choices(of_y, counts.n_moved) * _n_choices(of_x, counts.n_moved_of_x)
         if count > MOST_LABELLINGS:
             here = f"{count:,}" if count < 10**12 else f"about 10^{len(str(count)) - 1}"
             most = f"`method='exhaustive'` tries every labelling, at most {MOST_LABELLINGS:,}"
             msg = f"{most}; here there are {here}. Use method='sharp'."
             raise MmdBoundsError(msg)
-        if counts.n_moved + counts.n_moved_of_x and max(p, q) > MOST_ROWS:
+        if counts.n_moved + counts.n_moved_of_x and max(p - active.start, active.stop - p) > MOST_ROWS:
             groups = f"groups of at most {MOST_ROWS:,} rows; got {p:,} and {q:,}"
             msg = f"`method='exhaustive'` takes {groups}. Use method='sharp'."
             raise MmdBoundsError(msg)
@@ -73,11 +75,40 @@ def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:
 
 def _chunks(labelling: Labelling) -> Iterator[Mask]:
     """Yield all labellings in chunks of shape (`CHUNK`, active rows), a labelling a row."""
-    counts, n_x, n = labelling.quadratic.counts, labelling.n_active_x, len(labelling.sign)
-    both = product(combinations(range(n_x), counts.n_moved_of_x), combinations(range(n_x, n), counts.n_moved))
-    everything = (of_x + of_y for of_x, of_y in both)
+    counts, n = labelling.quadratic.counts, len(labelling.sign)
+    of_x, of_y = _strata(counts, labelling.n_active_x, n)
+    both = product(_choices(of_x, counts.n_moved_of_x), _choices(of_y, counts.n_moved))
+    everything = (rows_of_x + rows_of_y for rows_of_x, rows_of_y in both)
     width = counts.n_moved + counts.n_moved_of_x
     while chunk := list(islice(everything, CHUNK)):
         movers = np.zeros((len(chunk), n), dtype=np.bool_)
         np.put_along_axis(movers, np.array(chunk, dtype=np.intp).reshape(len(chunk), width), True, axis=1)
         yield movers
+
+
+def _strata(counts: Counts, n_x: int, n: int) -> tuple[list[Part], list[Part]]:
+    """Return the strata of the active rows of X, and of those of Y: without limits one each."""
+    strata = counts.limits() or [(slice(0, n_x), n_x), (slice(n_x, n), n - n_x)]
+    return [each for each in strata if each[0].stop <= n_x], [each for each in strata if each[0].stop > n_x]
+
+
+def _choices(strata: list[Part], count: int) -> Iterator[tuple[int, ...]]:
+    """Yield every way to choose `count` rows, no more of a stratum than its limit."""
+    if not strata:
+        yield from [()] if count == 0 else []
+        return
+    (rows, most), rest = strata[0], strata[1:]
+    fewest = max(0, count - sum(limit for _, limit in rest))
+    for here in range(min(most, count), fewest - 1, -1):
+        for first in combinations(range(rows.start, rows.stop), here):
+            for others in _choices(rest, count - here):
+                yield first + others
+
+
+def _n_choices(strata: list[Part], count: int) -> int:
+    """Return how many ways `_choices` yields: products of one polynomial for each stratum."""
+    ways = [1] + [0] * count  # to choose 0, 1, ... rows of the strata so far
+    for rows, most in strata:
+        own = [math.comb(rows.stop - rows.start, k) for k in range(min(most, count) + 1)]
+        ways = [sum(w * ways[k - i] for i, w in enumerate(own[: k + 1])) for k in range(count + 1)]
+    return ways[count]

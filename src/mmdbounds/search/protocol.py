@@ -91,8 +91,15 @@ class Method(Protocol):
         return False
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse, before the work starts, counts that this method cannot handle; by default none."""
-        return
+        """Refuse, before the work starts, counts that this method cannot handle.
+
+        By default these are counts with rows that cannot move, or with limits: a method that obeys them
+        (`Counts.may_move`, `Counts.limits`) says so by a `check` of its own.
+        """
+        if counts.movable is not None:
+            knows = f"`method='{self.name}'` does not know which rows may move"
+            msg = f"{knows} (verified rows, limits). Use method='sharp' or 's-sd'."
+            raise MmdBoundsError(msg)
 
     def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
         """Return the phases of `both_sides` with what each is expected to take, made by `mmdbounds.costs`.
@@ -189,19 +196,61 @@ def most_extreme(every: list[Found], side: Side) -> Found:
     )
 
 
-def largest(scores: Float64s, count: int, eligible: Mask, tie_width: float) -> Indices:
+def largest(
+    scores: Float64s, count: int, eligible: Mask, tie_width: float, limits: Sequence[Part] = ()
+) -> Indices:
     """Return the `count` eligible rows with the largest scores, in the order of the rows.
 
     Scores within `tie_width` of the last one to be taken are tied with it, and the lowest rows of these are
     taken: duplicates differ by rounding only, and the order in which a sum was added up must not decide.
+
+    With `limits` it is the best admissible set: no more rows of a stratum than its limit says. That is
+    greedy, rows in the order of their scores, full strata skipped (docs/sharp.md, "Rows that cannot move, and
+    limits"), or simpler: what the limits leave of each stratum, and of that the largest.
     """
     if count == 0:
         return NO_ROWS
+    if limits:
+        eligible = _left_by(limits, scores, eligible, tie_width)
     masked = np.where(eligible, scores, -np.inf)
     cut = masked.max() if count == 1 else np.partition(masked, len(masked) - count)[len(masked) - count]
     sure = masked > cut + tie_width
     tied = np.flatnonzero((masked >= cut - tie_width) & ~sure)
     return np.sort(np.concatenate([np.flatnonzero(sure), tied[: count - np.count_nonzero(sure)]]))
+
+
+def _left_by(limits: Sequence[Part], scores: Float64s, eligible: Mask, tie_width: float) -> Mask:
+    """Return the eligible rows that are among the best of their stratum, as many as its limit says."""
+    left = np.zeros_like(eligible)
+    for stratum, most in limits:
+        here = eligible[stratum]
+        count = min(most, int(np.count_nonzero(here)))
+        left[stratum.start + largest(scores[stratum], count, here, tie_width)] = True
+    return left
+
+
+def limits_within(limits: Sequence[Part], part: slice) -> list[Part]:
+    """Return the strata of one group, as places in it."""
+    return [
+        (slice(stratum.start - part.start, stratum.stop - part.start), most)
+        for stratum, most in limits
+        if part.start <= stratum.start < part.stop
+    ]
+
+
+def limits_left(limits: Sequence[Part], moved: Mask) -> list[Part]:
+    """Return the limits once some rows have moved."""
+    return [(stratum, most - int(np.count_nonzero(moved[stratum]))) for stratum, most in limits]
+
+
+def partner_limits(limits: Sequence[Part], stratum: slice) -> list[Part]:
+    """Return the limits of the partners of a row: one place of its own stratum is taken by itself."""
+    return [(rows, max(most - (rows == stratum), 0)) for rows, most in limits]
+
+
+def strata_of(limits: Sequence[Part]) -> Indices:
+    """Return the number of its stratum for each row."""
+    return np.repeat(np.arange(len(limits)), [stratum.stop - stratum.start for stratum, _ in limits])
 
 
 def at_least(scores: Float64s, rank: int, eligible: Mask, tie_width: float) -> Indices:
@@ -212,9 +261,13 @@ def at_least(scores: Float64s, rank: int, eligible: Mask, tie_width: float) -> I
 
 
 def leading(labelling: Labelling, scores: Float64s) -> Indices:
-    """Return the active rows with the largest scores, as many of each group as are to move."""
+    """Return the active rows with the largest scores, as many of each group as are to move, within limits."""
     everyone, tie_width = np.ones(len(scores), dtype=np.bool_), labelling.quadratic.tie_width
-    rows = [part.start + largest(scores[part], m, everyone[part], tie_width) for part, m in labelling.parts()]
+    limits = labelling.limits()
+    rows = [
+        part.start + largest(scores[part], m, everyone[part], tie_width, limits_within(limits, part))
+        for part, m in labelling.parts()
+    ]
     return np.concatenate(rows) if rows else NO_ROWS
 
 
@@ -234,12 +287,28 @@ def largest_places(values: Float64s, count: int) -> Indices:
     return np.asarray(np.argpartition(values, first, axis=1)[:, first:])
 
 
-def top_sum(scores: Float64s, parts: list[Part]) -> float:
-    """Return the sum of the largest scores, as many in each part as its quota says."""
-    return float(sum(largest_sums(scores[None, part], quota)[0] for part, quota in parts))
+def within_limits(values: Float64s, limits: Sequence[Part]) -> Float64s:
+    """Return `values`, shape (n, d), with -inf in place of all but the largest of each stratum of columns.
+
+    As many are left as its limit says. The largest of what is left are the best admissible set of each row.
+    """
+    if not limits:
+        return values
+    left = np.full_like(values, -np.inf)
+    for stratum, most in limits:
+        places = stratum.start + largest_places(values[:, stratum], most)
+        np.put_along_axis(left, places, np.take_along_axis(values, places, axis=1), axis=1)
+    return left
 
 
-def top_places(scores: Float64s, parts: list[Part]) -> Indices:
-    """Return where the largest scores are, as many in each part as its quota says."""
-    places = [part.start + largest_places(scores[None, part], quota)[0] for part, quota in parts]
+def top_sum(scores: Float64s, parts: list[Part], limits: Sequence[Part] = ()) -> float:
+    """Return the sum of the largest scores, as many in each part as its quota says, within limits."""
+    left = within_limits(scores[None], limits)
+    return float(sum(largest_sums(left[:, part], quota)[0] for part, quota in parts))
+
+
+def top_places(scores: Float64s, parts: list[Part], limits: Sequence[Part] = ()) -> Indices:
+    """Return where the largest scores are, as many in each part as its quota says, within limits."""
+    left = within_limits(scores[None], limits)
+    places = [part.start + largest_places(left[:, part], quota)[0] for part, quota in parts]
     return np.concatenate(places)

@@ -108,7 +108,8 @@ class QuasiNewton(Method):
         return min(counts.n_moved, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts."""
+        """Refuse two-way counts, and rows that cannot move."""
+        super().check(counts, p, q)
         if counts.n_moved_of_x:
             msg = f"`method='{self.name}'` is for one-way misfiling. Use method='sharp' for two-way."
             raise MmdBoundsError(msg)

@@ -23,7 +23,7 @@ from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, at_least, largest, outwards
+from mmdbounds.search.protocol import EachSide, Found, at_least, largest, limits_left, outwards
 from mmdbounds.sums.cpu.engines import take_one_by_one
 from mmdbounds.sums.plan import kept_columns
 from mmdbounds.sums.protocol import Float64s
@@ -72,7 +72,10 @@ class StepwiseDominance(EachSide):
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts with the paper's schedule."""
+        """Refuse two-way counts, and rows that cannot move, with the paper's schedule."""
+        if self.schedule == "paper" and counts.movable is not None:
+            msg = "`schedule='paper'` does not know which rows may move. Use schedule='even'."
+            raise MmdBoundsError(msg)
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
             raise MmdBoundsError(msg)
@@ -82,7 +85,8 @@ class StepwiseDominance(EachSide):
         return [for_each("search", admissible, partial(self._columns, problem))]
 
     def _columns(self, problem: Problem, counts: Counts) -> Phase:
-        n = problem.p * (counts.n_moved_of_x > 0) + problem.q
+        active = counts.may_move(problem.p, problem.q)
+        n = active.stop - active.start
         steps, moved = max(self.steps_for(counts), 1), counts.n_moved + counts.n_moved_of_x
         if moved < FEW * steps:  # columns are computed ahead
             moved += min(steps, AHEAD) * kept_columns(n, problem.working_memory) // 3
@@ -155,9 +159,9 @@ class ColumnCache:
 def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
     """Move floor(m s / S) rows by step s, the most extreme gradients first."""
     counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
-    memory = labelling.quadratic.totals.sums.working_memory
+    memory, limits = labelling.quadratic.totals.sums.working_memory, labelling.limits()
     cache = ColumnCache(labelling, kept_columns(len(labelling.sign), memory))
-    if steps == counts.n_moved and not counts.n_moved_of_x:
+    if steps == counts.n_moved and not counts.n_moved_of_x and not limits:
         _move_one_by_one(labelling, cache, towards)
         return
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
@@ -165,9 +169,10 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
         both = counts.n_moved, counts.n_moved_of_x
         quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
         scores = towards * labelling.sign * labelling.gradient()
-        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
+        left = limits_left(limits, labelling.moved)
+        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width, left)
         if quota_x:
-            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
+            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width, left), rows])
         if len(rows) < FEW:
             labelling.move(rows, labelling.sign[rows] @ cache.columns_of(rows, scores))
         else:

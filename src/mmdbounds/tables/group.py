@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list, repeated
+from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list, repeated, shown_value
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.tables import frames
 from mmdbounds.tables.frames import EXACT_UP_TO
 
 Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
+OF_ROWS = {"ids": np.str_, "file_rows": np.intp, "verified": np.str_, "may_move": np.bool_, "strata": np.str_}
+"""The fields of a group that have one entry for each row beside its values, and their types."""
+NOT_LOOKED_UP, CONFIRMED, REFILED = "", "confirmed", "refiled"  # what `Group.verified` says of a row
+VERIFIED = {NOT_LOOKED_UP, CONFIRMED, REFILED}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,6 +43,17 @@ class Group:
     record
         What was done to the table, ready for JSON; empty where nothing was done. Two groups can be compared
         only if the scaling of their columns in it is the same.
+    verified
+        What is known of the true group of each row: ``""`` (not looked up), ``"confirmed"`` (looked up, it
+        belongs here) or ``"refiled"`` (looked up, and moved here from the other group). `None` if no row was
+        looked up. Verified rows are not misfiled.
+    may_move
+        Whether each row could be misfiled at all; `None` if every row could.
+    strata
+        The stratum (site, year) of each row as text, empty where it is missing; `None` if there are none.
+
+    Subscripted with a mask, a slice or a list of row numbers, it returns these rows with all that belongs to
+    them.
     """
 
     values: NDArray[np.float64]
@@ -47,6 +62,9 @@ class Group:
     file_rows: NDArray[np.intp] | None = None
     columns: tuple[str, ...] | None = None
     record: Mapping[str, Any] = field(default_factory=dict)
+    verified: NDArray[np.str_] | None = None
+    may_move: NDArray[np.bool_] | None = None
+    strata: NDArray[np.str_] | None = None
 
     def __post_init__(self) -> None:
         # A view, so that the user's own array stays writeable.
@@ -57,17 +75,20 @@ class Group:
         require_exact(np.asarray(self.values), "`values`")
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
-        for name, dtype in (("ids", np.str_), ("file_rows", np.intp)):
+        for name, dtype in OF_ROWS.items():
             if (given := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(np.asarray(given, dtype=dtype)))
         self._check_lengths()
 
     def _check_lengths(self) -> None:
         n, d = self.values.shape
-        for name, wanted in (("ids", n), ("file_rows", n), ("columns", d)):
+        for name, wanted in (*((name, n) for name in OF_ROWS), ("columns", d)):
             if (given := getattr(self, name)) is not None and len(given) != wanted:
                 msg = f"`{name}` must have length {wanted}, like `values`; got {len(given)}."
                 raise DataError(msg)
+        if self.verified is not None and not set(self.verified.tolist()) <= VERIFIED:
+            msg = f"`verified` of a group must hold {', '.join(map(repr, sorted(VERIFIED)))}."
+            raise DataError(msg)
         if self.columns is not None and (names := repeated(self.columns)):
             msg = f"columns must have different names; got more than one {names}. Rename them."
             raise DataError(msg)
@@ -83,12 +104,61 @@ class Group:
     def __len__(self) -> int:
         return len(self.values)
 
+    def __getitem__(self, rows: Any) -> Group:
+        chosen = _row_numbers(rows, len(self))
+        known = {name: given[chosen] for name in OF_ROWS if (given := getattr(self, name)) is not None}
+        return replace(self, values=self.values[chosen], **known)
+
+    def __iter__(self) -> Iterator[NDArray[np.float64]]:
+        # Without this Python would iterate by subscripts, and each row would be a group.
+        return iter(self.values)
+
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype, copy=copy)
 
     def __repr__(self) -> str:
         names = "with" if self.ids is not None else "without"
         return f"Group({self.name!r}, {self.shape[0]} rows x {self.shape[1]} columns, {names} row names)"
+
+
+def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
+    """Return the numbers of the rows that a mask, a slice or a list of row numbers names."""
+    if isinstance(rows, slice):
+        return np.arange(n)[rows]
+    chosen = np.asarray(rows)
+    if chosen.ndim == 1 and not chosen.size:
+        return np.empty(0, dtype=np.intp)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "biu":
+        wanted = "by a mask, a slice or a list of row numbers"
+        msg = f"rows of a group are chosen {wanted}; got {shown_value(rows)}."
+        raise DataError(msg)
+    if chosen.dtype.kind == "b":
+        if len(chosen) != n:
+            wanted = f"one entry for each of the {counted(n, 'row')} of the group"
+            msg = f"a mask must have {wanted}; got {len(chosen):,}."
+            raise DataError(msg)
+        return np.flatnonzero(chosen)
+    if int(chosen.max()) >= n or int(chosen.min()) < -n:
+        wrong = next(row for row in chosen.tolist() if not -n <= row < n)
+        msg = f"the group has {counted(n, 'row')}, numbered from 0; got row number {wrong:,}."
+        raise DataError(msg)
+    return np.where(chosen < 0, chosen.astype(np.intp) + n, chosen.astype(np.intp))
+
+
+def joined(first: Group, second: Group) -> Group:
+    """Return the rows of two groups one below the other; names, columns and record are those of the first."""
+    unsaid = {"verified": "", "may_move": True, "strata": ""}  # what a group without such a field means by it
+    known: dict[str, Any] = {}
+    for name in OF_ROWS:
+        both = [(group, getattr(group, name)) for group in (first, second)]
+        if all(given is None for _, given in both) or any(
+            given is None and name not in unsaid for _, given in both
+        ):
+            known[name] = None
+        else:
+            parts = [np.full(len(group), unsaid[name]) if given is None else given for group, given in both]
+            known[name] = np.concatenate(parts)
+    return replace(first, values=np.concatenate([first.values, second.values]), **known)
 
 
 def require_finite(

@@ -17,6 +17,7 @@ from mmdbounds.tables.columns import MISSING, Column, Complete, complete, read_c
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
 from mmdbounds.tables.group_column import GroupColumn, as_text, two_groups
+from mmdbounds.tables.row_columns import RowColumns, read_facts
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
 from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
 
@@ -28,6 +29,9 @@ def groups(
     hidden: Any,
     among: Any,
     id: str | None = None,
+    verified: str | None = None,
+    may_move: str | None = None,
+    strata: str | None = None,
     columns: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     scale: str = "standard",
@@ -48,8 +52,16 @@ def groups(
         The two groups: `hidden` becomes X, its rows may be hidden among those of `among`, which becomes Y.
     id
         Column that names the rows, never a feature. Without it the index of a pandas DataFrame names them.
+    verified
+        Column with the true group of rows that were looked up, blank in all others. Rows that belong to the
+        other group are refiled, and verified rows cannot be misfiled. Instead it may hold yes and no (true
+        and false, 1 and 0): yes if the row was looked up and belongs where it is filed.
+    may_move
+        Column with yes or no for each row of Y: whether it could be misfiled at all.
+    strata
+        Column with the stratum of each row (a site, a year), for ``limits`` of `Contamination`.
     columns
-        The features, in this order. Default: all columns but `group`, `id` and `exclude`.
+        The features, in this order. Default: all columns but `exclude` and those named above.
     exclude
         Columns to leave out.
     scale
@@ -86,6 +98,8 @@ def groups(
         groups with a balanced accuracy of at least 0.99, and not by chance. Such a column is often recorded
         together with the group (a code, a date of treatment), and then the groups differ whatever the truth
         is. Leave it out with `exclude`, or name the features in `columns` if this is intended.
+    VerifiedWarning
+        If the column `verified` is blank, or confirms every row of Y: it may be a copy of the group column.
 
     Notes
     -----
@@ -101,7 +115,7 @@ def groups(
         group,
         hidden=hidden,
         among=among,
-        id_=id,
+        about=RowColumns(id=id, verified=verified, may_move=may_move, strata=strata),
         columns=columns,
         exclude=exclude,
         scale=scale,
@@ -127,25 +141,26 @@ def split_table(
     *,
     hidden: Any,
     among: Any,
-    id_: str | None,
+    about: RowColumns,
     columns: Any,
     exclude: Any,
     scale: str,
     missing: str,
     na: Any,
     encoding: str | None,
-    unit: str | None = None,
 ) -> Split:
-    """Do what `groups` does, and read the column `unit`, which is not a feature, at the same time."""
+    """Do what `groups` does, and read the column of units at the same time."""
     check_option(scale, "scale", TABLE_SCALES)
     check_option(missing, "missing", MISSING)
     words = _names(na, "na")
-    table = open_table(data, [group, id_, unit], words, encoding)
-    roles = _roles(table.frame.columns, group, id_, unit, columns, exclude)
+    table = open_table(data, [group, *about.named().values()], words, encoding)
+    roles = _roles(table.frame.columns, group, about, columns, exclude)
+    about = roles.about
     column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
-    placed = [column.rows(key) for key in two_groups(column, hidden, among)]
+    keys = two_groups(column, hidden, among)
+    placed = [column.rows(key) for key in keys]
     rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
-    read = read_columns(table.frame, roles.features, rows, words, roles.id, scale)
+    read = read_columns(table.frame, roles.features, rows, words, about.id, scale)
     # Before missing cells are filled: that a cell is missing can determine the group as well.
     suspicious = [] if columns is not None else group_columns(*read, np.isin(rows, placed[0]))
     whole = complete(*read, missing, table.subject)
@@ -154,8 +169,9 @@ def split_table(
     _require_rows(left, (hidden, among))
     values, used, constant = _varying(whole)
     if columns is None:
-        warn_of_identifiers(table.frame, used, roles.id)
+        warn_of_identifiers(table.frame, used, about.id)
         warn_of_group_columns(suspicious)
+    facts = read_facts(table, about, column, keys, left, words)
     record: dict[str, Any] = {
         "source": table.name,
         "sha256": table.sha256,
@@ -163,7 +179,7 @@ def split_table(
         "group_column": roles.group,
         "hidden": as_text(hidden),
         "among": as_text(among),
-        "id_column": roles.id,
+        "id_column": about.id,
         "excluded_columns": roles.excluded,
         "columns": [each.name for each in used],
         "kinds": {each.name: each.described for each in used},
@@ -177,17 +193,18 @@ def split_table(
         "n_filled_cells": whole.n_filled,
         "n_dropped_rows": [len(before) - len(each) for before, each in zip(placed, left, strict=True)],
         "n_rows": len(table.frame),
-        "n_hidden": len(left[0]),
-        "n_among": len(left[1]),
+        "n_hidden": len(facts.rows[0]),
+        "n_among": len(facts.rows[1]),
         "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
         "n_missing_group": column.n_missing,
+        **facts.record,
     }
-    ids, from_file = table.row_names(roles.id), table.name is not None
-    units = None if roles.unit is None else table.texts(roles.unit)
+    ids, from_file = table.row_names(about.id), table.name is not None
+    units = None if about.unit is None else table.texts(about.unit)
     del table, read, whole  # a large table must not be in memory more often than needed
     values, names, record["scaling"] = features(values, used, scale)
 
-    def build(name: Any, which: NDArray[np.intp]) -> Group:
+    def build(name: Any, which: NDArray[np.intp], known: dict[str, Any]) -> Group:
         return Group(
             values[np.searchsorted(rows, which)],
             name=as_text(name),
@@ -195,32 +212,34 @@ def split_table(
             file_rows=which + 1 if from_file else None,
             columns=tuple(names),
             record=record,
+            **known,
         )
 
-    of_x, of_y = ([] if units is None else [units[i] for i in each] for each in left)
-    return Split(build(hidden, left[0]), build(among, left[1]), None if units is None else (of_x, of_y))
+    of_x, of_y = ([] if units is None else [units[i] for i in each] for each in facts.rows)
+    X, Y = map(build, (hidden, among), facts.rows, facts.of_rows)
+    return Split(X, Y, None if units is None else (of_x, of_y))
 
 
 class _Roles(NamedTuple):
     group: str
-    id: str | None
-    unit: str | None
+    about: RowColumns
     features: list[str]
     excluded: list[str]
 
 
-def _roles(names: Sequence[str], group: Any, id_: Any, unit: Any, columns: Any, exclude: Any) -> _Roles:
+def _roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
     """Return which column is what, or say which name is wrong."""
     group = _known_column(group, names, "group")
-    id_ = None if id_ is None else _known_column(id_, names, "id")
-    unit = None if unit is None else _known_column(unit, names, "unit")
-    if group == id_:
-        msg = f"`group` and `id` must be different columns; got {quoted(group)} for both."
-        raise DataError(msg)
+    known = {role: _known_column(each, names, role) for role, each in about.named().items()}
+    for role, each in known.items():
+        if each == group and role != "unit":
+            msg = f"`group` and `{role}` must be different columns; got {quoted(group)} for both."
+            raise DataError(msg)
     excluded = [_known_column(each, names, "exclude") for each in dict.fromkeys(_names(exclude, "exclude"))]
-    other_roles = {unit: "the unit column", id_: "the id column", group: "the group column"}
-    other_roles.pop(None, None)
-    return _Roles(group, id_, unit, _feature_columns(names, other_roles, columns, excluded), excluded)
+    other_roles = {each: f"the {role} column" for role, each in reversed(known.items())}
+    other_roles[group] = "the group column"
+    features = _feature_columns(names, other_roles, columns, excluded)
+    return _Roles(group, RowColumns(**known), features, excluded)
 
 
 def _feature_columns(

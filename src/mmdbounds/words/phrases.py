@@ -13,11 +13,13 @@ if TYPE_CHECKING:
         AggregatedResult,
         BoundsResult,
         ConfidenceInterval,
+        Knowledge,
         Provenance,
         RobustTestResult,
         Side,
     )
 
+LIMITS_NAMED = 5  # strata whose limits are named in a sentence
 ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
 WIDTH = 100  # columns of a line; tables are not wrapped
 LONGEST_NAME = 60  # characters of a group's or row's name that are shown
@@ -100,12 +102,52 @@ def assumption(result: BoundsResult | RobustTestResult | AggregatedResult | Conf
         share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
         count = f"{fewest:,} to {count}"
     where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
-    one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}"
+    known = getattr(result, "knowledge", None)
+    one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}{restrictions(known, 'y')}"
     if not of_x:
-        return f"{one_way}.{origin(result)}"
+        return f"{one_way}.{origin(result)}{changes(result)}"
     both = "at most" if how == "between" else how
     belong = "belongs" if of_x == 1 else "belong"
-    return f"{one_way}; {both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}."
+    other = f"{both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}"
+    return f"{one_way}; {other}{restrictions(known, 'x')}.{changes(result)}"
+
+
+def restrictions(known: Knowledge | None, letter: str) -> str:
+    """Say which rows of a group cannot be misfiled, behind the number of those that are."""
+    if known is None:
+        return ""
+    n_verified, n_may_move = (getattr(known, f"n_{what}_{letter}") for what in ("verified", "may_move"))
+    verified = "not the one verified" if n_verified == 1 else f"none of the {n_verified:,} verified"
+    parts = [verified] if n_verified else []
+    if known.is_restricted and letter == "y":
+        parts.append(f"only among the {n_may_move:,} that may be misfiled")
+    limits = getattr(known, f"limits_of_{letter}")
+    named = [f"at most {most:,} from {_stratum(name, known)}" for name, _, most in limits[:LIMITS_NAMED]]
+    more = len(limits) - len(named)
+    parts += [*named, *([f"with limits for {more:,} more strata"] if more else [])]
+    return "".join(f", {part}" for part in parts)
+
+
+def _stratum(name: str, known: Knowledge) -> str:
+    """Return the name of a stratum; of a number, with what it numbers."""
+    is_bare = not any(letter.isalpha() for letter in name)
+    return f"{shown(known.strata_column)} {shown(name)}" if known.strata_column and is_bare else shown(name)
+
+
+def changes(result: Any) -> str:
+    """Say which rows were moved because of what is known of them, and whether fewer than asked for can be."""
+    known = getattr(result, "knowledge", None)
+    if known is None:
+        return ""
+    x, y = shown(result.name_x), shown(result.name_y)
+    moved = ((known.n_refiled_to_x, y, x), (known.n_refiled_to_y, x, y))
+    parts = [f"{rows(n)} from {source} to {target}" for n, source, target in moved if n]
+    sentences = [f" Refiled, as verified: {listed(parts)}."] if parts else []
+    if known.n_moved_asked is not None:
+        sentences.append(
+            f" {known.n_moved_asked:,} were asked for; what is known of the rows admits no more."
+        )
+    return "".join(sentences)
 
 
 def origin(result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval) -> str:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 from mmdbounds.words.phrases import (
     assumption,
+    changes,
     number,
     percent,
     proved_number,
+    restrictions,
     rows,
     seed_used,
     settings,
@@ -153,7 +155,8 @@ def tried(result: SweepResult) -> str:
     """Say how far the curve goes."""
     most = f"{result.most_moved:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
     share = f"{percent(result.share(result.most_moved))} of the true {shown(result.name_x)} rows"
-    return f"Tried: from no misfiled rows up to {share}, that is {most}."
+    which = restrictions(result.knowledge, "y")
+    return f"Tried: from no misfiled rows up to {share}, that is {most}{which}.{changes(result)}"
 
 
 def breakdown(result: SweepResult) -> str:

@@ -84,6 +84,9 @@ class Sharp(Method):
     def _patience(self) -> float | None:
         return {True: PATIENT, "auto": 1.0, False: None}[self.certify]
 
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse nothing: rows that cannot move and limits are obeyed."""
+
     def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
         """Return search and proof; the proof with its budget."""
         from mmdbounds.search.sharp.expected_work import bounds_work
@@ -126,8 +129,9 @@ def _searched(
 
 def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
-    sums, q = task.totals.sums, task.totals.q
-    is_dense = matrices_fit(q, "lower", sums.working_memory)
+    sums, active = task.totals.sums, task.admissible[-1].may_move(task.totals.p, task.totals.q)
+    n = active.stop - active.start
+    is_dense = matrices_fit(n, "lower", sums.working_memory)
     two_way = any(counts.n_moved_of_x for counts in task.admissible)
     if two_way or not (is_dense or sums.is_positive_definite):
         return None
@@ -137,7 +141,7 @@ def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
         return one.finish(slack, patience)[0], one.spent
 
     fixed, each = (EFFORT, EFFORT_OF_PAIR) if is_dense else EFFORT_THROUGH_SUMS
-    unit = fixed + each * (q if is_dense else sums.n_rows) ** 2
+    unit = fixed + each * (n if is_dense else sums.n_rows) ** 2
     return RangeSearch(task, search, refine_enough, is_dense, unit, gap)
 
 

@@ -86,6 +86,7 @@ class CountRange:
         self.ends = of.task.admissible[0], of.task.admissible[-1]
         self.k = np.arange(self.ends[0].n_moved, self.ends[1].n_moved + 1)
         self.totals, self.estimator = of.task.totals.precise, of.task.estimator
+        self.movable = self.ends[1].movable
         self.keep(self.ends[1], last)
 
     def proofs(self) -> Float64s:
@@ -148,12 +149,12 @@ class LowerRange(CountRange):
         super().__init__(of, last, slack, left)
         self._range = self._floors(is_dense=of.is_dense)
         self._from_last = np.full(len(self.k), -np.inf)
-        if self.estimator == "unbiased" and last.certified is not None:
+        if self.estimator == "unbiased" and last.certified is not None and self.movable is None:
             self._from_last = from_more(last.certified, self.totals, self.estimator, self.k)
 
     def _floors(self, *, is_dense: bool) -> FloorRange:
         ends = int(self.k[0]), int(self.k[-1])
-        return FloorRange(self.totals, self.estimator, ends, is_dense=is_dense)
+        return FloorRange(self.totals, self.estimator, ends, is_dense=is_dense, movable=self.movable)
 
     def proofs(self) -> Float64s:
         """See `CountRange`."""
@@ -196,11 +197,12 @@ class UpperRange(CountRange):
         self.may_search = of.is_dense and last.certified is not None
         if last.certified is None:
             return
-        if self.estimator == "unbiased" or self.totals.sums.is_positive_definite:
+        is_definite = self.totals.sums.is_positive_definite
+        if self.movable is None and (self.estimator == "unbiased" or is_definite):
             self._lower_to(from_more(last.certified, self.totals, self.estimator, self.k))
         if last.row_bounds is not None:
             thresholds, excess, rounding = last.row_bounds
-            found = ceilings(self.totals, self.estimator, self.k, thresholds, excess)
+            found = ceilings(self.totals, self.estimator, self.k, thresholds, excess, movable=self.movable)
             # Fewer rows lose no more than the largest count, but for sums that are larger than the bound.
             self._lower_to(found + 2 * rounding + SUMS * np.abs(found))
         self.solve(self.ends[1])
@@ -215,7 +217,8 @@ class UpperRange(CountRange):
 
     def solve(self, counts: Counts) -> bool:
         """See `CountRange`."""
-        if counts in self.solved or not self.of.is_dense or counts.n_moved == 0:
+        is_dense = self.of.is_dense or (self.movable is not None and self.last.row_bounds is None)
+        if counts in self.solved or not is_dense or counts.n_moved == 0:
             return False
         self.solved.add(counts)
         f, is_first = self.quadratic(counts), self._multipliers is None
@@ -223,11 +226,12 @@ class UpperRange(CountRange):
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
         state = () if self._multipliers is None else (f.c * self._multipliers,)
         proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
-        effort.spend(RANKING * self.totals.q**2)
+        effort.spend(RANKING * len(problem.rows) ** 2)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
         pairs = problem.pairs / f.c
-        self._lower_to(dense_ceilings(self.totals, self.estimator, self.k, pairs, self._multipliers))
+        known_of_all = self.k, pairs, self._multipliers, self.movable
+        self._lower_to(dense_ceilings(self.totals, self.estimator, *known_of_all))
         return True
 
     def found(self) -> Found:

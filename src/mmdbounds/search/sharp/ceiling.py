@@ -12,11 +12,12 @@ squares are added to the gain, and the multipliers follow.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from mmdbounds.search.protocol import largest_sums
+from mmdbounds.objective import Indices
+from mmdbounds.search.protocol import largest_sums, partner_limits, within_limits
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
 from mmdbounds.search.sharp.squares import EPS, most_negative, with_squares
 from mmdbounds.sums.protocol import Float64s
@@ -107,13 +108,16 @@ def _with_squares(
 def proved(problem: QuotaProblem, multipliers: Float64s, share: Float64s) -> ScoreBound:
     """Return what multipliers prove: any, as long as they are antisymmetric to the last bit."""
     scores = problem.linear.copy()
-    for group, _ in problem.parts():
-        for start in range(group.start, group.stop, STRIP):
-            rows = slice(start, min(start + STRIP, group.stop))
+    for stratum, _ in problem.limits or problem.parts():
+        limits = partner_limits(problem.limits, stratum)
+        for start in range(stratum.start, stratum.stop, STRIP):
+            rows = slice(start, min(start + STRIP, stratum.stop))
             values = problem.pairs[rows] + multipliers[rows]
             np.fill_diagonal(values[:, rows], -np.inf)
+            values = within_limits(values, limits)
             for other, quota in problem.parts():
-                scores[rows] += largest_sums(values[:, other], quota - (other == group))
+                is_own = other.start <= stratum.start < other.stop
+                scores[rows] += largest_sums(values[:, other], quota - is_own)
     # Multipliers that are not small cancel up to rounding (docs/rounding.md, "One proof"). They are
     # antisymmetric, so their largest entry is their size.
     n_chosen = sum(quota for _, quota in problem.parts())
@@ -127,19 +131,23 @@ class _Walk:
     def __init__(self, problem: QuotaProblem, multipliers: Float64s, width: float | None = None) -> None:
         from mmdbounds.search.sharp.multiplier_steps import tiles_of
 
-        parts = problem.parts()
+        parts, strata = problem.parts(), problem.limits or problem.parts()
         self._problem, self.n_chosen = problem, sum(quota for _, quota in parts)
         self._values = problem.pairs + multipliers
         np.fill_diagonal(self._values, -np.inf)  # no row is its own partner
         self._trail = np.zeros(self._values.shape)  # takes no memory before the first step
-        self._edges = np.array([0, *(part.stop for part, _ in parts)])
+        self._edges = np.array(
+            [0, *(stratum.stop for stratum, _ in strata)]
+        )  # of groups or, with limits, strata
         self._tiles = tiles_of(self._edges)
-        self._group = np.repeat(np.arange(len(parts)), np.diff(self._edges))
+        self._group = np.repeat(np.arange(len(strata)), np.diff(self._edges))
         self._quotas = np.array([[quota for _, quota in parts]])
-        self._counts = np.repeat(self._quotas, len(self._group), axis=0)
-        self._counts[np.arange(len(self._group)), self._group] -= 1
-        self._thresholds = np.zeros((len(self._group), len(parts)))
-        self._of_rows = np.zeros_like(self._quotas, dtype=np.float64)
+        self._counts = self._less_one(self._quotas, np.array([part.stop for part, _ in parts]))
+        self._caps = np.array([[most for _, most in problem.limits]], dtype=np.intp)
+        self._partner_caps = self._less_one(self._caps, self._edges[1:]) if problem.limits else self._counts
+        self._groups = np.searchsorted(self._edges, [0, *(part.stop for part, _ in parts)])
+        self._thresholds = np.zeros((len(self._group), len(strata)))
+        self._of_rows = np.zeros((1, len(strata)))
         # Pairs beside which rounding of the linear part is large count as if they were of its size.
         least = EPS * np.abs(problem.linear).max()
         self.size = float(max(problem.pairs.max(), -problem.pairs.min(), least))
@@ -148,22 +156,35 @@ class _Walk:
 
     def look(self, effort: Effort) -> float:
         """Return the bound; `share` is how much of each row is chosen."""
-        from mmdbounds.search.sharp.multiplier_steps import find_thresholds
-
         problem, n = self._problem, len(self._group)
         effort.spend(PAIR * n * n + STEP)
         gains = np.empty(n)
 
         def some(rows: slice) -> None:
-            of_rows = self._counts[rows], self._width, self._thresholds[rows], gains[rows]
-            find_thresholds(self._values[rows], self._edges, *of_rows)
+            of_rows = self._width, self._thresholds[rows], gains[rows]
+            self._find(self._values[rows], self._counts[rows], self._partner_caps[rows], *of_rows)
 
         self._share_out([slice(start, start + STRIP) for start in range(0, n, STRIP)], some)
         scores = problem.linear + gains
         width = ROWS_WIDTH * self.n_chosen * self._width
-        find_thresholds(scores[None], self._edges, self._quotas, width, self._of_rows, np.empty(1))
+        self._find(scores[None], self._quotas, self._caps, width, self._of_rows, np.empty(1))
         self.share = np.clip((scores - self._of_rows[0, self._group]) / width + 0.5, 0.0, 1.0)
         return problem.constant + problem.top_sum(scores)
+
+    def _less_one(self, most: Indices, stops: Indices) -> Indices:
+        """Return how many partners each row has in each group or stratum: in its own, one less."""
+        n, counts = len(self._group), np.repeat(most, len(self._group), axis=0)
+        counts[np.arange(n), np.searchsorted(stops, np.arange(n), side="right")] -= 1
+        return np.maximum(counts, 0)
+
+    def _find(self, values: Float64s, counts: Indices, caps: Indices, *found: Any) -> None:
+        """Find thresholds, and the sums of the largest values; `found` are the width and both."""
+        from mmdbounds.search.sharp.multiplier_steps import find_capped, find_thresholds
+
+        if self._problem.limits:
+            find_capped(values, self._edges, self._groups, counts, caps, *found)
+        else:
+            find_thresholds(values, self._edges, counts, *found)
 
     def step(self, width: float) -> None:
         """Move the multipliers; within `width` of a threshold rows count in part from now on."""

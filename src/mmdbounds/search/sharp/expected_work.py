@@ -99,7 +99,8 @@ def rehearsed_work(
     n, m = sizes(problem, admissible[-1])
     is_dense = matrices_fit(n, "upper", problem.working_memory)
     plan = partial(bounds_work, problem, admissible, patience=patience, gap=gap)
-    if patience is None or not m or not is_dense or isinstance(problem.kernel, Precomputed):
+    some_stand_for_all = not isinstance(problem.kernel, Precomputed) and admissible[-1].movable is None
+    if patience is None or not m or not is_dense or not some_stand_for_all:
         return plan(n_starts=n_starts)
     some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
     part, meter = sizes(some, counts)[0], Meter()
@@ -197,5 +198,5 @@ def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float)
 
 def sizes(problem: Problem, counts: Counts) -> tuple[int, int]:
     """Return how many rows may move, and how many do."""
-    two_way = counts.n_moved_of_x > 0
-    return problem.p * two_way + problem.q, counts.n_moved + counts.n_moved_of_x
+    active = counts.may_move(problem.p, problem.q)
+    return active.stop - active.start, counts.n_moved + counts.n_moved_of_x

@@ -13,12 +13,14 @@ here by Newton's steps on its logarithmic barrier. The last term vanishes on the
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
 
 from mmdbounds.objective import Indices
+from mmdbounds.search.protocol import Part
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
 from mmdbounds.sums.protocol import Float64s
 
@@ -31,6 +33,7 @@ SPLIT = 1e-3  # weight in the diagonal's search of a row that is not split, besi
 EXTRA = 10.0  # how much of the sums of a group is added, in units of the largest pair
 FIRST_BARRIER, LAST_BARRIER, CUT = 1e-2, 1e-6, 0.3
 NEWTON_STEPS = 3
+FULL = 1e-12  # a stratum that may take no more than this is full
 ROUNDING = 16 * np.finfo(np.float64).eps  # error of an eigenvalue, in units of the matrix's size and norm
 
 
@@ -78,14 +81,15 @@ class Floor:
 
     def _best(self, problem: QuotaProblem, share: Float64s, diagonal: Float64s, effort: Effort) -> ScoreBound:
         """Return the proof at the best shares for one diagonal."""
-        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+        from mmdbounds.search.sharp.pairwise_steps import share_out
 
         linear = problem.linear + diagonal
         share = filled(problem, share, linear + 2 * (problem.pairs @ share - diagonal * share))
         gradient = linear + 2 * (problem.pairs @ share - diagonal * share)
-        edges = np.array([0, *(part.stop for part, _ in problem.parts())])
+        edges = np.array([0, *(stratum.stop for stratum, _ in problem.limits or problem.parts())])
+        among = edges, rooms(problem.parts(), problem.limits, share)
         tolerance = self.tolerance / sum(quota for _, quota in problem.parts())
-        steps = pairwise_steps(problem.pairs, diagonal, gradient, share, edges, tolerance, self.most_steps)
+        steps = share_out((problem.pairs, diagonal, gradient), share, *among, tolerance, self.most_steps)
         effort.spend(steps * len(share) / 10)
         # A fresh gradient: what the steps added up proves less.
         with_pairs = problem.pairs @ share
@@ -94,16 +98,41 @@ class Floor:
         return problem.score_bound(float(value - gradient @ share), gradient, share, share, diagonal)
 
 
+def rooms(parts: Sequence[Part], limits: Sequence[Part], share: Float64s) -> tuple[Indices, Float64s] | None:
+    """Return which strata make each group, and how much each may still take; `None` without limits."""
+    if not limits:
+        return None
+    starts = [stratum.start for stratum, _ in limits]
+    groups = np.searchsorted(starts, [parts[0][0].start, *(part.stop for part, _ in parts)])
+    room = np.array([most - share[stratum].sum() for stratum, most in limits])
+    return groups, np.where(room > FULL, room, 0.0)
+
+
 def filled(problem: QuotaProblem, share: Float64s, gradient: Float64s) -> Float64s:
-    """Return the shares brought to the quotas, by the rows that gain most (or lose least)."""
+    """Return the shares brought to quotas and limits, by the rows that gain most (or lose least)."""
     share = share.copy()
+    for stratum, most in problem.limits:
+        too_much = float(share[stratum].sum()) - most
+        if too_much > 0:
+            share[stratum] -= _first_of(share[stratum], -gradient[stratum], too_much)
     for part, quota in problem.parts():
         missing = quota - share[part].sum()
-        order = np.argsort(-gradient[part] if missing > 0 else gradient[part], kind="stable")
-        room = (1 - share[part] if missing > 0 else share[part])[order]
-        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
-        share[part.start + order] += np.sign(missing) * np.clip(abs(missing) - before, 0, room)
+        room = 1 - share if missing > 0 else share.copy()
+        for stratum, most in problem.limits if missing > 0 else ():
+            left = most - float(share[stratum].sum())
+            room[stratum] = _first_of(room[stratum], gradient[stratum], max(left, 0.0))
+        worth = gradient[part] if missing > 0 else -gradient[part]
+        share[part] += np.sign(missing) * _first_of(room[part], worth, abs(missing))
     return np.clip(share, 0.0, 1.0)
+
+
+def _first_of(room: Float64s, worth: Float64s, amount: float) -> Float64s:
+    """Return how much of `amount` each row takes, the worthiest first, if none takes more than its room."""
+    order = np.argsort(-worth, kind="stable")
+    before = np.concatenate([[0.0], np.cumsum(room[order])[:-1]])
+    taken = np.empty_like(room)
+    taken[order] = np.clip(amount - before, 0, room[order])
+    return taken
 
 
 def raised(problem: QuotaProblem, diagonal: Float64s) -> Float64s:

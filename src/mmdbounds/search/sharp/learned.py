@@ -121,13 +121,15 @@ class LearnedMultipliers:
         rounding = self._rounding(f, multipliers, scores)
         if not self._labelling.n_active_x:
             self.row_bounds = thresholds, excess + squares, rounding
-        return f.value_as_filed + f.c * top_sum(scores, self._parts) + rounding
+        return f.value_as_filed + f.c * top_sum(scores, self._parts, self._labelling.limits()) + rounding
 
     def _partners(
         self, f: Quadratic, multipliers: Float64s, groups: tuple[slice, slice], count: int
     ) -> tuple[Float64s, Float64s]:
         """Return for each row of a group a threshold, and by how much partners in the other exceed it."""
         (part, other), active = groups, self._labelling.active.start
+        if other == part and part.stop - part.start == 1:  # nobody is there
+            return np.zeros(1), np.zeros(1)
         left, right = (each[group] for each, group in zip(_factors(multipliers), groups, strict=True))
         sign = float(self._labelling.sign[part.start] * self._labelling.sign[other.start])
         thresholds = self._thresholds(groups, count, (left, right), sign)

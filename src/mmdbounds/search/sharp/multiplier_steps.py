@@ -65,6 +65,69 @@ def _compiled_thresholds(values, edges, counts, width, thresholds, sums):
             sums[i] += count * t + above
 
 
+@part(_FASTMATH)
+def _capped_threshold(row, edges, caps, count, width, threshold):
+    """Return the same for a row of strata none of which counts for more than its cap."""
+    low, high, stride, slope = -np.inf, np.inf, width, 1.0 / width
+    for _ in range(MOST_TRIES):
+        shift, total, rising = 0.5 - threshold * slope, 0.0, 0.0
+        for h in range(len(caps)):
+            own, own_rising = 0.0, 0.0
+            for j in range(edges[h], edges[h + 1]):
+                share = row[j] * slope + shift
+                own += min(max(share, 0.0), 1.0)
+                own_rising += 1.0 if (share > 0.0) & (share < 1.0) else 0.0
+            total += min(own, 1.0 * caps[h])
+            rising += own_rising if own < caps[h] else 0.0
+        excess = total - count
+        if abs(excess) <= NEARLY:
+            break
+        if excess > 0:
+            low = threshold
+        else:
+            high = threshold
+        newton = threshold + width * excess / max(rising, 1.0)
+        if rising > 0 and low < newton < high:
+            threshold = newton
+        elif -np.inf < low and high < np.inf:
+            threshold = 0.5 * (low + high)
+        else:
+            stride *= 4
+            threshold += stride if excess > 0 else -stride
+    return threshold
+
+
+@entry(_FASTMATH)
+def _compiled_capped(values, edges, groups, counts, caps, width, thresholds, sums):
+    for i in range(len(values)):
+        sums[i] = 0.0
+        for g in range(len(groups) - 1):
+            first, last, count = groups[g], groups[g + 1], counts[i, g]
+            if count == 0:
+                thresholds[i, first:last] = NOBODY
+                continue
+            # Where the last step began: all strata that were not full had the same threshold.
+            start = np.inf
+            for h in range(first, last):
+                start = min(start, thresholds[i, h])
+            start = start if start < np.inf else 0.0
+            t = _capped_threshold(
+                values[i], edges[first : last + 1], caps[i, first:last], count, width, start
+            )
+            sums[i] += count * t
+            for h in range(first, last):
+                row, cap, own = values[i, edges[h] : edges[h + 1]], caps[i, h], NOBODY
+                if cap > 0:
+                    total, above = 0.0, 0.0
+                    for j in range(len(row)):
+                        total += min(max((row[j] - t) / width + 0.5, 0.0), 1.0)
+                    own = max(t, _threshold(row, cap, width, t)) if total > cap else t
+                    for j in range(len(row)):
+                        above += max(row[j] - own, 0.0)
+                    sums[i] += cap * (own - t) + above
+                thresholds[i, h] = own
+
+
 def _numpy_thresholds(values, edges, counts, width, thresholds, sums):
     sums[:] = 0.0
     for k in range(len(edges) - 1):
@@ -94,6 +157,38 @@ def _all_at_once(values, count, width):
         middle = (newton <= low) | (newton >= high) | (rising == 0)
         threshold = np.where(middle, 0.5 * (low + high), newton)
     return threshold
+
+
+def _numpy_capped(values, edges, groups, counts, caps, width, thresholds, sums):
+    sums[:] = 0.0
+    for first, last, count in zip(groups, groups[1:], counts.T, strict=True):
+        here, capped = values[:, edges[first] : edges[last]], caps[:, first:last]
+        where = edges[first : last + 1] - edges[first]
+        common = _capped_all_at_once(here, where[:-1], capped, count, width)
+        nobody = count == 0
+        sums += np.where(nobody, 0.0, count * common)
+        for h in range(last - first):
+            row, cap = here[:, where[h] : where[h + 1]], capped[:, h]
+            own = common.copy()
+            could_be_full = (cap > 0) & (cap < np.isfinite(row).sum(axis=1))
+            for k in np.unique(cap[could_be_full]):
+                rows = could_be_full & (cap == k)
+                own[rows] = np.maximum(own[rows], _all_at_once(row[rows], k, width))
+            more = cap * (own - common) + np.maximum(row - own[:, None], 0.0).sum(axis=1)
+            sums += np.where(nobody | (cap == 0), 0.0, more)
+            thresholds[:, first + h] = np.where(nobody | (cap == 0), NOBODY, own)
+
+
+def _capped_all_at_once(values, starts, caps, counts, width):
+    """Return the thresholds of all rows of `values`, whose strata begin at `starts`, by halving."""
+    finite = np.where(np.isfinite(values), values, np.nan)
+    low, high = np.nanmin(finite, axis=1) - width, np.nanmax(finite, axis=1) + width
+    for _ in range(MOST_TRIES):
+        threshold = 0.5 * (low + high)
+        share = np.clip((values - threshold[:, None]) / width + 0.5, 0.0, 1.0)
+        excess = np.minimum(np.add.reduceat(share, starts, axis=1), caps).sum(axis=1) - counts
+        low, high = np.where(excess > 0, threshold, low), np.where(excess > 0, high, threshold)
+    return 0.5 * (low + high)
 
 
 @part(_FASTMATH)
@@ -155,6 +250,11 @@ def tiles_of(edges: Indices) -> Indices:
 # ``thresholds[i, k]`` and add up to that count; ``sums[i]`` is at least the sum of the largest values, and
 # nearly equal to it where the threshold is right.
 find_thresholds = _compiled_thresholds if numba_is_there() else _numpy_thresholds
+
+# The same with limits: the columns ``edges[h]`` to ``edges[h + 1]`` are stratum h, of which row i has at most
+# ``caps[i, h]`` partners; group g is the strata ``groups[g]`` to ``groups[g + 1]``, with ``counts[i, g]``
+# partners. A stratum that is full has a threshold of its own, above that of its group.
+find_capped = _compiled_capped if numba_is_there() else _numpy_capped
 
 # Both move `values` (n, n) and `trail`, of which the compiled one uses what is above the diagonal. The step
 # is what row i, with its weight, asks of row j, less what j asks of i; trail' = memory trail - step; and

@@ -7,7 +7,11 @@ A file of its own, imported where it is used: it loads the compiler.
 
 from __future__ import annotations
 
+import numpy as np
+
 from mmdbounds.compiled import entry, part
+from mmdbounds.objective import Indices
+from mmdbounds.sums.protocol import Float64s
 
 
 @part()
@@ -58,3 +62,74 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
             return step
         _shift(pairs, diagonal, gradient, share, giver, taker, amount)
     return most
+
+
+@part()
+def _find_takers(gradient, share, edges, room, takers, first, last):
+    """Set the taker of each stratum; return the stratum, of those with room, whose gradient is largest."""
+    free = -1
+    for h in range(first, last):
+        j = -1
+        for i in range(edges[h], edges[h + 1]):
+            if share[i] < 1.0 and (j < 0 or gradient[i] > gradient[j]):
+                j = i
+        takers[h] = j
+        if room[h] > 0.0 and j >= 0 and (free < 0 or gradient[j] > gradient[takers[free]]):
+            free = h
+    return free
+
+
+@entry()
+def limited_steps(pairs, diagonal, gradient, share, edges, groups, room, tolerance, most):
+    """Do the same where strata have limits.
+
+    Stratum h holds the rows ``edges[h]`` to ``edges[h + 1]``, and ``room[h]`` is by how much its shares may
+    still grow; it is updated in place. Group g is the strata ``groups[g]`` to ``groups[g + 1]``. A row takes
+    from one of its stratum, or of another in its group if its own has room. No other steps are needed: those
+    are the edges of the shares that the limits allow.
+    """
+    takers = np.empty(len(room), dtype=np.int64)
+    for step in range(most):
+        best, giver, taker, amount, one, two = 0.0, -1, -1, 0.0, -1, -1
+        for g in range(len(groups) - 1):
+            free = _find_takers(gradient, share, edges, room, takers, groups[g], groups[g + 1])
+            for h in range(groups[g], groups[g + 1]):
+                for i in range(edges[h], edges[h + 1]):
+                    if share[i] <= 0.0:
+                        continue
+                    for k in (h, free):
+                        j = takers[k] if k >= 0 else -1
+                        if j < 0 or gradient[j] - gradient[i] <= tolerance:
+                            continue
+                        wrong = gradient[j] - gradient[i]
+                        curvature = 2.0 * (diagonal[i] + diagonal[j] + 2.0 * pairs[i, j])
+                        limit = min(share[i], 1.0 - share[j])
+                        limit = limit if k == h else min(limit, room[k])
+                        t = limit if curvature * limit <= wrong else wrong / curvature
+                        gain = t * (wrong - 0.5 * curvature * t)
+                        if gain > best:
+                            best, giver, taker, amount, one, two = gain, i, j, t, h, k
+        if giver < 0:
+            return step
+        _shift(pairs, diagonal, gradient, share, giver, taker, amount)
+        if one != two:
+            room[one] += amount
+            room[two] = 0.0 if amount >= room[two] else room[two] - amount
+    return most
+
+
+def share_out(
+    quadratic: tuple[Float64s, ...],
+    share: Float64s,
+    edges: Indices,
+    limited: tuple[Indices, Float64s] | None,
+    tolerance: float,
+    most: int,
+) -> int:
+    """Make pairwise steps, with limits (groups and room) if there are any; return how many.
+
+    `quadratic` is pairs, diagonal and gradient.
+    """
+    if limited is None:
+        return int(pairwise_steps(*quadratic, share, edges, tolerance, most))
+    return int(limited_steps(*quadratic, share, edges, *limited, tolerance, most))

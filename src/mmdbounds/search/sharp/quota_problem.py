@@ -16,8 +16,8 @@ problem with the largest bound is split on the row about which its relaxation is
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from itertools import count
 
 import numpy as np
@@ -25,7 +25,7 @@ import numpy as np
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, Part, outwards, top_places, top_sum
+from mmdbounds.search.protocol import NO_ROWS, Part, limits_left, outwards, top_places, top_sum
 from mmdbounds.sums.protocol import Float64s
 
 # Arrays from which a relaxation continues: one entry, or one row and column, for each open row.
@@ -45,6 +45,8 @@ class QuotaProblem:
     settled: Indices  # the rows settled as chosen
     n_x: int  # how many of the open rows are filed under X
     quotas: tuple[int, int]  # how many open rows of X and of Y are still to be chosen
+    # Strata of the open rows, one after the other, and how many of each may still be chosen; or no limits.
+    limits: tuple[Part, ...] = ()
 
     @classmethod
     def of(cls, labelling: Labelling, side: Side) -> QuotaProblem:
@@ -63,6 +65,7 @@ class QuotaProblem:
             settled=NO_ROWS,
             n_x=labelling.n_active_x,
             quotas=(f.counts.n_moved_of_x, f.counts.n_moved),
+            limits=tuple(labelling.limits()),
         )
 
     def parts(self) -> list[Part]:
@@ -72,7 +75,17 @@ class QuotaProblem:
 
     def is_possible(self) -> bool:
         """Return whether the quotas can be met."""
-        return 0 <= self.quotas[0] <= self.n_x and 0 <= self.quotas[1] <= len(self.rows) - self.n_x
+        if any(most < 0 for _, most in self.limits):
+            return False
+        of_x, of_y = self._most()
+        return 0 <= self.quotas[0] <= of_x and 0 <= self.quotas[1] <= of_y
+
+    def _most(self) -> tuple[int, int]:
+        """Return how many open rows of X and of Y can be chosen at once."""
+        if not self.limits:
+            return self.n_x, len(self.rows) - self.n_x
+        of_x = sum(most for stratum, most in self.limits if stratum.start < self.n_x)
+        return of_x, sum(most for _, most in self.limits) - of_x
 
     def fixed(self, chosen: Mask, rejected: Mask) -> tuple[QuotaProblem, Indices]:
         """Settle rows; return the smaller problem, and the places of its rows among the open ones."""
@@ -88,24 +101,40 @@ class QuotaProblem:
             n_x=int(np.count_nonzero(left < self.n_x)),
             quotas=(self.quotas[0] - taken_of_x, self.quotas[1] - (len(taken) - taken_of_x)),
         )
-        return rest, left
+        return (replace(rest, limits=self._limits_left(chosen, left, rest)) if self.limits else rest), left
+
+    def _limits_left(self, chosen: Mask, left: Indices, rest: QuotaProblem) -> tuple[Part, ...]:
+        """Return the limits of a smaller problem; none if they are no less than what is chosen anyway."""
+        strata, binds = [], False
+        for stratum, most in limits_left(self.limits, chosen):
+            start, stop = np.searchsorted(left, [stratum.start, stratum.stop]).tolist()
+            quota = rest.quotas[0 if stratum.start < self.n_x else 1]
+            binds = binds or most < min(quota, stop - start)
+            if stop > start or most < 0:
+                strata.append((slice(start, stop), min(most, stop - start)))
+        return tuple(strata) if binds else ()
 
     def forced(self) -> tuple[QuotaProblem, Indices]:
-        """Settle the groups in which nothing is left to choose: all of their rows, or none."""
-        if all(0 < quota < part.stop - part.start for part, quota in self.parts()):
-            return self, np.arange(len(self.rows))
+        """Settle the groups (or strata) in which nothing is left to choose: all of their rows, or none."""
         chosen, rejected = (np.zeros(len(self.rows), dtype=np.bool_) for _ in range(2))
         for part, quota in self.parts():
             chosen[part], rejected[part] = quota == part.stop - part.start, quota == 0
+        for stratum, most in self.limits:
+            group = 0 if stratum.start < self.n_x else 1
+            is_full = most == stratum.stop - stratum.start and self.quotas[group] == self._most()[group]
+            chosen[stratum] |= is_full
+            rejected[stratum] |= most == 0
+        if not (chosen.any() or rejected.any()):
+            return self, np.arange(len(self.rows))
         return self.fixed(chosen, rejected)
 
     def top_sum(self, scores: Float64s) -> float:
-        """Return the sum of the largest scores that the quotas allow."""
-        return top_sum(scores, self.parts())
+        """Return the sum of the largest scores that quotas and limits allow."""
+        return top_sum(scores, self.parts(), self.limits)
 
     def best_rows(self, scores: Float64s) -> Indices:
-        """Return the open rows with the largest scores that the quotas allow."""
-        return top_places(scores, self.parts())
+        """Return the open rows with the largest scores that quotas and limits allow."""
+        return top_places(scores, self.parts(), self.limits)
 
     def gain(self, chosen: Indices) -> float:
         """Return the gain when these of the open rows are chosen."""
@@ -282,15 +311,40 @@ class BranchAndBound:
     def _settled(self, problem: QuotaProblem, proof: ScoreBound) -> tuple[Mask, Mask]:
         """Return the rows that every better choice must hold, and those that none can hold."""
         chosen, rejected = (np.zeros(len(problem.rows), dtype=np.bool_) for _ in range(2))
-        for part, quota in problem.parts():
+        for part, after, last in _next_in_line(problem, proof.scores):
             scores = proof.scores[part]
-            after, last = np.partition(scores, [-quota - 1, -quota])[[-quota - 1, -quota]]
             with_row = proof.bound - np.maximum(last - scores, 0.0)
             without = proof.bound - np.maximum(scores - after, 0.0)
             rejected[part], chosen[part] = with_row <= self._enough, without <= self._enough
             gone = np.concatenate([with_row[rejected[part]], without[chosen[part]]])
             self._closed = max(self._closed, float(gone.max(initial=-np.inf)))
         return chosen, rejected & ~chosen
+
+
+def _next_in_line(problem: QuotaProblem, scores: Float64s) -> Iterator[tuple[slice, float, float]]:
+    """Yield for each group, or stratum of it, who would take the place of a row, and whose place one would.
+
+    That is the score of the best row that is not in the best choice, and of the worst that is: of the group
+    or, if the row's stratum is full, of those rows that an exchange would leave within the limits. Exchanges
+    of one row are enough, because the admissible choices are the bases of a matroid.
+    """
+    if not problem.limits:
+        for part, quota in problem.parts():
+            after, last = np.partition(scores[part], [-quota - 1, -quota])[[-quota - 1, -quota]]
+            yield part, after, last
+        return
+    best = np.zeros(len(scores), dtype=np.bool_)
+    best[problem.best_rows(scores)] = True
+    inside, outside = np.where(best, scores, np.inf), np.where(best, -np.inf, scores)
+    free = {stratum.start for stratum, most in limits_left(problem.limits, best) if most > 0}
+    for part, _ in problem.parts():
+        strata = [stratum for stratum, _ in problem.limits if part.start <= stratum.start < part.stop]
+        after_free = max(
+            (outside[stratum].max() for stratum in strata if stratum.start in free), default=-np.inf
+        )
+        for stratum in strata:
+            last = inside[part if stratum.start in free else stratum].min()
+            yield stratum, max(after_free, outside[stratum].max()), last
 
 
 def _size(problem: QuotaProblem, proof: ScoreBound) -> int:

@@ -8,16 +8,25 @@ that depend on the count: they are ranked at every so many counts, and chords bo
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Counts
+from mmdbounds.contamination import Counts, Movable
 from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import leading, outwards
+from mmdbounds.search.protocol import (
+    Part,
+    leading,
+    limits_left,
+    outwards,
+    partner_limits,
+    strata_of,
+    within_limits,
+)
 from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.floor import Floor, raised
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
@@ -48,17 +57,23 @@ class FloorRange:
     """
 
     def __init__(
-        self, totals: GroupSums, estimator: Estimator, ends: tuple[int, int], *, is_dense: bool
+        self,
+        totals: GroupSums,
+        estimator: Estimator,
+        ends: tuple[int, int],
+        *,
+        is_dense: bool,
+        movable: Movable | None = None,
     ) -> None:
         self._totals, self._estimator, self._is_dense = totals, estimator, is_dense
         self._o = 1 if estimator == "unbiased" else 0
-        self._of_y = slice(totals.p, totals.p + totals.q)
+        self._of_y, self._limits = _rows_and_limits(totals, ends[1], movable)
         self.counts = np.arange(ends[0], ends[1] + 1)
         self.floors = np.full(len(self.counts), -np.inf)
         self.values = np.full(len(self.counts), np.inf)
         self.solved: dict[int, Solved] = {}
         self._order: list[int] = []  # of the solved counts
-        self._relief: Float64s = np.zeros(totals.q)  # in units of kernel values
+        self._relief: Float64s = np.zeros(self._of_y.stop - totals.p)  # in units of kernel values
         sized = (Counts(k, 0, totals.p + k, totals.q - k) for k in self.counts.tolist())
         self._margins = totals.value_margin * np.array(
             [lost(totals.p, totals.q, counts, self._o) for counts in sized]
@@ -75,7 +90,7 @@ class FloorRange:
         """Solve the count of a labelling to about `slack`; return the labelling, or a better one."""
         f, k = start.quadratic, start.quadratic.counts.n_moved
         if k == 0:
-            shares = np.zeros(self._totals.q), np.zeros(self._totals.q)
+            shares = np.zeros_like(self._relief), np.zeros_like(self._relief)
         else:
             shares = (self._densely if self._is_dense else self._by_sums)(start, slack, effort)
         rounded = Labelling(f, leading(start, shares[0])) if k else start
@@ -140,7 +155,13 @@ class FloorRange:
         weights = np.vstack([fixed, 2 * c, 2 * c * (1 - w)])  # one row for each column, one column a count
         own, both, other = (x.share @ y for x, y in ((a, ours), (a, theirs), (b, theirs)))
         value = value - c * ((1 - w) ** 2 * own + 2 * w * (1 - w) * both + w**2 * other)
-        return np.asarray(value + least_sums(columns, weights, k))
+        return np.asarray(value + least_sums(columns, weights, k, self._limits))
+
+
+def _rows_and_limits(totals: GroupSums, most: int, movable: Movable | None) -> tuple[slice, list[Part]]:
+    """Return the rows of Y that may move, if up to `most` of them do, and their limits."""
+    counts = Counts(most, 0, totals.p + most, totals.q - most, movable=movable)
+    return counts.may_move(totals.p, totals.q), counts.limits()
 
 
 def coefficients(totals: GroupSums, o: int, k: Ints) -> tuple[Float64s, Float64s, Float64s]:
@@ -158,9 +179,19 @@ def coefficients(totals: GroupSums, o: int, k: Ints) -> tuple[Float64s, Float64s
 
 
 def joining(start: Labelling, end: Labelling, side: Side) -> Indices:
-    """Return the rows that a labelling moves and another one does not, best first."""
+    """Return the rows that a labelling moves and another one does not, best first.
+
+    Those that would exceed a limit are left out. Enough are left: of two admissible sets, the larger one has
+    rows with which the smaller one can be filled up to its size.
+    """
     rows = np.flatnonzero(end.moved & ~start.moved)
-    return np.asarray(rows[np.argsort(-outwards(side) * end.gradient()[rows], kind="stable")])
+    rows = np.asarray(rows[np.argsort(-outwards(side) * end.gradient()[rows], kind="stable")])
+    if not (limits := end.limits()):
+        return rows
+    stratum, kept = strata_of(limits)[rows], np.zeros(len(rows), dtype=np.bool_)
+    for h, (_, most) in enumerate(limits_left(limits, start.moved)):
+        kept[np.flatnonzero(stratum == h)[:most]] = True
+    return rows[kept]
 
 
 def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
@@ -181,37 +212,53 @@ def reached(start: Labelling, end: Labelling, side: Side) -> Float64s:
 
 
 def ceilings(
-    totals: GroupSums, estimator: Estimator, k: Ints, threshold: Float64s, excess: Float64s, size: float = 0.0
+    totals: GroupSums,
+    estimator: Estimator,
+    k: Ints,
+    threshold: Float64s,
+    excess: Float64s,
+    size: float = 0.0,
+    movable: Movable | None = None,
 ) -> Float64s:
     """Return values that no labelling of consecutive one-way counts exceeds, from bounds of the rows of Y.
 
     With multipliers that cancel over pairs added to the kernel values (at most `size` each), any j of row
-    i's values must have a sum of at most ``j * threshold[i] + excess[i]``. For j values of the row itself,
-    sums of the largest are reached by the j-th as threshold and, as excess, what larger ones exceed it by.
+    i's values must have a sum of at most ``j * threshold[i] + excess[i]``, if their rows can move with row i.
+    For j values of the row itself, sums of the largest are reached by the j-th as threshold and, as excess,
+    what larger ones exceed it by.
     """
-    o, of_y = 1 if estimator == "unbiased" else 0, slice(totals.p, totals.p + totals.q)
+    o, (of_y, limits) = 1 if estimator == "unbiased" else 0, _rows_and_limits(totals, int(k[-1]), movable)
     (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
     columns = [*(each[of_y] for each in (totals.to_x, totals.to_y, totals.diagonal)), threshold, excess]
     weights = np.array([to_x, to_y, own + c, c * (k - 1), c])
     sized = (Counts(m, 0, totals.p + m, totals.q - m) for m in k.tolist())
     margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
     margin = totals.value_margin * np.array(margins) + ULPS * c * k.astype(np.float64) ** 2 * size
-    return np.asarray(value - least_sums(columns, -weights, k) + margin)
+    return np.asarray(value - least_sums(columns, -weights, k, limits) + margin)
 
 
 def dense_ceilings(
-    totals: GroupSums, estimator: Estimator, k: Ints, pairs: Float64s, multipliers: Float64s
+    totals: GroupSums,
+    estimator: Estimator,
+    k: Ints,
+    pairs: Float64s,
+    multipliers: Float64s,
+    movable: Movable | None = None,
 ) -> Float64s:
-    """Return `ceilings` from all kernel values of the rows of Y and their antisymmetric multipliers."""
+    """Return `ceilings` from all kernel values of the rows that may move, and antisymmetric multipliers."""
     ranked = pairs + multipliers
     np.fill_diagonal(ranked, -np.inf)
+    limits = _rows_and_limits(totals, int(k[-1]), movable)[1]
+    for stratum, _ in limits:
+        ranked[stratum] = within_limits(ranked[stratum], partner_limits(limits, stratum))
     ranked[:] = -np.sort(-ranked, axis=1)
     size, result = float(multipliers.max(initial=0.0)), np.empty(len(k))
     for start, stop in strips([0, len(k)], -(-len(k) // RANKED)):
         middle = max(int(k[(start + stop) // 2]) - 1, 1)
         threshold = ranked[:, middle - 1]
         excess = (ranked[:, :middle] - threshold[:, None]).sum(axis=1)
-        result[start:stop] = ceilings(totals, estimator, k[start:stop], threshold, excess, size)
+        here = k[start:stop]
+        result[start:stop] = ceilings(totals, estimator, here, threshold, excess, size, movable)
     return result
 
 
@@ -220,7 +267,8 @@ def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints
 
     One more row of Y, drawn at random, multiplies the unbiased squared MMD by (n_X - 1) / (n_X + 1) on
     average: floors and ceilings. The biased one, with a definite kernel, is multiplied by no less than the
-    square of n_X / (n_X + 1): ceilings only.
+    square of n_X / (n_X + 1): ceilings only. Either way the row is any of Y: where some rows cannot move, or
+    strata have limits, nothing follows.
     """
     few, many = totals.p + k.astype(np.float64), float(totals.p + k[-1])
     if estimator == "unbiased":
@@ -228,18 +276,21 @@ def from_more(certified: float, totals: GroupSums, estimator: Estimator, k: Ints
     return np.asarray(certified * (many / few) ** 2)
 
 
-def least_sums(columns: list[Float64s], weights: Float64s, k: Ints) -> Float64s:
+def least_sums(columns: list[Float64s], weights: Float64s, k: Ints, limits: Sequence[Part] = ()) -> Float64s:
     """Return, for each count, no more than the sum of the k smallest entries of the weighted columns.
+
+    With `limits` these are the smallest k of which no stratum has more than its limit.
 
     `weights` has a row for each column and a column for each of the counts `k`, which are consecutive. At
     every so many counts the entries are ranked and the sum is exact; see the module's docstring.
     """
     step = -(-len(k) // RANKED)
     places = [*range(0, len(k) - 1, step), len(k) - 1]
-    ends = [_lowest(columns, weights[:, place], int(k[min(place + step, len(k) - 1)])) for place in places]
+    until = [int(k[min(place + step, len(k) - 1)]) for place in places]
+    ends = [_lowest(columns, weights[:, i], n, limits) for i, n in zip(places, until, strict=True)]
     result = np.empty(len(k))
     result[0] = ends[0][: k[0]].sum()
-    ranked = [_sums_of_first(np.sort(column), int(k[-1])) for column in columns] if step > 1 else []
+    ranked = [_sums_of_first(column, int(k[-1]), limits) for column in columns] if step > 1 else []
     for left, right, low, high in zip(places, places[1:], ends, ends[1:], strict=False):
         here = slice(left, right + 1)
         w = (k[here] - k[left]) / (k[right] - k[left])
@@ -251,9 +302,11 @@ def least_sums(columns: list[Float64s], weights: Float64s, k: Ints) -> Float64s:
     return result
 
 
-def _lowest(columns: list[Float64s], weights: Float64s, count: int) -> Float64s:
+def _lowest(columns: list[Float64s], weights: Float64s, count: int, limits: Sequence[Part]) -> Float64s:
     """Return the smallest entries of the weighted columns, in ascending order."""
     total = sum(weight * column for weight, column in zip(weights.tolist(), columns, strict=True))
+    if limits:
+        total = -within_limits(-np.asarray(total)[None], limits)[0]
     return np.sort(np.partition(total, count - 1)[:count]) if count else np.empty(0)
 
 
@@ -263,8 +316,9 @@ def _partial_sums(ascending: Float64s, k: Ints) -> Float64s:
     return np.asarray(first + np.concatenate([[0.0], np.cumsum(ascending[k[0] : k[-1]])]))
 
 
-def _sums_of_first(ascending: Float64s, count: int) -> tuple[Float64s, Float64s]:
+def _sums_of_first(column: Float64s, count: int, limits: Sequence[Part]) -> tuple[Float64s, Float64s]:
     """Return the sums of the 0 to `count` smallest entries, and of the largest."""
-    ends = ascending[:count], ascending[::-1][:count]
-    low, high = (np.concatenate([[0.0], np.cumsum(end)]) for end in ends)
+    smallest = np.sort(-within_limits(-column[None], limits)[0])[:count]
+    largest = -np.sort(-within_limits(column[None], limits)[0])[:count]
+    low, high = (np.concatenate([[0.0], np.cumsum(end)]) for end in (smallest, largest))
     return low, high

@@ -16,7 +16,7 @@ import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, largest_places, leading
+from mmdbounds.search.protocol import NO_ROWS, largest_places, leading, top_places
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
@@ -45,7 +45,7 @@ def sample(labelling: Labelling, n_rows: int, rng: np.random.Generator) -> Sampl
         size, start = part.stop - part.start, sum(map(len, rows))
         drawn = rng.choice(size, int(np.clip(round(share * size), min(4, size), size)), replace=False)
         rows.append(part.start + np.sort(drawn))
-        moved = int(np.clip(round(quota * len(drawn) / size), 1, len(drawn) - 1))
+        moved = int(np.clip(round(quota * len(drawn) / size), 1, max(len(drawn) - 1, 1)))
         parts.append((slice(start, start + len(drawn)), moved))
         weights.append(np.full(len(drawn), size / len(drawn)))
     everyone = np.concatenate(rows)
@@ -123,8 +123,11 @@ def _gathered(quadratic: Quadratic, rng: np.random.Generator, n_seeds: int) -> L
 
 
 def _random_rows(filed: Labelling, rng: np.random.Generator, most: int) -> Indices:
-    """Return random rows of each group, no more than are to move."""
+    """Return random rows of each group, no more than are to move, within limits."""
     drawn = [np.empty(0, dtype=np.intp)]
+    if limits := filed.limits():
+        parts = [(part, min(quota, most)) for part, quota in filed.parts()]
+        return np.sort(top_places(rng.random(len(filed.sign)), parts, limits))
     for part, quota in filed.parts():
         drawn.append(part.start + rng.choice(part.stop - part.start, min(quota, most), replace=False))
     return np.sort(np.concatenate(drawn))

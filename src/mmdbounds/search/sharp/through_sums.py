@@ -10,10 +10,12 @@ import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.search.protocol import largest_places, top_places, top_sum
+from mmdbounds.search.sharp.floor import rooms
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.sums.protocol import Float64s, KernelSums
 
-WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many
+WORKING_ROWS, WORKING_SHARE = (512, 2048), 64  # rows that share at a time: fewest, most, one in how many...
+FEWEST_OF_STRATUM = 16  # ... and of a stratum with a limit
 MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from all others in more rows
 CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
 MOST_ROUNDS, MOST_STEPS = 1000, 100_000
@@ -27,7 +29,7 @@ class SharedRows:
     """
 
     def __init__(self, labelling: Labelling, start: tuple[Float64s, Float64s] | None = None) -> None:
-        self._labelling, self._parts = labelling, labelling.parts()
+        self._labelling, self._parts, self._limits = labelling, labelling.parts(), labelling.limits()
         self._rough = labelling.quadratic.totals.sums.rough
         share, shift = start or (labelling.moved.astype(np.float64), labelling.shift)
         self.share: Float64s = share.copy()
@@ -68,7 +70,7 @@ class SharedRows:
             if effort.is_spent or self._gap(gradient) <= tolerance:
                 return
             labels = np.zeros(len(gradient))
-            labels[top_places(gradient, self._parts)] = 1.0
+            labels[top_places(gradient, self._parts, self._limits)] = 1.0
             k, rows = mixture.nearest(labels)
             if len(rows) <= MIXED_ROWS:
                 return
@@ -82,7 +84,7 @@ class SharedRows:
         return np.asarray(-labelling.sign * (f.gradient_as_filed[labelling.active] + 2 * f.c * self._shift))
 
     def _gap(self, gradient: Float64s) -> float:
-        return float(top_sum(gradient, self._parts) - (gradient * self.share).sum())
+        return float(top_sum(gradient, self._parts, self._limits) - (gradient * self.share).sum())
 
     def _columns(self, sums: KernelSums, rows: Indices, share: Float64s) -> Float64s:
         """Return K times the signed shares of some rows, on all active rows."""
@@ -90,9 +92,14 @@ class SharedRows:
         return sums.apply(labelling.active, labelling.pooled(rows), labelling.sign[rows] * share[rows])
 
     def _working_rows(self, gradient: Float64s) -> list[Indices]:
-        """Return of each group the rows that most want to give and those that most want to take."""
+        """Return of each group the rows that most want to give and those that most want to take.
+
+        With limits, they are those of each stratum: what one of a full stratum takes, another of it gives.
+        """
         working, most = [], int(np.clip(len(gradient) // WORKING_SHARE, *WORKING_ROWS))
-        for part, _ in self._parts:
+        if self._limits:
+            most = max(most * len(self._parts) // len(self._limits), FEWEST_OF_STRATUM)
+        for part, _ in self._limits or self._parts:
             giving = np.where(self.share[part] > 0, -gradient[part], -np.inf)
             taking = np.where(self.share[part] < 1, gradient[part], -np.inf)
             count = min(most // 2, len(giving))
@@ -102,7 +109,7 @@ class SharedRows:
 
     def _share_among(self, groups: list[Indices], tolerance: float, effort: Effort) -> bool:
         """Let some rows share among themselves; return whether anything changed."""
-        from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
+        from mmdbounds.search.sharp.pairwise_steps import share_out
 
         labelling, f, rows = self._labelling, self._labelling.quadratic, np.concatenate(groups)
         here, sign = labelling.pooled(rows), labelling.sign[rows]
@@ -111,7 +118,8 @@ class SharedRows:
         own, share = f.c * f.totals.diagonal[here], self.share.copy()
         edges = np.cumsum([0, *(len(group) for group in groups)])
         among, gradient = share[rows], self._gradient()[rows]
-        steps = pairwise_steps(pairs, own, gradient, among, edges, tolerance, MOST_STEPS)
+        limited = rooms(self._parts, self._limits, share)
+        steps = share_out((pairs, own, gradient), among, edges, limited, tolerance, MOST_STEPS)
         share[rows] = among
         changed = rows[among != self.share[rows]]
         self._shift += self._columns(self._rough, changed, share - self.share)

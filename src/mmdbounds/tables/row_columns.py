@@ -1,0 +1,133 @@
+"""Columns that say something of the rows and are not compared: what was looked up, who can be misfiled."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mmdbounds.errors import DataError, counted, quoted
+from mmdbounds.tables import frames
+from mmdbounds.tables.csv_files import is_missing
+from mmdbounds.tables.group import OF_ROWS
+from mmdbounds.tables.group_column import GroupColumn, Key, as_text
+from mmdbounds.tables.verified import (
+    BLANK,
+    OF_X,
+    OF_Y,
+    Rows,
+    TwoNames,
+    flags,
+    keys_of,
+    refile,
+    require_filed,
+    true_groups,
+    warn_of_verified,
+)
+
+if TYPE_CHECKING:
+    from mmdbounds.tables.files import Table
+
+Facts = dict[str, Any]  # fields of `Group` with an entry for each row
+
+
+@dataclass(frozen=True)
+class RowColumns:
+    """The names of the columns that say something of the rows, `None` where there is none."""
+
+    id: str | None = None
+    unit: str | None = None
+    verified: str | None = None
+    may_move: str | None = None
+    strata: str | None = None
+
+    def named(self) -> dict[str, str]:
+        """Return the names that were given, by what they are for."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: column for name, column in given.items() if column is not None}
+
+
+@dataclass(frozen=True, eq=False)
+class RowFacts:
+    """The rows of X and of Y after refiling, and what the columns say of each."""
+
+    rows: tuple[Rows, Rows]
+    of_rows: tuple[Facts, Facts] = field(default_factory=lambda: ({}, {}))
+    record: dict[str, Any] = field(default_factory=dict)
+
+
+def read_facts(
+    table: Table,
+    about: RowColumns,
+    column: GroupColumn,
+    keys: tuple[Key, Key],
+    left: Sequence[Rows],
+    na: Collection[str],
+) -> RowFacts:
+    """Return where the rows belong and what is known of them.
+
+    `left` are the rows of both groups as filed, less those that were dropped.
+    """
+    rows: tuple[Rows, Rows] = (left[0], left[1])
+    if not (known := {name: each for name, each in about.named().items() if name in OF_ROWS}):
+        return RowFacts(rows)
+    facts: tuple[Facts, Facts] = ({}, {})
+    record: dict[str, Any] = {f"{name}_column": each for name, each in known.items()}
+    names = TwoNames(column.labels[keys[0]], column.labels[keys[1]], {keys[0]: OF_X, keys[1]: OF_Y})
+    if about.verified is not None:
+        truth = _truth(table, about.verified, column, names, rows, na)
+        refiled = refile(rows, truth)
+        require_filed(refiled, names, f"column {quoted(about.verified)}")
+        rows, record["n_refiled"] = refiled.rows, refiled.n_refiled
+        for own, status in zip(facts, refiled.verified, strict=True):
+            own["verified"] = status
+    for own, each in zip(facts, rows, strict=True):
+        if about.may_move is not None:
+            own["may_move"] = _may_move(table, about.may_move, each, na)
+        if about.strata is not None:
+            cells = frames.cells(table.frame[about.strata])
+            texts = [as_text(cells[i]) for i in each]
+            own["strata"] = np.array(["" if is_missing(text, na) else text for text in texts], dtype=np.str_)
+    if about.may_move is not None and facts[OF_Y]["may_move"] is None:
+        named = f"column {quoted(about.may_move)}, named in `may_move=`"
+        msg = f"{named}, is blank in every row of {quoted(names.y)}."
+        raise DataError(msg)
+    return RowFacts(rows, facts, record)
+
+
+def _row(places: Rows) -> Any:
+    """Return what messages call the row of a cell: rows are numbered from 1, as in the file."""
+    return lambda i: f"row {int(places[i]) + 1}"
+
+
+def _truth(
+    table: Table, name: str, column: GroupColumn, names: TwoNames, filed: Sequence[Rows], na: Collection[str]
+) -> Rows:
+    """Return what the column says of each row of the table; `BLANK` for rows of other groups."""
+    cells, subject = frames.cells(table.frame[name]), f"column {quoted(name)}"
+    _refuse_outside(cells, column, names, subject)
+    inside = np.concatenate(filed)
+    truth = np.full(len(cells), BLANK, dtype=np.intp)
+    truth[inside] = true_groups([cells[i] for i in inside], names, subject, _row(inside), na)
+    warn_of_verified(truth, filed, names, subject)
+    return truth
+
+
+def _refuse_outside(cells: Sequence[Any], column: GroupColumn, names: TwoNames, subject: str) -> None:
+    """Refuse rows that are filed under neither group and verified as one of them."""
+    inside = np.isin(np.arange(len(cells)), np.concatenate([column.rows(key) for key in names.codes]))
+    keys = keys_of(cells)
+    wrong = [i for i in np.flatnonzero(~inside).tolist() if keys[i] is not None and keys[i] in names.codes]
+    if wrong:
+        more = f" (and {counted(len(wrong) - 1, 'row')} more)" if len(wrong) > 1 else ""
+        what = f"verifies row {wrong[0] + 1}{more} as {quoted(as_text(cells[wrong[0]]))}"
+        to_do = "File such rows under one of the two first, or leave the cell blank"
+        msg = f"{subject} {what}, but it is filed under neither group. {to_do}."
+        raise DataError(msg)
+
+
+def _may_move(table: Table, name: str, rows: Rows, na: Collection[str]) -> Any:
+    cells = frames.cells(table.frame[name])
+    return flags([cells[i] for i in rows], f"column {quoted(name)}", _row(rows), na)
