@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
+    from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
@@ -23,6 +24,8 @@ __all__ = [
     "Approximation",
     "Bound",
     "BoundsResult",
+    "ColumnRow",
+    "ColumnTable",
     "Compared",
     "ConfidenceInterval",
     "CountTest",
@@ -50,6 +53,8 @@ _HOME = {
     "Bound": "bounds",
     "BoundsResult": "bounds",
     "Compared": "bounds",
+    "ColumnRow": "columns",
+    "ColumnTable": "columns",
     "SweepPoint": "curve",
     "SweepResult": "curve",
     "Evaluation": "evaluation",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "AggregatedResult": "testing.aggregated_summary",
     "BoundsResult": "bounds.bounds_summary",
+    "ColumnTable": "columns.columns_summary",
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
