@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mmdbounds import datasets, kernels, plotting, results, theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
+    from mmdbounds.columns import column_table
     from mmdbounds.contamination import Contamination
     from mmdbounds.errors import (
         BandwidthWarning,
@@ -64,6 +65,7 @@ __all__ = [
     "VerifiedWarning",
     "__version__",
     "aggregated_test",
+    "column_table",
     "confidence_interval",
     "datasets",
     "evaluate",
@@ -86,6 +88,7 @@ __all__ = [
 
 _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
+    "columns": ("column_table",),
     "contamination": ("Contamination",),
     "errors": (
         "BandwidthWarning",

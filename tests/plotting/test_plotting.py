@@ -134,7 +134,7 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
             "no single row changes these bounds",
         ),
         (lambda: mb.plotting.plot_coverage(None), "of type Evaluation; got NoneType"),
-        (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or SweepResult or .*; got int"),
+        (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or ColumnTable or .*; got int"),
     ],
 )
 def test_what_cannot_be_drawn(draw: Any, message: str):
@@ -375,3 +375,15 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
         mb.plotting.plot_witness(bounds, X, Y, features=7)
     assert pyplot.get_fignums() == []  # an error leaves no empty figure
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.full
+def test_columns_are_drawn_with_the_surest_on_top(pyplot: Any):
+    table = mb.column_table([[1.0, 5], [2, 6], [1, 7]], [[1.0, 1], [2, 2], [2, 3], [1, 1]], 0.2)
+    ax = table.plot()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["column 1", "column 0"]
+    assert ax.get_ylim() == (1.5, -0.5)
+    bars = [line for line in ax.lines if len(line.get_ydata()) == 2 and list(line.get_ydata()) != [0, 1]]
+    drawn = {int(line.get_ydata()[0]): tuple(line.get_xdata()) for line in bars}
+    want = [(row.standardised_lower, row.standardised_upper) for row in table.rows[::-1]]
+    assert [drawn[0], drawn[1]] == want

@@ -12,11 +12,13 @@ from typing import Any
 from mmdbounds import results
 from mmdbounds.plotting.audits import plot_plan
 from mmdbounds.plotting.canvas import check_result
+from mmdbounds.plotting.columns import plot_columns
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
 
 __all__ = [
     "plot_bounds",
+    "plot_columns",
     "plot_coverage",
     "plot_null",
     "plot_plan",
@@ -28,6 +30,7 @@ __all__ = [
 
 PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.BoundsResult: plot_bounds,
+    results.ColumnTable: plot_columns,
     results.SweepResult: plot_bounds,
     results.ConfidenceInterval: plot_bounds,
     results.RobustTestResult: plot_null,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
+    from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
@@ -26,6 +27,8 @@ __all__ = [
     "AuditPlan",
     "Bound",
     "BoundsResult",
+    "ColumnRow",
+    "ColumnTable",
     "Compared",
     "ConfidenceInterval",
     "CountTest",
@@ -57,6 +60,8 @@ _HOME = {
     "Bound": "bounds",
     "BoundsResult": "bounds",
     "Compared": "bounds",
+    "ColumnRow": "columns",
+    "ColumnTable": "columns",
     "SweepPoint": "curve",
     "SweepResult": "curve",
     "Evaluation": "evaluation",

@@ -16,6 +16,7 @@ SUMMARIES = {
     "AggregatedResult": "testing.aggregated_summary",
     "AuditPlan": "auditing.plan_summary",
     "BoundsResult": "bounds.bounds_summary",
+    "ColumnTable": "columns.columns_summary",
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
     "MixtureCeiling": "estimates.ceiling_summary",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from mmdbounds.results import (
         AggregatedResult,
         BoundsResult,
+        ColumnTable,
         ConfidenceInterval,
         Knowledge,
         Provenance,
@@ -91,7 +92,9 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def assumption(result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval) -> str:
+def assumption(
+    result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval | ColumnTable,
+) -> str:
     """Say back what was understood: how many rows are taken as misfiled."""
     x, y = shown(result.name_x), shown(result.name_y)
     fewest, most = result.n_moved_range or (result.n_moved, result.n_moved)
