@@ -64,8 +64,12 @@ class EverySize(WorstCase):
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
         self._centres = self._nulls.mean(axis=0)
         self._spreads = np.maximum(self._nulls.std(axis=0), least)
-        for place in dict.fromkeys((self._floors.corner, 0, len(largest) - 1)):
-            self._solve(largest[place])
+        self._begin()
+
+    def _begin(self) -> None:
+        """Solve the sizes at which most rows move, and both ends: floors of all others follow."""
+        for place in dict.fromkeys((self._floors.corner, 0, len(self._sizes) - 1)):
+            self._solve(self.considered[place])
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
@@ -117,16 +121,18 @@ class EverySize(WorstCase):
         return len(self._searched) > n_searched
 
     def _solve(self, counts: Counts) -> None:
-        place, sums = self._place[counts.n_x], self.totals.precise.sums
-        if self._is_dense:
-            effort = Effort(worst_case.CHEAP, self._meter)
-        else:
-            fixed, each = sharp.EFFORT_THROUGH_SUMS
-            effort = Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
         with one_blas_thread():  # two threads would add in another order than one
-            best = self._floors.solve(place, self._floors.start(place), self._rough(counts), effort)
+            start, place = self._floors.start(counts), self._place[counts.n_x]
+            best = self._floors.solve(place, start, self._rough(counts), self._effort())
             sharp.refine_enough(best, "lower")
         self._note(counts, Found.at(best))
+
+    def _effort(self) -> Effort:
+        """Return what solving one size may spend."""
+        if self._is_dense:
+            return Effort(worst_case.CHEAP, self._meter)
+        sums, (fixed, each) = self.totals.precise.sums, sharp.EFFORT_THROUGH_SUMS
+        return Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
 
     def _note(self, counts: Counts, found: Found) -> None:
         """Keep a labelling of one of the pairs, if it is the best of its size."""

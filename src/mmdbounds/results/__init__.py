@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
+    from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
@@ -29,6 +30,8 @@ __all__ = [
     "CountedBounds",
     "Estimator",
     "Evaluation",
+    "FrontierPoint",
+    "FrontierResult",
     "KernelPart",
     "MethodCoverage",
     "MixtureCeiling",
@@ -56,6 +59,8 @@ _HOME = {
     "MethodCoverage": "evaluation",
     "Trial": "evaluation",
     "TrialBounds": "evaluation",
+    "FrontierPoint": "frontier",
+    "FrontierResult": "frontier",
     "ConfidenceInterval": "intervals",
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",

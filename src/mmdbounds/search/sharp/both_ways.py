@@ -90,7 +90,7 @@ class LowerPairs(PairRange):
             return False
         for i in wanted or [self._size_of[counts.n_x]]:
             self.solved.add(self.sizes[i].most)
-            start = self.started() if self.sizes[i].most == self.ends[1] else self._floors.start(i)
+            start = self.started() if self.sizes[i].most == self.ends[1] else self._floors.start(self.sizes[i].most)
             effort = Effort(1.0 if self.of.is_dense else max(self.left, LEAST), self.of.task.meter)
             self.refined(self._floors.solve(i, start, self.slack / 4, effort))
             self.left -= effort.spent

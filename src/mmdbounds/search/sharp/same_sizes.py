@@ -129,10 +129,10 @@ class FloorsBySize:
         """Return the quadratic of a pair."""
         return Quadratic(self._totals, counts, self._estimator)
 
-    def start(self, place: int) -> Labelling:
+    def start(self, pair: Counts) -> Labelling:
         """Return a labelling to start from: S-SD, or the shares of the neighbours, mixed and rounded."""
-        f = self.quadratic(self.sizes[place].most)
-        mixed, filed = self._mixed(int(self.differences[place])), Labelling(f)
+        f = self.quadratic(pair)
+        mixed, filed = self._mixed(pair.n_moved - pair.n_moved_of_x), Labelling(f)
         if mixed is not None and filed.parts():
             return Labelling(f, leading(filed, mixed[0][self._places(filed)]))
         return StepwiseDominance().from_quadratic(f, "lower")
@@ -140,38 +140,37 @@ class FloorsBySize:
     def solve(self, place: int, start: Labelling, slack: float, effort: Effort) -> Labelling:
         """Solve one size to about `slack`, from a labelling; return that labelling, or a better one.
 
-        At first the largest pair is solved. If a smaller one may have less, so is the one that asks for it.
+        At first the largest pair is solved. If a smaller one may have less, so is one between.
         """
-        size, best = self.sizes[place], start
+        size, best, floors = self.sizes[place], start, self.floors[place]
         low, high, n_moved = size.fewest, size.most.n_moved, start.quadratic.counts.n_moved
         for _ in range(TRIES):
-            point = self._solved(start, slack, effort)
-            best = min(best, point.labelling, key=Labelling.value)
-            self._keep(place, point)
-            here = self.floors[place]
-            least = size.fewest + int(np.argmin(here))
-            low, high = (n_moved, high) if least > n_moved else (low, n_moved)
+            point = self.solve_pair(start, slack, effort)
+            best, floors = min(best, point.labelling, key=Labelling.value), self.floors[place]
+            low, high = (n_moved, high) if np.argmin(floors) > n_moved - size.fewest else (low, n_moved)
             again = (low + high) // 2
-            if here[n_moved - size.fewest] - here.min() <= slack or again in (n_moved, low):
+            if floors[n_moved - size.fewest] - floors.min() <= slack or again in (n_moved, low):
                 break
-            n_moved = again
-            f = self.quadratic(size.pair(n_moved))
+            n_moved, f = again, self.quadratic(size.pair(again))
             start = Labelling(f, leading(Labelling(f), point.share[self._places(Labelling(f))]))
         return best
 
-    def _places(self, labelling: Labelling) -> slice:
-        """Return where the active rows of a labelling are among the rows that may move."""
-        first = labelling.active.start - self._active.start
-        return slice(first, first + len(labelling.sign))
-
-    def _solved(self, start: Labelling, slack: float, effort: Effort) -> SolvedSizes:
+    def solve_pair(self, start: Labelling, slack: float, effort: Effort) -> SolvedSizes:
+        """Solve the pair of a labelling to about `slack`: floors of its size, and of those near, improve."""
         f, here = start.quadratic, self._places(start)
         share = np.zeros(len(self._sign))
         if start.parts():
             share[here] = (self._densely if self._is_dense else self._by_sums)(start, slack, effort)
         rounded = Labelling(f, leading(start, share[here])) if start.parts() else start
         best = min(start, rounded, key=Labelling.value)
-        return SolvedSizes(f.counts.n_moved - f.counts.n_moved_of_x, share, self._shift(share), best)
+        point = SolvedSizes(f.counts.n_moved - f.counts.n_moved_of_x, share, self._shift(share), best)
+        self._keep(point)
+        return point
+
+    def _places(self, labelling: Labelling) -> slice:
+        """Return where the active rows of a labelling are among the rows that may move."""
+        first = labelling.active.start - self._active.start
+        return slice(first, first + len(labelling.sign))
 
     def _shift(self, share: Float64s) -> Float64s:
         """Return K times shares with their signs."""
@@ -183,11 +182,9 @@ class FloorsBySize:
             return np.asarray(self._pairs[:, rows] @ signed)
         return self._totals.sums.apply(self._active, rows + self._active.start, signed)
 
-    def _keep(self, place: int, point: SolvedSizes) -> None:
+    def _keep(self, point: SolvedSizes) -> None:
         """Add a solved size, and improve what is known of those between its neighbours."""
-        known = self.solved.get(point.difference)
-        if known is None or self._level(place, point) > self._level(place, known):
-            self.solved[point.difference] = point
+        self.solved[point.difference] = point
         self._order = sorted(self.solved)
         at = self._order.index(point.difference)
         near = [self.solved[k] for k in self._order[max(0, at - 1) : at + 2]]
@@ -195,10 +192,6 @@ class FloorsBySize:
             first, last = np.searchsorted(self.differences, [a.difference, b.difference])
             for i, found in enumerate(self._between(a, b, first, last + 1), start=first):
                 self.floors[i] = np.maximum(self.floors[i], found - self._margins[i])
-
-    def _level(self, place: int, point: SolvedSizes) -> float:
-        """Return what one point proves of all pairs of its size, rounding apart."""
-        return float(self._between(point, point, place, place + 1)[0].min())
 
     def _mixed(self, difference: int) -> tuple[Float64s, Float64s] | None:
         """Return the shares of the neighbours, mixed, and their shift; `None` if there are no two."""
