@@ -385,6 +385,8 @@ class Contamination:
             names = "`may_move`, `strata` and `limits` are known to `mmd_bounds`, `robust_test` and `sweep`"
             msg = f"{names} only. Leave them out here."
             raise MmdBoundsError(msg)
+        if at_most and self.is_two_way:
+            return self._pairs(p, q)
         largest, first = self.counts(p, q), 0
         if not (at_most or self.is_range or self.is_limit):
             return [largest]
@@ -395,9 +397,7 @@ class Contamination:
                 none = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
                 msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
                 raise MmdBoundsError(msg)
-        if not self.is_two_way:
-            return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
-        return self._pairs(p, q)
+        return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
 
     def possible(self, p: int, q: int, movable: Movable | None, *, at_most: bool = False) -> list[Counts]:
         """Return the admissible counts that rows which may move can reach; all of them without an amount."""
@@ -447,16 +447,19 @@ class Contamination:
         return self.x_in_y[1] if isinstance(self.x_in_y, tuple) else self.x_in_y or 0.0
 
     def _pairs(self, p: int, q: int) -> list[Counts]:
-        """Return all pairs of counts with both shares (or both counts) no larger than stated."""
+        """Return all pairs of counts with both shares (or both counts) no larger than stated.
+
+        Pairs that take more rows than there are, or leave a group without any, are none.
+        """
         if self.n_moved is not None:
-            every = itertools.product(range(self.n_moved + 1), range(self.n_moved_of_x + 1))
-            return [_sized(m, m_d, p, q) for m, m_d in every]
+            most = range(min(self.n_moved, q) + 1), range(min(self.n_moved_of_x, p) + 1)
+            return [_sized(m, m_d, p, q) for m, m_d in itertools.product(*most) if 0 < p + m - m_d < p + q]
         x_in_y, y_in_x = self._highest_share, self.y_in_x
         return [
             _sized(m, m_d, p, q)
-            for m in range(self.n_moved_for(p) + 1)
-            for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1)
-            if m <= x_in_y * (p + m - m_d) + SLACK
+            for m in range(min(self.n_moved_for(p), q) + 1)
+            for m_d in range(min(math.floor(y_in_x * (q - m) / (1 - y_in_x) + SLACK), p) + 1)
+            if m <= x_in_y * (p + m - m_d) + SLACK and 0 < p + m - m_d < p + q
         ]
 
 

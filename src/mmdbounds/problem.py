@@ -141,9 +141,17 @@ class Problem:
     def checked_counts(
         self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None
     ) -> list[Counts]:
-        """Return the counts, if all of them leave enough rows and pass the search's own `check`."""
+        """Return the counts, if all of them leave enough rows and pass the search's own `check`.
+
+        Of several pairs of counts (two-way) those that leave too few rows are dropped: no statistic is
+        defined for them.
+        """
+        unbiased = self.estimator == "unbiased"
+        if len(admissible) > 1 and any(counts.n_moved_of_x for counts in admissible):
+            fewest = 2 if unbiased else 1
+            admissible = [counts for counts in admissible if min(counts.n_x, counts.n_y) >= fewest]
         for counts in (Counts(0, 0, self.p, self.q), *admissible):
-            check_sizes(counts, self.p, self.q, unbiased=self.estimator == "unbiased")
+            check_sizes(counts, self.p, self.q, unbiased=unbiased)
             if check is not None:
                 check(counts, self.p, self.q)
         return list(admissible)

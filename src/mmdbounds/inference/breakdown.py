@@ -29,6 +29,7 @@ from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.frontier import expected_frontier, frontier, shares_of_x
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
 from mmdbounds.knowledge import Places
@@ -37,6 +38,7 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.results.curve import SweepPoint, SweepResult
+from mmdbounds.results.frontier import FrontierResult
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
@@ -63,6 +65,7 @@ def sweep(
     Y: Any,
     *,
     epsilons: Any = None,
+    y_in_x: float = 0.0,
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
@@ -73,7 +76,7 @@ def sweep(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
-) -> SweepResult:
+) -> SweepResult | FrontierResult:
     """Bounds and p-values over shares of misfiled rows, and the share at which the finding breaks down.
 
     Parameters
@@ -81,8 +84,10 @@ def sweep(
     X, Y, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
-        The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
-        both ways there is `robust_test`.
+        The shares of the curve; by default evenly from 0 to 0.5, at whole rows.
+    y_in_x : float, default=0
+        Two-way: the largest share of the true Y that may be filed under X. The result is then the frontier:
+        for each of `epsilons` the largest share of the true Y that the finding survives beside it.
     level : float, default=0.05
         Level of the test.
     value : float, default=0
@@ -95,8 +100,9 @@ def sweep(
 
     Returns
     -------
-    SweepResult
-        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects.
+    SweepResult or FrontierResult
+        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects. With
+        `y_in_x` the frontier.
 
     Notes
     -----
@@ -105,6 +111,9 @@ def sweep(
     happens with a probability of at most `level`. The points of the curve assume *exactly* the
     stated number of misfiled rows; the breakdown covers any number *up to* it.
 
+    A point of the frontier covers every pair of numbers with shares up to the two stated. Each is tested with
+    its own true sizes, so that needs no correction either.
+
     Examples
     --------
     >>> import numpy as np, mmdbounds as mb
@@ -112,17 +121,30 @@ def sweep(
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
     >>> mb.sweep(X, Y, rng=0).breakdown_n_moved
     7
+    >>> [point.n_moved_of_x for point in mb.sweep(X, Y, epsilons=[0, 0.05, 0.1], y_in_x=0.3, rng=0).points]
+    [7, 5, 3]
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     level, seed = _checked_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
+    y_in_x = check_share(y_in_x, "y_in_x")
+    if y_in_x and value:
+        msg = f"`value` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}. Leave one out."
+        raise MmdBoundsError(msg)
     check_progress(progress)
     shares = _checked_shares(epsilons)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     X, Y, known, units_note = known_units(X, Y, _checked_which(which), verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
+    if y_in_x:
+        if known.movable is not None:
+            msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
+            raise MmdBoundsError(msg)
+        at = shares_of_x(shares, y_in_x)
+        more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
+        return frontier(problem, at, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
@@ -152,8 +174,12 @@ def sweep(
     )
 
 
-def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
+def expected_sweep(
+    problem: Problem, shares: list[float] | None, n_permutations: int, y_in_x: float = 0.0
+) -> list[Phase]:
     """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
+    if y_in_x:
+        return expected_frontier(problem, shares, y_in_x, n_permutations)
     grid = _grid(problem, shares)
     every = problem.counts(Contamination(n_moved=grid[-1].n_moved), at_most=True)
 
@@ -283,7 +309,10 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
         return None
     given = epsilons if isinstance(epsilons, list | tuple) else [epsilons]
     if any(isinstance(share, Contamination) for share in given):
-        msg = "`epsilons` must be shares of one-way misfiling; got a Contamination. Use `robust_test` for it."
+        msg = (
+            "`epsilons` must be shares of the true X; got a Contamination. For rows misfiled both ways give "
+            "`y_in_x` too."
+        )
         raise MmdBoundsError(msg)
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
         msg = f"`epsilons` must be a list of shares; got {epsilons!r}."

@@ -174,7 +174,7 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "null_quantile": worst.null_quantile(top.counts),
         "n_moved": top.counts.n_moved,
         "n_moved_of_x": top.counts.n_moved_of_x,
-        "is_valid": all(outcome.is_proved for outcome in outcomes) and len(outcomes) == n_admissible,
+        "is_valid": all(outcome.is_proved for outcome in outcomes) and worst.n_covered == n_admissible,
         "is_tight": is_tight(outcomes),
         "n_admissible": n_admissible,
         "observed": worst.observed,

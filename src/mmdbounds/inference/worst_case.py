@@ -106,6 +106,11 @@ class WorstCase:
         null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
         self._null = null.values(sizes)
 
+    @property
+    def n_covered(self) -> int:
+        """How many counts the outcomes speak of."""
+        return len(self.considered)
+
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         """Return the counts to consider: a grid where each by itself would take too long."""
         return thinned(admissible, self._problem.q)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
+    from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.provenance import Estimator, Provenance, Side
@@ -35,6 +36,8 @@ __all__ = [
     "CountedBounds",
     "Estimator",
     "Evaluation",
+    "FrontierPoint",
+    "FrontierResult",
     "KernelPart",
     "Knowledge",
     "MethodCoverage",
@@ -68,6 +71,8 @@ _HOME = {
     "MethodCoverage": "evaluation",
     "Trial": "evaluation",
     "TrialBounds": "evaluation",
+    "FrontierPoint": "frontier",
+    "FrontierResult": "frontier",
     "ConfidenceInterval": "intervals",
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",

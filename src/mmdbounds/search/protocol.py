@@ -46,8 +46,9 @@ class Found:
     status: str = ""
     certified: float | None = None
     fractional: float | None = None
-    # Threshold and excess of each row of Y, and what rounding can do, if they prove an upper side
-    # that moves rows of Y alone: from them follow ceilings of other counts (`sharp.ranges.ceilings`).
+    # Threshold and excess of each active row, and what rounding can do, if they prove an upper side: from
+    # them follow ceilings of other counts (`sharp.ranges.ceilings`). Two-way: thresholds of partners in X and
+    # in Y, shape (2, n).
     row_bounds: tuple[Float64s, Float64s, float] | None = None
 
     @classmethod

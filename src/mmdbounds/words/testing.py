@@ -51,6 +51,11 @@ def sweep_conditions(*, of_units: bool = False) -> tuple[str, ...]:
     return (one_way, *_others(of_units, ""))
 
 
+def frontier_conditions(*, of_units: bool = False) -> tuple[str, ...]:
+    """Return the same for a frontier, which allows for both ways."""
+    return (RELABELLED, *_others(of_units, ""))
+
+
 def _others(of_units: bool, but: str) -> tuple[str, ...]:
     return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
 
