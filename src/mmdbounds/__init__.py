@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.audit_plan import plan_audit
+    from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.mixture import mixture_ceiling
@@ -64,6 +65,7 @@ __all__ = [
     "VerifiedWarning",
     "__version__",
     "aggregated_test",
+    "audit",
     "confidence_interval",
     "datasets",
     "evaluate",
@@ -100,6 +102,7 @@ _HOME = {
     "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),
     "inference.audit_plan": ("plan_audit",),
+    "inference.auditing": ("audit",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
     "inference.mixture": ("mixture_ceiling",),

@@ -115,7 +115,7 @@ def sweep(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    level, seed = _checked_level(level), check_seed(rng)
+    level, seed = checked_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
     shares = _checked_shares(epsilons)
@@ -269,7 +269,8 @@ def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
     return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
 
 
-def _checked_level(level: Any) -> float:
+def checked_level(level: Any) -> float:
+    """Return the level of a test."""
     share = check_share(level, "level")
     if share == 0:
         msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."
