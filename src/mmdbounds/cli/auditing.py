@@ -60,7 +60,9 @@ def audit_command(table: Table, auditing: Auditing, comparison: Comparison, outp
     how = comparison.keywords()
     with warnings.catch_warnings():  # an audit begins with nothing looked up
         warnings.simplefilter("ignore", VerifiedWarning)
-        split = read_split(table, KnownRows(verified=auditing.verified))
+        split = read_split(
+            table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None)
+        )
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
