@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.audit_plan import plan_audit
+    from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.mixture import mixture_ceiling
@@ -65,6 +66,7 @@ __all__ = [
     "VerifiedWarning",
     "__version__",
     "aggregated_test",
+    "audit",
     "column_table",
     "confidence_interval",
     "datasets",
@@ -103,6 +105,7 @@ _HOME = {
     "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),
     "inference.audit_plan": ("plan_audit",),
+    "inference.auditing": ("audit",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
     "inference.mixture": ("mixture_ceiling",),

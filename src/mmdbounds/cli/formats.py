@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
-    from mmdbounds.results import BoundsResult, Result
+    from mmdbounds.results import AuditResult, BoundsResult, Result
     from mmdbounds.results.curve import SweepResult
     from mmdbounds.results.testing import RobustTestResult
 
@@ -107,6 +107,18 @@ def _bare_breakdown(result: SweepResult) -> str:
     return f"above {_bare(result.share(result.most_moved))}" if share is None else _bare(share)
 
 
+def _next_columns(result: AuditResult) -> Columns:
+    """Return the rows that an audit looks up next."""
+    named = {"id": result.ids_next, "file_row": result.file_rows_next}
+    known = {name: each for name, each in named.items() if each is not None}
+    return known or {"row": result.next_rows}
+
+
+def _bare_decision(result: AuditResult) -> str:
+    """Return the decision, and how many rows are missing to one."""
+    return result.decision if result.is_decided else f"{result.decision} {result.n_more}"
+
+
 def _bare_rates(result: Evaluation) -> str:
     """Return a line for each method: its label, false coverage rate and mean width."""
     rates = {each.label: (each.false_coverage_rate, each.mean_interval_width) for each in result.methods}
@@ -121,5 +133,6 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         lambda result: {n: [getattr(p, n) for p in result.points] for n in POINT},
         _bare_breakdown,
     ),
+    "AuditResult": (_next_columns, _bare_decision),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }

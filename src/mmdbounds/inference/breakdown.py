@@ -126,7 +126,7 @@ def sweep(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    level, seed = _checked_level(level), check_seed(rng)
+    level, seed = checked_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     y_in_x = check_share(y_in_x, "y_in_x")
     if y_in_x and value:
@@ -295,7 +295,8 @@ def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
     return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
 
 
-def _checked_level(level: Any) -> float:
+def checked_level(level: Any) -> float:
+    """Return the level of a test."""
     share = check_share(level, "level")
     if share == 0:
         msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."

@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mmdbounds.results.audit import AuditPlan, PlanPoint
+    from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
     from mmdbounds.results.columns import ColumnRow, ColumnTable
@@ -26,6 +26,7 @@ __all__ = [
     "AggregatedResult",
     "Approximation",
     "AuditPlan",
+    "AuditResult",
     "Bound",
     "BoundsResult",
     "ColumnRow",
@@ -56,6 +57,7 @@ __all__ = [
 
 _HOME = {
     "AuditPlan": "audit",
+    "AuditResult": "audit",
     "PlanPoint": "audit",
     "ReportedResult": "base",
     "Result": "base",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 SUMMARIES = {
     "AggregatedResult": "testing.aggregated_summary",
     "AuditPlan": "auditing.plan_summary",
+    "AuditResult": "auditing.audit_summary",
     "BoundsResult": "bounds.bounds_summary",
     "ColumnTable": "columns.columns_summary",
     "ConfidenceInterval": "estimates.interval_summary",

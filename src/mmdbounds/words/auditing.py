@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.words.phrases import number, percent, rows, wrapped
+from mmdbounds.words.phrases import (
+    number,
+    percent,
+    proved_number,
+    row_name,
+    rows,
+    seed_used,
+    settings,
+    shown,
+    wrapped,
+)
+from mmdbounds.words.testing import sweep_conditions
 
 if TYPE_CHECKING:
-    from mmdbounds.results import AuditPlan
+    from mmdbounds.results import AuditPlan, AuditResult
 
 RANDOM = "Draw the rows at random from all rows as filed, and look up the true group of each."
 
@@ -51,3 +62,148 @@ def _reading(result: AuditPlan) -> str:
         f"{point.most_found:,} of them turn out to be misfiled, which rules it out. Fix the number before "
         "you start; to look in between, plan with `anytime=True`."
     )
+
+
+IN_ORDER = (
+    "the seed of the order was fixed before any row was known, and rows were looked up in this order "
+    "whatever they are like;"
+)
+TRUE_GROUPS = "what was looked up is the true group;"
+
+
+def audit_conditions(n_refiled_to_y: int = 0) -> tuple[str, ...]:
+    """Return what an audit rests on, one sentence each."""
+    one_way, *others = sweep_conditions()
+    if n_refiled_to_y:
+        one_way = f"apart from the {rows(n_refiled_to_y)} that were refiled the other way, {one_way}"
+    return IN_ORDER, TRUE_GROUPS, one_way, *others
+
+
+def audit_summary(result: AuditResult) -> str:
+    """Return an `AuditResult` in plain words."""
+    lines = [decision(result), looked_up(result), how_many(result), *numbers(result)]
+    wanted = len(result.next_rows) and (result.by == "effect" or not result.is_decided)
+    head = ["", wrapped(next_head(result)), *next_names(result)] if wanted else []
+    conditions = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
+    made = result.provenance
+    used = settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+    order = f"Recorded order: seed {made.seed}, sha256 {result.order_digest}."
+    return "\n".join(
+        [*map(wrapped, lines), *head, "", "Right if", *conditions, "", wrapped(order), wrapped(used)]
+    )
+
+
+def decision(result: AuditResult) -> str:
+    """Say what is decided, and why, or how many more rows are to be looked up."""
+    level, y = percent(result.level), shown(result.name_y)
+    if result.decision == "the difference stands":
+        wrong = percent(result.level + 1 - result.audit_level)
+        most = f"as many as {result.n_left:,} of the rows not looked up were misfiled"
+        condition = f"even if {most}" if result.n_left else "with all misfiled rows found"
+        return (
+            f"The difference stands: at the {level} level the groups differ {condition}. This is wrong "
+            f"with a probability of at most {wrong}, that of the test and of the audit together."
+        )
+    if result.decision == "no difference shown":
+        return f"At the {level} level no difference is shown even if nothing is misfiled: nothing to audit."
+    if result.decision == "explained away":
+        found = "row found is" if result.n_found == 1 else f"{result.n_found:,} rows found are"
+        return (
+            f"Explained away: once the {found} refiled, no difference is shown at the {level} level, even "
+            "if no other row is misfiled."
+        )
+    return (
+        f"Check more: {to_go(result)} the {rows(result.n_unknown)} filed under {y} that were not looked up."
+    )
+
+
+def to_go(result: AuditResult) -> str:
+    """Say how many more rows are expected to decide."""
+    if result.n_more >= result.n_unknown:
+        return "as it looks, it takes all of"
+    if not result.n_random:
+        return f"if none is misfiled, {result.n_more:,} drawn at random decide, of"
+    return f"if misfiled rows are as frequent as they look, {result.n_more:,} more in the order decide, of"
+
+
+def looked_up(result: AuditResult) -> str:
+    """Say what was looked up, at random and chosen."""
+    if not (result.n_random or result.n_chosen):
+        return "No row was looked up yet."
+    x = shown(result.name_x)
+    y = f"{rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
+    at_random = f"{result.n_random:,} in the recorded random order ({_belong(result.n_found_random, x)})"
+    chosen = f"{result.n_chosen:,} chosen in other ways ({_belong(result.n_found_chosen, x)})"
+    kinds = [text for text, n in ((at_random, result.n_random), (chosen, result.n_chosen)) if n]
+    return f"Looked up of the {y}: {' and '.join(kinds)}."
+
+
+def _belong(count: int, x: str) -> str:
+    return f"{count:,} {'belongs' if count == 1 else 'belong'} to {x}"
+
+
+def how_many(result: AuditResult) -> str:
+    """Say how many rows are misfiled, as far as the audit knows."""
+    if not result.n_random:
+        return "No row was drawn at random, so nothing is known yet about how many are misfiled."
+    low, high = result.n_misfiled_range
+    in_all = f"{low:,} to {high:,}" if low < high else f"{low:,}"
+    return (
+        f"With {percent(result.audit_level)} confidence, however often you look, {in_all} of the "
+        f"{result.n_samples_Y:,} rows are misfiled, so at most {result.n_left:,} of the "
+        f"{result.n_unknown:,} not looked up."
+    )
+
+
+def numbers(result: AuditResult) -> list[str]:
+    """Say what the numbers are: breakdown, bounds and p-value."""
+    first = result.breakdown_n_moved
+    sentences = []
+    if first:
+        sentences.append(
+            f"It would take {first:,} misfiled rows among those not looked up to explain the difference away."
+        )
+    elif first is None:
+        sentences.append("No number of misfiled rows among those not looked up explains the difference away.")
+    if result.lower is not None and result.upper is not None:
+        low, high = number(result.lower), number(result.upper)
+        if result.is_certified:
+            low, high = proved_number(result.lower, "lower"), proved_number(result.upper, "upper")
+        sure = "proved" if result.is_certified else "not proved"
+        sentences.append(
+            f"The squared MMD is {number(result.observed)} with the rows found refiled, and between {low} "
+            f"and {high} ({sure}) for the true groups."
+        )
+    if result.pvalue is not None and result.pvalue_of_test is not None:
+        error = number(1 - result.audit_level)
+        proof = "" if result.is_valid else " It is not proved that no labelling has a larger one."
+        sentences.append(
+            f"The p-value is at most {number(result.pvalue_of_test)}, or {number(result.pvalue)} with the "
+            f"error of the audit ({error}) added.{proof}"
+        )
+    return sentences
+
+
+def next_head(result: AuditResult) -> str:
+    """Introduce the rows that are to be looked up next."""
+    if result.by == "effect":
+        return (
+            "Look up next, for their effect on the lower bound (such rows narrow the bounds, but say nothing "
+            "about how many are misfiled):"
+        )
+    return "Look up next, in this order and without leaving any out:"
+
+
+def next_names(result: AuditResult) -> list[str]:
+    """Name the rows that are to be looked up next, one in each line."""
+    ids, file_rows = result.ids_next, result.file_rows_next
+    return [
+        "  "
+        + row_name(
+            "Y",
+            int(place),
+            None if ids is None else str(ids[i]),
+            None if file_rows is None else int(file_rows[i]),
+        )
+        for i, place in enumerate(result.next_rows)
+    ]

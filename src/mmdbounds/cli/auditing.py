@@ -1,0 +1,76 @@
+"""``mmdbounds audit``: from rows that were looked up to a decision, and to the rows to look up next."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+
+from mmdbounds.cli.arguments import Comparison, KnownRows, Output, Table
+from mmdbounds.cli.main import interruptible
+from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
+from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded, show_plan
+from mmdbounds.errors import MmdBoundsError, VerifiedWarning
+
+
+@options(DONE)
+class Auditing:
+    """Options of `audit`, under their names there."""
+
+    verified: str | None = option(
+        None,
+        "Column with the true group of rows that were looked up, blank in others; never a feature. Leave it "
+        "out at the beginning.",
+        "COL",
+        TABLE,
+    )
+    level: float = option(0.05, "Significance level of the test.", "SHARE")
+    audit_level: float = option(0.95, "Confidence of the limits on the number of misfiled rows.", "SHARE")
+    by: str = option(
+        "random",
+        "Which rows to name: 'random' (in the recorded order) or 'effect' (on the lower bound).",
+        "NAME",
+    )
+    n_next: int = option(20, "How many rows to name.", "NUMBER", SHOWN, "--next")
+    n_permutations: int = option(
+        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+    )
+
+
+@grouped
+def audit_command(table: Table, auditing: Auditing, comparison: Comparison, output: Output) -> None:
+    """Decide from rows that were looked up whether a difference stands, and name the rows to look up next.
+
+    Rows of A may be misfiled under B. Rows filed under B are looked up in a random order, which --rng and the
+    names of the rows (--id) determine. Write their true group into a column, name it with --verified, and run
+    the command again: it continues the same audit. Stop whenever you like.
+
+    \b
+    Example:
+      mmdbounds audit patients.csv --group diagnosis --hidden MI --among healthy \\
+        --id patient --next 20
+      mmdbounds audit patients.csv --group diagnosis --hidden MI --among healthy \\
+        --id patient --verified chart_review --next 20
+    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
+    from mmdbounds.inference.auditing import audit
+    from mmdbounds.inference.breakdown import expected_sweep
+
+    if table.unit is not None:
+        msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
+        raise MmdBoundsError(msg)
+    how = comparison.keywords()
+    with warnings.catch_warnings():  # an audit begins with nothing looked up
+        warnings.simplefilter("ignore", VerifiedWarning)
+        split = read_split(
+            table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None)
+        )
+    X, Y = recorded(split, table)
+    note_repeated_ids(X, Y, table, output)
+    if output.dry_run:
+        work = partial(expected_sweep, shares=None, n_permutations=auditing.n_permutations)
+        show_plan(X, Y, output, how, work)
+        return
+    note_changes(X, output)
+    given = {name: value for name, value in vars(auditing).items() if name != "verified"}
+    with interruptible():
+        result = audit(X, Y, **given, rng=comparison.rng, progress=output.progress, **how)
+    output.show(result)

@@ -1,0 +1,245 @@
+"""An audit of the rows filed under Y: from rows that were looked up to a decision, and to the next rows.
+
+As in risk-limiting audits of elections, the breakdown is the margin. The audit goes on until more misfiled
+rows than it allows would be needed to explain the difference away, or until the rows found have done so.
+
+Looking again and again costs nothing. The limits on the number hold for all times together, and the p-value
+at the true number is at least that of the true labelling, which is one and the same at every look: the
+random labellings depend on the pooled rows and the seed alone. So a difference that is none is said to stand,
+at any time, with a probability of at most level + (1 - audit_level).
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, Unpack
+
+import numpy as np
+
+from mmdbounds.bounds import mmd_bounds
+from mmdbounds.checks import MOST_PERMUTATIONS, MOST_SEED, check_count, check_option
+from mmdbounds.contamination import Contamination
+from mmdbounds.errors import VerifiedWarning, warn
+from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
+from mmdbounds.inference.audit_state import AuditState
+from mmdbounds.inference.audited_rows import AuditedRows, audited_rows
+from mmdbounds.inference.breakdown import checked_level, sweep
+from mmdbounds.inference.robust import robust_test
+from mmdbounds.number_limits import allowed_error
+from mmdbounds.objective import Indices
+from mmdbounds.problem import ComparisonOptions, compares, comparison
+from mmdbounds.results import BoundsResult, SweepResult
+from mmdbounds.results.audit import AuditResult, By, Decision
+from mmdbounds.words.auditing import audit_conditions
+
+POWER = 0.9  # with which so many more rows decide, if misfiled rows are as frequent as they look
+
+
+@compares()
+def audit(
+    X: Any,
+    Y: Any,
+    *,
+    verified: tuple[Any, Any] | None = None,
+    level: float = 0.05,
+    audit_level: float = 0.95,
+    n_next: int = 20,
+    by: By = "random",
+    n_permutations: int = 999,
+    rng: int = 0,
+    progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
+) -> AuditResult:
+    """Decide from rows that were looked up whether a difference stands, and name the next rows to look up.
+
+    Rows of Y are looked up in a random order that `rng` and the names of the rows determine. Start with
+    nothing looked up, look up the rows that the result names, and call again: the same `rng` continues the
+    same audit. You may stop whenever you like, and look as often as you like.
+
+    Parameters
+    ----------
+    X, Y, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        As in `mmd_bounds`. Of a table, `groups` reads what was looked up (``verified="column"``).
+    verified : pair, optional
+        What was looked up of the rows of `X` and of `Y`, if they are arrays; as in `mmd_bounds`.
+    level : float, default=0.05
+        Level of the test.
+    audit_level : float, default=0.95
+        Confidence of the limits on the number of misfiled rows.
+    n_next : int, default=20
+        How many rows to name.
+    by : {"random", "effect"}, default="random"
+        Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
+        bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
+    n_permutations : int, default=999
+        As in `robust_test`.
+    rng : int, default=0
+        Seed of the order and of the test. Choose it before you know any rows; another one begins another
+        audit, in which the rows looked up so far count as chosen.
+
+    Returns
+    -------
+    AuditResult
+        The decision, the limits on the number misfiled, bounds, p-value and breakdown, and the next rows.
+
+    Notes
+    -----
+    A row is identified by its name (`groups(..., id=)`) where these differ, else by its row in the file, else
+    by its place in `Y`. Rows that were looked up belong to the random sample if no row before them in the
+    order is missing; all others count as chosen, for whatever reason. If the true groups do not differ, an
+    audit ever comes to say that the difference stands with a probability of at most `level` + 1 -
+    `audit_level`.
+
+    Examples
+    --------
+    >>> import numpy as np, mmdbounds as mb
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(40, 2)), rng.normal(2, 1, size=(60, 2))
+    >>> first = mb.audit(X, Y, n_next=30)
+    >>> first.decision
+    'check more'
+    >>> truth = np.full(60, "", dtype=object)
+    >>> truth[first.next_rows] = "Y"  # all of them were filed rightly
+    >>> mb.audit(X, Y, verified=(None, truth)).decision
+    'the difference stands'
+    """
+    started = time.perf_counter()
+    level, alpha = checked_level(level), allowed_error(audit_level, "audit_level")
+    seed, n_next = check_count(rng, "rng", most=MOST_SEED), check_count(n_next, "n_next")
+    check_option(by, "by", ("random", "effect"))
+    check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    how = comparison("audit", options)
+    rows = audited_rows(X, Y, verified, how.kernel, seed)
+    _warn_of_choice(rows.state, seed)
+    call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations)
+    finding = _finding(rows, alpha, call)
+    return AuditResult(
+        **finding,
+        **_books(rows.state),
+        level=level,
+        audit_level=float(audit_level),
+        by=by,
+        **_next_rows(rows, by, n_next, finding["n_left"], call),
+        order_digest=rows.order_digest,
+        n_samples_X=rows.n_filed_x,
+        n_samples_Y=rows.state.n_rows,
+        name_x=rows.X.name,
+        name_y=rows.Y.name,
+        conditions=audit_conditions(rows.n_refiled_to_y),
+        n_permutations=n_permutations,
+        provenance=replace(
+            call.curve.provenance, method="audit", misfiling={}, seconds=time.perf_counter() - started
+        ),
+    )
+
+
+class Calls:
+    """The calls that an audit makes, with the same options."""
+
+    curve: SweepResult
+
+    def __init__(self, options: dict[str, Any], level: float, n_permutations: int) -> None:
+        self.options, self.level, self._testing = options, level, {"n_permutations": n_permutations}
+
+    def breakdown(self, rows: AuditedRows, most: int) -> SweepResult:
+        """Return the sweep up to `most` misfiled rows."""
+        shares = [most / (len(rows.X) + most)]
+        how = {**self.options, **self._testing}
+        self.curve = sweep(rows.X, rows.Y, epsilons=shares, level=self.level, **how)
+        return self.curve
+
+    def pvalue(self, rows: AuditedRows, most: int) -> tuple[float, bool]:
+        """Return the largest p-value up to `most` misfiled rows, and whether it is valid."""
+        how = {**self.options, **self._testing}
+        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), **how)
+        return test.pvalue, test.is_valid
+
+    def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:
+        """Return the bounds with at most so many misfiled rows."""
+        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), **self.options)
+
+
+def _books(state: AuditState) -> dict[str, Any]:
+    names = ("n_random", "n_found_random", "n_chosen", "n_found_chosen", "n_unknown")
+    return {name: getattr(state, name) for name in names}
+
+
+def _finding(rows: AuditedRows, alpha: Fraction, call: Calls) -> dict[str, Any]:
+    """Return what follows from the rows looked up: the fields up to the decision."""
+    state, limits = rows.state, rows.state.misfiled(alpha)
+    n_left = limits[1] - state.n_found
+    smallest = 2 if call.options.get("estimator", "unbiased") == "unbiased" else 1
+    testable = min(state.n_unknown, len(rows.Y) - smallest)
+    curve = call.breakdown(rows, max(testable, 0))
+    fields: dict[str, Any] = dict.fromkeys(("pvalue", "pvalue_of_test", "lower", "upper"))
+    is_valid, is_certified = curve.is_valid, False
+    if state.n_random and n_left <= testable:
+        fields["pvalue_of_test"], is_valid = call.pvalue(rows, n_left)
+        fields["pvalue"] = min(1.0, fields["pvalue_of_test"] + float(alpha))
+        bounds = call.bounds(rows, n_left)
+        (fields["lower"], fields["upper"]), is_certified = bounds.interval, bounds.is_certified
+    decision = _decision(state, curve, fields["pvalue_of_test"], is_valid)
+    return {
+        **fields,
+        "decision": decision,
+        "n_more": _rows_to_go(state, curve, alpha) if decision == "check more" else 0,
+        "n_misfiled_range": limits,
+        "n_left": n_left,
+        "is_valid": is_valid,
+        "is_certified": is_certified,
+        "observed": curve.observed,
+        "breakdown_n_moved": curve.breakdown_n_moved,
+        "most_moved": curve.most_moved,
+    }
+
+
+def _decision(state: AuditState, curve: SweepResult, pvalue: float | None, is_valid: bool) -> Decision:
+    if curve.holds_n_moved is None:
+        return "explained away" if state.n_found else "no difference shown"
+    stands = pvalue is not None and pvalue <= curve.level and is_valid
+    return "the difference stands" if stands else "check more"
+
+
+def _rows_to_go(state: AuditState, curve: SweepResult, alpha: Fraction) -> int:
+    """Return how many more rows in the order decide, if misfiled rows are as frequent as they look."""
+    if curve.breakdown_n_moved is None:
+        return min(1, state.n_unknown)
+    margin = state.n_found + curve.breakdown_n_moved
+    share = state.n_found_random / max(state.n_random, 1)
+    misfiled = state.n_found + round(share * state.n_unknown)
+    if misfiled >= margin:
+        return state.n_unknown
+    stairs = Stairs(state.n_rows, margin, alpha, True)
+    start = state.n_random, state.n_found_random
+    return state.n_unknown_before(rows_until_ruled_out(stairs, misfiled, POWER, start)[0])
+
+
+def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) -> dict[str, Any]:
+    """Return the fields that name the rows to look up next."""
+    chosen = _by_effect(rows, count, n_left, call) if by == "effect" else rows.state.next_rows(count)
+    return {
+        "next_rows": rows.places[chosen],
+        "ids_next": None if rows.ids is None else rows.ids[chosen],
+        "file_rows_next": None if rows.file_rows is None else rows.file_rows[chosen],
+    }
+
+
+def _by_effect(rows: AuditedRows, count: int, n_left: int, call: Calls) -> Indices:
+    """Return the rows that change the lower bound most, once their true group is known."""
+    most = min(max(n_left, 1), rows.state.n_unknown, len(rows.Y) - 2)
+    if most < 1:
+        return rows.state.next_rows(0)
+    table = call.bounds(rows, most).row_table()
+    return np.array([rows.number_of[name] for name in table["id"][:count]], dtype=np.intp)
+
+
+def _warn_of_choice(state: AuditState, seed: int) -> None:
+    if state.n_chosen and not state.n_random:
+        first = "the first row of the recorded order was not looked up"
+        warn(
+            f"{first} (`rng=` {seed}), so the {state.n_chosen:,} rows that were count as chosen: they narrow "
+            "the bounds, but do not say how many rows are misfiled. Was the audit begun with another seed?",
+            VerifiedWarning,
+        )
