@@ -396,7 +396,7 @@ def test_it_is_kept_in_numbers():
         ),
         (
             {"strata": ["site_A", "site B"] * 8, "limits": {"site_a": 5}},
-            "'site_a', which is no stratum of the rows. Did you mean 'site_A'. The strata are 'site B', 'site_A'",
+            "no stratum of the rows. Did you mean 'site_A'. The strata are 'site B', 'site_A'",
         ),
     ],
 )
