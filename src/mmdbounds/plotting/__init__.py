@@ -11,12 +11,14 @@ from typing import Any
 
 from mmdbounds import results
 from mmdbounds.plotting.canvas import check_result
+from mmdbounds.plotting.frontier import plot_frontier
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
 
 __all__ = [
     "plot_bounds",
     "plot_coverage",
+    "plot_frontier",
     "plot_null",
     "plot_pvalues",
     "plot_result",
@@ -28,6 +30,7 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.BoundsResult: plot_bounds,
     results.SweepResult: plot_bounds,
     results.ConfidenceInterval: plot_bounds,
+    results.FrontierResult: plot_frontier,
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
     results.Evaluation: plot_coverage,
