@@ -182,6 +182,12 @@ class Sweeping(Permutations):
     epsilons: list[float] | None = option(
         None, "Share of the true A rows to try; repeat for more.  [default: 0 to 0.5]", "SHARE", MISFILED
     )
+    y_in_x: float = option(
+        0.0,
+        "Two-way: up to this share of the true B rows may be filed under A. Shows the largest survived.",
+        "SHARE",
+        MISFILED,
+    )
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
 
@@ -198,7 +204,9 @@ def sweep_command(
     """Find how many rows must be misfiled to explain away the difference between two groups.
 
     Rows of A may be misfiled under B. The result has bounds and p-values for a range of shares, and the first
-    share at which the difference is no longer significant.
+    share at which the difference is no longer significant. With --y-in-x rows of B may be misfiled under A
+    too: for each share of A the result has the largest share of B with which the difference is still
+    significant.
 
     \b
     Example:
@@ -209,12 +217,15 @@ def sweep_command(
 
     plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
+    if sweeping.y_in_x and page.report is not None:
+        msg = "`--report` shows one-way sweeps; got --y-in-x too. Leave one of them out, or use --json."
+        raise MmdBoundsError(msg)
     how, which = comparison.keywords(), known.which()
     split = read_split(table, known)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        asked = sweeping.epsilons, sweeping.n_permutations
+        asked = sweeping.epsilons, sweeping.n_permutations, sweeping.y_in_x
         show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked), which)
         return
     note_changes(X, output)

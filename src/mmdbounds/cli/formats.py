@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
     from mmdbounds.results import AuditResult, BoundsResult, Result
     from mmdbounds.results.curve import SweepResult
+    from mmdbounds.results.frontier import FrontierResult
     from mmdbounds.results.testing import RobustTestResult
 
 Columns = Mapping[str, Iterable[Any]]
@@ -26,6 +27,7 @@ POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
 )
+FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
 # begin a cell of its own where a spreadsheet takes another character than our comma for the separator.
@@ -119,6 +121,12 @@ def _bare_decision(result: AuditResult) -> str:
     return result.decision if result.is_decided else f"{result.decision} {result.n_more}"
 
 
+def _bare_frontier(result: FrontierResult) -> str:
+    """Return a line for each share of X: it, and the largest share of Y that the finding survives."""
+    shares = ((point.epsilon, point.y_in_x) for point in result.points)
+    return "\n".join(f"{_bare(x)} {'none' if y is None else _bare(y)}" for x, y in shares)
+
+
 def _bare_rates(result: Evaluation) -> str:
     """Return a line for each method: its label, false coverage rate and mean width."""
     rates = {each.label: (each.false_coverage_rate, each.mean_interval_width) for each in result.methods}
@@ -134,5 +142,9 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         _bare_breakdown,
     ),
     "AuditResult": (_next_columns, _bare_decision),
+    "FrontierResult": (
+        lambda result: {n: [getattr(p, n) for p in result.points] for n in FRONTIER_POINT},
+        _bare_frontier,
+    ),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }

@@ -29,7 +29,7 @@ from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
-from mmdbounds.inference.frontier import expected_frontier, frontier, shares_of_x
+from mmdbounds.inference.frontier import expected_frontier, frontier
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
 from mmdbounds.knowledge import Places
@@ -87,7 +87,8 @@ def sweep(
         The shares of the curve; by default evenly from 0 to 0.5, at whole rows.
     y_in_x : float, default=0
         Two-way: the largest share of the true Y that may be filed under X. The result is then the frontier:
-        for each of `epsilons` the largest share of the true Y that the finding survives beside it.
+        for each of `epsilons` (by default from 0 to the first that explains the finding away by itself) the
+        largest share of the true Y that the finding survives beside it.
     level : float, default=0.05
         Level of the test.
     value : float, default=0
@@ -142,9 +143,8 @@ def sweep(
         if known.movable is not None:
             msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
             raise MmdBoundsError(msg)
-        at = shares_of_x(shares, y_in_x)
         more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
-        return frontier(problem, at, y_in_x, level, n_permutations, seed, **more)
+        return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations)
     with Meter(plan, show=progress) as meter, kept or nullcontext():

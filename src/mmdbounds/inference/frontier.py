@@ -34,25 +34,24 @@ from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import frontier_conditions
 
-GRID = 11  # points of the frontier, unless the user names them
-LARGEST_SHARE, LARGEST_SUM = 0.5, 0.95  # of X, and of both together, unless the user names them
+GRID = 11  # points of the frontier, unless the user names them...
+LARGEST_SHARE, LARGEST_SUM = 0.5, 0.95  # ... and the largest share of X, and of both together
 MOST_STEPS = 30  # Newton's steps at one size; half a dozen are usual
 SOLVED = 4  # sizes solved for a point of the frontier, about
 TIE = 1e-12  # shares that differ by less are equal
 
 
-def shares_of_x(epsilons: list[float] | None, y_in_x: float) -> list[float]:
-    """Return the shares of X at which the frontier is looked for."""
+def largest_share(epsilons: list[float] | None, y_in_x: float) -> float:
+    """Return the largest share of X at which the frontier may be looked for."""
     if epsilons is None:
-        most = min(LARGEST_SHARE, max(LARGEST_SUM - y_in_x, 0.0))
-        return [round(share, 12) for share in np.linspace(0, most, GRID).tolist()]
+        return min(LARGEST_SHARE, max(LARGEST_SUM - y_in_x, 0.0))
     if max(epsilons) + y_in_x >= 1:
         msg = (
             "the largest of `epsilons` and `y_in_x` must add up to less than 1, or the labels carry no "
             f"information; got {max(epsilons):g} and {y_in_x:g}."
         )
         raise MmdBoundsError(msg)
-    return sorted(set(epsilons))
+    return max(epsilons)
 
 
 def ends_of_sizes(problem: Problem, x_in_y: float, y_in_x: float) -> list[Counts]:
@@ -69,7 +68,7 @@ def ends_of_sizes(problem: Problem, x_in_y: float, y_in_x: float) -> list[Counts
 
 def frontier(
     problem: Problem,
-    shares: list[float],
+    epsilons: list[float] | None,
     y_in_x: float,
     level: float,
     n_permutations: int,
@@ -82,10 +81,12 @@ def frontier(
     """Return how much of Y the finding survives at each of some shares of X; see `sweep`."""
     started = time.perf_counter()
     problem.checked_counts([])
-    ends = ends_of_sizes(problem, shares[-1], y_in_x)
-    plan = partial(expected_frontier, problem, shares, y_in_x, n_permutations)
+    most = largest_share(epsilons, y_in_x)
+    ends = ends_of_sizes(problem, most, y_in_x)
+    plan = partial(expected_frontier, problem, epsilons, y_in_x, n_permutations)
     with Meter(plan, show=progress) as meter, checkpoint or nullcontext():
         found = Frontier(problem, ends, level, n_permutations, seed, meter, checkpoint=checkpoint)
+        shares = found.shares(most) if epsilons is None else sorted(set(epsilons))
         points = tuple(found.point(share, y_in_x) for share in shares)
     return FrontierResult(
         points=points,
@@ -113,28 +114,27 @@ def expected_frontier(
     problem: Problem, epsilons: list[float] | None, y_in_x: float, n_permutations: int
 ) -> list[Phase]:
     """Return the phases of a two-way `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
-    shares = shares_of_x(epsilons, y_in_x)
-    ends = ends_of_sizes(problem, shares[-1], y_in_x)
+    ends = ends_of_sizes(problem, largest_share(epsilons, y_in_x), y_in_x)
     floor = expected_floor(problem, max(ends, key=most_moves))
-    points = together("count", [repeated(floor, SOLVED * len(shares))])
+    points = together("count", [repeated(floor, SOLVED * (GRID if epsilons is None else len(epsilons)))])
     return [*expected_null(problem, ends, n_permutations), points]
 
 
 class Frontier(EverySize):
     """The largest number of rows of each size up to which the test rejects."""
 
-    def __init__(self, problem: Problem, ends: Sequence[Counts], level: float, *how: Any, **more: Any) -> None:
+    def __init__(
+        self, problem: Problem, ends: Sequence[Counts], level: float, *how: Any, **more: Any
+    ) -> None:
         if not (is_dense(problem) or problem.kernel.is_positive_definite is True):
-            msg = (
-                f"`y_in_x` needs a kernel that is known to be positive definite with {problem.p + problem.q:,} "
-                f"rows; got {problem.kernel.name!r}. Use another `kernel`, or leave `y_in_x` out."
-            )
+            needs = f"`y_in_x` needs a positive definite kernel with {problem.p + problem.q:,} rows"
+            msg = f"{needs}; got {problem.kernel.name!r}. Use another `kernel`, or leave `y_in_x` out."
             raise MmdBoundsError(msg)
         self._level, self._nodes, self._tried = level, dict[int, bool](), set[Counts]()
         super().__init__(problem, list(ends), *how, **more)
 
     def _begin(self) -> None:
-        # A p-value of at most the level: no more than so many labellings, the true one included, are as large.
+        # A p-value of at most the level: no more than so many random labellings are as large.
         allowed = math.floor(self._level * (1 + len(self._nulls)) + SLACK) - 1
         self._critical = np.full(len(self._sizes), np.inf)
         if 0 <= allowed < len(self._nulls):
@@ -191,6 +191,18 @@ class Frontier(EverySize):
         self._nodes[place] = not self._rejects(found.value, place)
         return self._held(place) > held
 
+    def shares(self, most: float) -> list[float]:
+        """Return shares of X from 0 to the first that explains the finding away by itself, or to `most`."""
+        one_way = np.flatnonzero(self._differences >= 0)
+        while True:
+            broken = [place for place in one_way.tolist() if self._held(place) < self._differences[place]]
+            if not broken or broken[0] in self._nodes:
+                break
+            self._settle(broken[0])
+        if broken:
+            most = float(self._differences[broken[0]] / self._n_x[broken[0]])
+        return list(dict.fromkeys(np.linspace(0.0, most, GRID).tolist()))
+
     def point(self, x_in_y: float, most_y_in_x: float) -> FrontierPoint:
         """Return how much of Y the finding survives when up to a share of X is misfiled."""
         while True:
@@ -214,7 +226,9 @@ class Frontier(EverySize):
         n_moved, of_x = 0, 0
         if below is not None:
             pairs = ends_of_sizes(self._problem, x_in_y, below)
-            n_moved, of_x = (max(getattr(pair, name) for pair in pairs) for name in ("n_moved", "n_moved_of_x"))
+            n_moved, of_x = (
+                max(getattr(pair, name) for pair in pairs) for name in ("n_moved", "n_moved_of_x")
+            )
         return FrontierPoint(
             epsilon=x_in_y,
             y_in_x=below,

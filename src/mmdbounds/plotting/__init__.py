@@ -13,6 +13,7 @@ from mmdbounds import results
 from mmdbounds.plotting.audits import plot_plan
 from mmdbounds.plotting.canvas import check_result
 from mmdbounds.plotting.columns import plot_columns
+from mmdbounds.plotting.frontier import plot_frontier
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
 
@@ -20,6 +21,7 @@ __all__ = [
     "plot_bounds",
     "plot_columns",
     "plot_coverage",
+    "plot_frontier",
     "plot_null",
     "plot_plan",
     "plot_pvalues",
@@ -33,6 +35,7 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.ColumnTable: plot_columns,
     results.SweepResult: plot_bounds,
     results.ConfidenceInterval: plot_bounds,
+    results.FrontierResult: plot_frontier,
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
     results.Evaluation: plot_coverage,

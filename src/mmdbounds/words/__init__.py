@@ -20,6 +20,7 @@ SUMMARIES = {
     "ColumnTable": "columns.columns_summary",
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
+    "FrontierResult": "frontier.frontier_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
     "SweepResult": "testing.sweep_summary",
     "RobustTestResult": "testing.robust_summary",

@@ -12,7 +12,7 @@ import numpy as np
 from mmdbounds.contamination import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Task, most_extreme, outwards
+from mmdbounds.search.protocol import Found, most_extreme
 from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
@@ -52,8 +52,9 @@ class PairRange(CountRange):
         self._size_of = {size.most.n_x: i for i, size in enumerate(self.sizes)}
         self._places = {counts: i for i, counts in enumerate(of.task.admissible)}
         first = np.cumsum([0, *(len(size.moved) for size in self.sizes)])
-        self._order = np.array([first[self._size_of[c.n_x]] + c.n_moved - self.size_of(c).fewest
-                                for c in of.task.admissible])
+        self._order = np.array(
+            [first[self._size_of[c.n_x]] + c.n_moved - self.size_of(c).fewest for c in of.task.admissible]
+        )
 
     def by_pair(self, of_sizes: list[Float64s]) -> Float64s:
         """Return what is known of each pair, in the order of the task, from what is known of each size."""
@@ -90,7 +91,11 @@ class LowerPairs(PairRange):
             return False
         for i in wanted or [self._size_of[counts.n_x]]:
             self.solved.add(self.sizes[i].most)
-            start = self.started() if self.sizes[i].most == self.ends[1] else self._floors.start(self.sizes[i].most)
+            start = (
+                self.started()
+                if self.sizes[i].most == self.ends[1]
+                else self._floors.start(self.sizes[i].most)
+            )
             effort = Effort(1.0 if self.of.is_dense else max(self.left, LEAST), self.of.task.meter)
             self.refined(self._floors.solve(i, start, self.slack / 4, effort))
             self.left -= effort.spent
@@ -132,6 +137,5 @@ class UpperPairs(PairRange):
         effort.spend(RANKING * len(problem.rows) ** 2)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
-        partners = PartnerSums.of(problem.pairs / f.c, self._multipliers, problem.n_x)
-        self._ceilings.lower(partners, known + self.slack)
+        self._ceilings.lower(PartnerSums.of(problem, proof, f.c), known + self.slack)
         return True

@@ -18,9 +18,11 @@ from mmdbounds.contamination import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
 from mmdbounds.search.sharp.at_most import SUMS
-from mmdbounds.search.sharp.ceiling import EPS, ULPS
+from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.ranges import coefficients
 from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes
+from mmdbounds.search.sharp.squares import EPS
 from mmdbounds.sums.protocol import Float64s
 
 MOST_SPLIT = 4000  # pieces that are split at the most
@@ -66,17 +68,22 @@ class PartnerSums:
 
     of_x: Float64s  # shape (n_x + 1, n): row j has the sums of the j largest entries in X...
     of_y: Float64s  # ... shape (n_y + 1, n): and in Y
-    size: float  # of the multipliers among them
+    alone: Float64s  # shape (n,): what squares add to each row whoever its partners are
     largest: float  # of the sums
+    rounding: float  # what it can do to a chosen pair
 
     @classmethod
-    def of(cls, pairs: Float64s, multipliers: Float64s, n_x: int) -> PartnerSums:
-        """Return them from kernel values with the signs of both rows, and antisymmetric multipliers."""
-        values = pairs + multipliers
+    def of(cls, problem: QuotaProblem, proof: ScoreBound, c: float) -> PartnerSums:
+        """Return them from a problem and a proof of `ceiling`: its multipliers, and the squares it added."""
+        n_chosen, raised, multipliers = sum(problem.quotas), proof.problem, proof.state[0]
+        values = (raised.pairs + multipliers) / c
         np.fill_diagonal(values, -np.inf)  # no row is its own partner
-        sums = _largest_sums(values[:, :n_x]), _largest_sums(values[:, n_x:])
+        sums = [_largest_sums(part) for part in np.split(values, [problem.n_x], axis=1)]
         largest = max(np.abs(each[np.isfinite(each)]).max() for each in sums)
-        return cls(*sums, float(multipliers.max(initial=0.0)), float(largest))
+        squares = max(raised.constant - problem.constant, 0.0) / n_chosen**2
+        rounding = (squares + ULPS * float(multipliers.max(initial=0.0))) / c
+        alone = (raised.linear - problem.linear) / c
+        return cls(sums[0], sums[1], alone, float(largest), rounding)
 
     def scores(self, m: int, m_d: int, n_x: int) -> tuple[Float64s, Float64s]:
         """See `Partners`."""
@@ -85,12 +92,13 @@ class PartnerSums:
             of_x, more_x = _tangent(self.of_x, j, rows)
             of_y, more_y = _tangent(self.of_y, k, rows)
             total[rows], slope[rows] = of_x + of_y, more_x + more_y
-        return total, slope
+        return total + self.alone, slope
 
     def margin(self, ceilings: Float64s, c: float, n_chosen: int) -> Float64s:
         """See `Partners`: multipliers cancel up to rounding, and sums were added up one by one."""
         summed = EPS * self.of_x.shape[1] * n_chosen * self.largest
-        return np.full_like(ceilings, c * (ULPS * n_chosen**2 * self.size + summed))
+        return np.full_like(ceilings, c * (n_chosen**2 * self.rounding + summed))
+
 
 def _largest_sums(values: Float64s) -> Float64s:
     """Return, in row j, the sums of the j largest entries of each row of `values`."""

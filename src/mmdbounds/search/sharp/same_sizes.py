@@ -117,9 +117,7 @@ class FloorsBySize:
         self._active, self._sign, self._n_x = filed.active, filed.sign, filed.n_active_x
         self._relief: Float64s = np.zeros(len(self._sign))  # in units of kernel values
         self._pairs: Float64s | None = None  # kernel values of the rows that may move
-        self._margins = [
-            totals.value_margin * lost(totals.p, totals.q, size.most, self._o) for size in sizes
-        ]
+        self._margins = [totals.value_margin * lost(totals.p, totals.q, size.most, self._o) for size in sizes]
 
     def least(self) -> Float64s:
         """Return for each size a value that no labelling of any of its pairs undercuts."""
