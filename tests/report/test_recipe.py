@@ -53,7 +53,7 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
     ("function", "amount", "options"),
     [
         (mb.mmd_bounds, (0.1, 0.3), {"rng": 2, "kernel": "laplacian", "estimator": "biased"}),
-        (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"at_most": True, "rng": 0}),
+        (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"exactly": False, "rng": 0}),
         (mb.mmd_bounds, 0.3, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
         (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.kernels.Polynomial(degree=2)}),
         (mb.mmd_bounds, 0.3, {"method": "sd", "kernel": mb.RandomFeatures("rbf", n_features=64, seed=5)}),
@@ -66,10 +66,10 @@ X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
         (mb.mmd_bounds, 0.28, {"method": mb.StepwiseDominance(schedule="paper")}),
         (mb.mmd_bounds, 0.31, {"method": mb.StepwiseDominance(schedule="paper", weights="means")}),
         # Shares and counts allow other pairs of counts.
-        (mb.mmd_bounds, mb.Contamination(0.3, y_in_x=0.2), {"at_most": True, "rng": 0}),
+        (mb.mmd_bounds, mb.Contamination(0.3, y_in_x=0.2), {"exactly": False, "rng": 0}),
         (mb.mmd_bounds, mb.Contamination(np.float64(0.3), y_in_x=np.float64(0.1)), {"rng": 0}),
-        (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "at_most": False, "beta": 0.01}),
-        (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "at_most": False}),
+        (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "exactly": True, "beta": 0.01}),
+        (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "exactly": True}),
         (mb.robust_test, mb.Contamination(0.2, y_in_x=0.2), {"n_permutations": 19, "rng": 3}),
     ],
 )
