@@ -283,7 +283,7 @@ def test_one_interval_on_a_line(pyplot: Any):
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.3975"]  # rounded outwards
     title = ax.get_title().replace("\n", " ")
     assert (
-        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of "
+        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of "
         "the 1,234 rows filed under healthy."
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())

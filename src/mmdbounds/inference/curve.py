@@ -92,7 +92,7 @@ class Curve:
         known = [self._outcome(counts).found for counts in run]
         every = most_extreme(known, "lower")
         proved = [found.certified for found in (lower, every) if found.certified is not None]
-        best = most_extreme([lower, *(found for found in known if found.labelling is not None)], "lower")
+        best = most_extreme([*(found for found in known if found.labelling is not None), lower], "lower")
         return replace(best, certified=max(proved, default=None))
 
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
