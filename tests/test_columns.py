@@ -48,7 +48,7 @@ def check(seed):
     pairs = smaller if at_most else [(m, m_d)]
     if any(p + k - k_d < 1 or q - k + k_d < 1 for k, k_d in pairs):
         return False
-    table = mb.column_table(X, Y, mb.Contamination(n_moved=m, n_moved_of_x=m_d), at_most=at_most)
+    table = mb.column_table(X, Y, mb.Contamination(n_moved=m, n_moved_of_x=m_d), exactly=not at_most)
     for j, row in enumerate(table.rows):
         x, y = X[:, j], Y[:, j]
         low, high = naive_extremes(x, y, pairs)

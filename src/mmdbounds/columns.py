@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.contamination import Contamination, Counts, Movable, as_contamination, check_sizes
+from mmdbounds.knowledge import known_rows
 from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.sums.threads import in_order, threads_for
 from mmdbounds.tables import Group
@@ -37,7 +38,8 @@ def column_table(
     Y: Any,
     epsilon: float | tuple[float, float] | Contamination,
     *,
-    at_most: bool = True,
+    exactly: bool | None = None,
+    verified: tuple[Any, Any] | None = None,
 ) -> ColumnTable:
     """Compare the groups column by column, with bounds over every admissible misfiling.
 
@@ -48,7 +50,7 @@ def column_table(
     ----------
     X, Y
         The groups as filed, as in `mmd_bounds`. What `groups` has scaled is shown in its original units.
-    epsilon
+    epsilon, exactly, verified
         As in `mmd_bounds`.
 
     Returns
@@ -65,9 +67,10 @@ def column_table(
     >>> row.difference, round(row.difference_lower, 4), row.difference_upper
     (-2.5, -3.3333, 0.0)
     """
+    contamination = as_contamination(epsilon, exactly)
+    X, Y, known = known_rows(X, Y, contamination, verified, None)
     x, y = as_groups(X, Y)
-    contamination = as_contamination(epsilon)
-    admissible = contamination.admissible(len(x), len(y), at_most=at_most)
+    admissible = contamination.possible(len(x), len(y), known.movable)
     for counts in (min(admissible, key=lambda c: c.n_x), min(admissible, key=lambda c: c.n_y)):
         check_sizes(counts, len(x), len(y), unbiased=False)
     moves = _Moves.of(admissible)
@@ -80,12 +83,15 @@ def column_table(
 
     found = in_order(blocks, compared, threads_for(x.values.size + y.values.size))
     most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
+    asked = contamination.how_many().counts(len(x), len(y)).n_moved if contamination.says_how_many else None
     return ColumnTable(
         rows=tuple(row for _, rows in found for row in rows),
         n_moved=most[0],
         n_moved_of_x=most[1],
         n_moved_range=(admissible[0].n_moved, most[0]) if contamination.is_range else None,
-        at_most=at_most,
+        exactly=bool(contamination.exactly),
+        misfiling=contamination.stated(),
+        **known.fields(asked, most[0]),
         epsilon=max(c.n_moved / c.n_x for c in admissible),
         n_samples_X=len(x),
         n_samples_Y=len(y),
@@ -96,29 +102,71 @@ def column_table(
 
 
 @dataclass(frozen=True, eq=False)
+class _Candidates:
+    """The values of the rows of a group that may move, those first that move first: least, and greatest."""
+
+    least: Floats
+    greatest: Floats
+
+    @classmethod
+    def of(cls, values: Floats, n_movable: int, strata: Sequence[tuple[int, int]]) -> _Candidates:
+        """Return them from the values of a group whose rows that may move come first, in strata."""
+        if not strata and n_movable == len(values):
+            ascending = np.sort(values)
+            return cls(ascending, ascending[::-1])
+        ends = np.cumsum([n for n, _ in strata]).tolist()
+        parts = [np.sort(part) for part in np.split(values[:n_movable], ends[:-1])]
+        most = [min(n, limit) for n, limit in strata] or [n_movable]
+        low = np.concatenate([part[:m] for part, m in zip(parts, most, strict=True)])
+        high = np.concatenate([part[len(part) - m :] for part, m in zip(parts, most, strict=True)])
+        return cls(np.sort(low), np.sort(high)[::-1])
+
+    def mapped(self, function: Callable[[Floats], Floats]) -> _Candidates:
+        """Return a function of the values, one that grows with them."""
+        return _Candidates(function(self.least), function(self.greatest[::-1])[::-1])
+
+
+@dataclass(frozen=True, eq=False)
 class _Moves:
-    """The admissible counts, as arrays."""
+    """The admissible counts, as arrays, and which rows may move."""
 
     of_y: Ints
     of_x: Ints
+    movable: Movable | None
 
     @classmethod
     def of(cls, admissible: Sequence[Counts]) -> _Moves:
         pairs = np.array([(c.n_moved, c.n_moved_of_x) for c in admissible], dtype=np.intp)
-        return cls(pairs[:, 0], pairs[:, 1])
+        return cls(pairs[:, 0], pairs[:, 1], admissible[0].movable)
+
+    def candidates(self, x: Floats, y: Floats) -> tuple[_Candidates, _Candidates]:
+        """Return the rows of X and of Y that may move; of X, they come last."""
+        if self.movable is None:
+            return _Candidates.of(x, len(x), ()), _Candidates.of(y, len(y), ())
+        rows = self.movable
+        # Strata of X are consecutive too: turned round, with the rows.
+        of_x = _Candidates.of(x[::-1], rows.of_x, rows.strata_of_x[::-1])
+        return of_x, _Candidates.of(y, rows.of_y, rows.strata_of_y)
+
+    def looked_at(self, both: tuple[_Candidates, _Candidates]) -> list[_Candidates]:
+        """Return no more of the candidates than the largest counts move."""
+        most = int(self.of_x.max()), int(self.of_y.max())
+        return [_Candidates(each.least[:m], each.greatest[:m]) for each, m in zip(both, most, strict=True)]
 
     def blur(self, p: int, q: int) -> float:
         """Return how far rounding can move the differences of all counts."""
         return float(_blur(self.of_y + self.of_x, p + self.of_y - self.of_x, p + q).max())
 
-    def extremes(self, start: float, of_x: Floats, of_y: Floats, statistic: Statistic) -> tuple[float, float]:
-        """Return the smallest and the largest statistic over all counts; the rows' values are ascending."""
-        n_x = len(of_x) + self.of_y - self.of_x
-        ends = []
-        for outermost, step in ((np.min, 1), (np.max, -1)):
-            into, out = _sums_of_first(of_y[::step], self.of_y), _sums_of_first(of_x[::-step], self.of_x)
-            ends.append(float(outermost(statistic(start + into - out, n_x))))
-        return ends[0], ends[1]
+    def extremes(
+        self, start: float, p: int, both: list[_Candidates], statistic: Statistic
+    ) -> tuple[float, float]:
+        """Return the smallest and the largest statistic over all counts; X as filed has the sum `start`."""
+        of_x, of_y = both
+        n_x = p + self.of_y - self.of_x
+        into, out = _sums_of_first(of_y.least, self.of_y), _sums_of_first(of_x.greatest, self.of_x)
+        low = statistic(start + into - out, n_x).min()
+        into, out = _sums_of_first(of_y.greatest, self.of_y), _sums_of_first(of_x.least, self.of_x)
+        return float(low), float(statistic(start + into - out, n_x).max())
 
 
 def _sums_of_first(values: Floats, counts: Ints) -> Floats:
@@ -131,24 +179,26 @@ def _sums_of_first(values: Floats, counts: Ints) -> Floats:
 def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> ColumnRow:
     """Compare one column."""
     centre, unit, is_linear = _units(group.record.get("scaling", {}).get(name, []))
+    p, n, of_both = len(x), len(x) + len(y), moves.candidates(x, y)
     x.sort()
     y.sort()
-    n, middle = len(x) + len(y), (x.sum() + y.sum()) / (len(x) + len(y))
+    middle = (x.sum() + y.sum()) / n
     # Sums of what is left after the mean is taken away do not cancel; no difference changes.
     of_x, of_y = x - middle, y - middle
-    deviation = float(np.sqrt((of_x @ of_x + of_y @ of_y) / n))
-    ranks_of_y = _ranks(y, x)
-    ranks_of_x = _ranks(x, y) if moves.of_x.any() else np.empty(len(x))  # of which then none is looked at
     start, total = float(of_x.sum()), float(of_x.sum() + of_y.sum())
-    difference = partial(_difference, total=total, n=n)
-    exceeds = partial(_exceeds, n=n)
     largest = max(-of_x[0], of_x[-1], -of_y[0], of_y[-1])
-    blur = moves.blur(len(x), len(y)) * largest
-    every = (float(of_x.mean() - of_y.mean()), *moves.extremes(start, of_x, of_y, difference))
+    blur = moves.blur(p, len(y)) * largest
+    less = [each.mapped(lambda values: values - middle) for each in of_both]
+    difference = partial(_difference, total=total, n=n)
+    every = (float(of_x.mean() - of_y.mean()), *moves.extremes(start, p, less, difference))
     filed, low, high = (0.0 if abs(d) <= blur else d for d in every)
-    rank_sum = n * n / 2 - float(ranks_of_y.sum())  # of X; over all rows, ranks add up to n^2 / 2
-    auc = float(_exceeds(np.array([rank_sum]), np.array([len(x)]), n=n)[0])
-    auc_low, auc_high = moves.extremes(rank_sum, ranks_of_x, ranks_of_y, exceeds)
+    # Over all rows, ranks add up to n^2 / 2.
+    rank_sum = n * n / 2 - float(_ranks(y, x, y).sum())
+    ranks = [each.mapped(lambda values: _ranks(values, x, y)) for each in moves.looked_at(of_both)]
+    exceeds = partial(_exceeds, n=n)
+    auc = float(exceeds(np.array([rank_sum]), np.array([p]))[0])
+    auc_low, auc_high = moves.extremes(rank_sum, p, ranks, exceeds)
+    deviation = float(np.sqrt((of_x @ of_x + of_y @ of_y) / n))
     to_deviations = 1 / deviation if deviation else 0.0
     return ColumnRow(
         name=name,
@@ -163,7 +213,7 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
         auc=auc,
         auc_lower=auc_low,
         auc_upper=auc_high,
-        sign_lost=_sign_lost(of_x, of_y, filed, largest),
+        sign_lost=_sign_lost(start, total, p, n, less[1], filed, largest),
         is_share=_is_share(x, y, centre, unit) and is_linear,
         in_units=is_linear,
         n_missing=int((group.record.get("n_filled_cells") or {}).get(name.partition("=")[0], 0)),
@@ -195,17 +245,10 @@ def _exceeds(rank_sums: Floats, n_x: Ints, *, n: int) -> Floats:
     return np.asarray((rank_sums - sizes * sizes / 2) / (sizes * (n - sizes)))
 
 
-def _ranks(rows: Floats, others: Floats) -> Floats:
-    """Return for each row the number of all rows below it, and half of those equal to it, itself included."""
-    below, up_to = (np.searchsorted(others, rows, side) for side in ("left", "right"))
-    return (below + up_to) / 2 + _own_ranks(rows)
-
-
-def _own_ranks(ascending: Floats) -> Floats:
-    """Return for each row of a column its mean place among equal ones, from one half."""
-    starts = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
-    ends = np.append(starts[1:], len(ascending))
-    return np.repeat((starts + ends) / 2, ends - starts)
+def _ranks(values: Floats, x: Floats, y: Floats) -> Floats:
+    """Return for each value how many rows of two ascending columns are below it, and half of those equal."""
+    below = [np.searchsorted(rows, values, side) for rows in (x, y) for side in ("left", "right")]
+    return np.asarray(sum(below) / 2)
 
 
 def _blur(moved: Ints, n_x: Ints, n: int) -> Floats:
@@ -217,15 +260,15 @@ def _blur(moved: Ints, n_x: Ints, n: int) -> Floats:
     return np.asarray(np.finfo(np.float64).eps * terms * (1 / n_x + 1 / (n - n_x)))
 
 
-def _sign_lost(of_x: Floats, of_y: Floats, difference: float, largest: float) -> int | None:
+def _sign_lost(
+    start: float, total: float, p: int, n: int, of_y: _Candidates, difference: float, largest: float
+) -> int | None:
     """Return the smallest number of rows of Y whose move to X takes the difference's sign away."""
-    sign, start = np.sign(difference), float(of_x.sum())
-    if sign == 0:
+    if difference == 0:
         return 0
-    joining = of_y if sign > 0 else of_y[::-1]
-    moved, n = np.arange(1, len(of_y)), len(of_x) + len(of_y)
-    n_x = len(of_x) + moved
-    sums = start + np.cumsum(joining[:-1])
-    differences = _difference(sums, n_x, total=start + float(of_y.sum()), n=n)
-    lost = sign * differences <= largest * _blur(moved, n_x, n)
+    joining = of_y.least if difference > 0 else of_y.greatest
+    moved = np.arange(1, min(len(joining), n - p - 1) + 1)
+    n_x, sums = p + moved, start + np.cumsum(joining[: len(moved)])
+    left = np.sign(difference) * _difference(sums, n_x, total=total, n=n)
+    lost = left <= largest * _blur(moved, n_x, n)
     return int(np.argmax(lost)) + 1 if lost.any() else None

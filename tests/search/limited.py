@@ -4,8 +4,8 @@ import itertools
 
 import numpy as np
 
-from mmdbounds.contamination import Contamination, Counts, Movable, limited
-from problems import small_matrix, small_problem
+from mmdbounds.contamination import Contamination, Movable, limited
+from problems import small_problem
 
 
 def random_strata(n, rng):

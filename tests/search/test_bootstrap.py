@@ -156,13 +156,13 @@ def test_nothing_misfiled_gives_the_smallest_and_the_largest():
 
 def test_several_counts_give_the_outermost_values():
     values = order_statistics()
-    assert bounds(0.2, at_most=True).interval == (values[0], values[-1])
+    assert bounds(0.2, exactly=False).interval == (values[0], values[-1])
     # 0.1 to 0.2 of the true X, with 43 rows filed under it: 5 to 10 rows, and 5/48 / (53/48) at the least.
     ranged = bounds((0.1, 0.2))
     assert ranged.n_moved_range == (5, 10)
     assert ranged.interval == bounds(Contamination(n_moved=5)).interval
     assert ranged.lower.status == "13 resamples, alpha 0.09434"
-    fixed = bounds(0.2, Bootstrap(n_resamples=13, alpha=0.25), at_most=True)
+    fixed = bounds(0.2, Bootstrap(n_resamples=13, alpha=0.25), exactly=False)
     assert fixed.interval == pytest.approx((values[3], values[9]), rel=1e-12)
 
 

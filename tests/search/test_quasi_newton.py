@@ -376,7 +376,7 @@ def test_no_rows_to_move_gives_the_observed_value(method):
 
 def test_of_several_counts_the_most_extreme_is_taken():
     each = [mb.mmd_bounds(X, Y, Contamination(n_moved=m), method="qno") for m in range(3)]
-    union = mb.mmd_bounds(X, Y, Contamination(n_moved=2), at_most=True, method="qno")
+    union = mb.mmd_bounds(X, Y, Contamination(n_moved=2), exactly=False, method="qno")
     assert union.lower.value == min(r.lower.value for r in each)
     assert union.upper.value == max(r.upper.value for r in each)
 

@@ -170,7 +170,7 @@ def test_a_smaller_count_takes_the_first_rows(weight):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(20, 3)), rng.normal(0.5, 1, size=(25, 3))
     method = Submodular(weight=weight)
-    every = mb.mmd_bounds(X, Y, Contamination(n_moved=8), method=method, at_most=True)
+    every = mb.mmd_bounds(X, Y, Contamination(n_moved=8), method=method, exactly=False)
     one_by_one = [mb.mmd_bounds(X, Y, Contamination(n_moved=m), method=method) for m in range(9)]
     lowest = min(one_by_one, key=lambda result: result.lower.value)
     highest = max(one_by_one, key=lambda result: result.upper.value)

@@ -41,7 +41,7 @@ plt.show()
 #
 # Which patients matter?
 # ----------------------
-# Suppose three are misfiled. The bounds name the three that make the difference smallest and the three
+# Suppose at most three are misfiled. The bounds name those that make the difference smallest and those
 # that make it largest. For every patient they also say how much a bound changes once the diagnosis is
 # certain.
 
@@ -56,8 +56,8 @@ plt.show()
 # suspect. The method did not know this. Among those filed as AML, patient 66 looks most like ALL, so
 # moving 66 back makes the groups more different.
 #
-# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the printed
-# interval. Examining patient 66 again would change the bounds most.
+# **What it says.** Whichever patients of the AML group are ALL, if they are at most three, the squared MMD
+# is in the printed interval. Examining patient 66 again would change the bounds most.
 #
 # **What it does not say.** It does not say that patient 66 is misfiled. A row that matters is worth
 # checking, no more: it may be a rare kind of AML. Nor does it say which genes differ.

@@ -42,7 +42,7 @@ def robust_test(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     n_permutations: int = 999,
-    at_most: bool = True,
+    exactly: bool | None = None,
     best_case: bool = False,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
@@ -66,9 +66,8 @@ def robust_test(
         after looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
-    at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are, or, if `epsilon` is a
-        pair, the numbers between its ends.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -118,16 +117,16 @@ def robust_test(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
+    best_case = check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
-    admissible = problem.checked_counts(problem.counts(contamination, at_most=at_most))
+    admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
@@ -139,7 +138,7 @@ def robust_test(
         **_tests(outcomes, best, beta),
         **_question(problem, admissible),
         **problem.knowledge_fields(contamination, admissible),
-        at_most=at_most,
+        exactly=bool(contamination.exactly),
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,

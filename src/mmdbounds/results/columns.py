@@ -6,11 +6,12 @@ import dataclasses
 import importlib
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.results.base import Result
+from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.serialize import hold_tuples
 
 
@@ -72,25 +73,31 @@ class ColumnTable(Result):
     ----------
     rows
         One for each column, see `ColumnRow`.
-    n_moved, n_moved_of_x, n_moved_range, at_most, epsilon, n_samples_X, n_samples_Y, name_x, name_y
+    n_moved, n_moved_of_x, n_moved_range, exactly, epsilon, knowledge
         As in `BoundsResult`.
+    n_samples_X, n_samples_Y, name_x, name_y
+        As in `BoundsResult`.
+    misfiling
+        How much misfiling was stated, and how.
     n_dropped
         Rows of X and of Y that were left out because a cell was missing.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge}
     LISTS: ClassVar[Mapping[str, type[Any]]] = {"rows": ColumnRow}
 
     rows: tuple[ColumnRow, ...]
     n_moved: int
     n_moved_of_x: int
     n_moved_range: tuple[int, int] | None = None
-    at_most: bool
+    exactly: bool
     epsilon: float
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"
     name_y: str = "Y"
+    knowledge: Knowledge | None = None
+    misfiling: Mapping[str, Any] = field(default_factory=dict)
     n_dropped: tuple[int, int] = (0, 0)
 
     def __post_init__(self) -> None:
