@@ -131,7 +131,7 @@ def test_what_is_not_given_has_defaults():
     method = Plain()
     assert (method.is_random, method.options()) == (False, {})
     assert method.check(Counts(1, 0, 2, 2), 1, 3) is None
-    with pytest.raises(MmdBoundsError, match="does not know which rows may move .*Use method='sharp'"):
+    with pytest.raises(MmdBoundsError, match=r"does not know which rows may move .*Use method='sharp'"):
         method.check(Counts(1, 0, 2, 2, movable=Movable(0, 2)), 1, 3)
     result = mb.mmd_bounds(*clouds(30), 0.1, method=method)
     assert result.interval == (0.0, 1.0)

@@ -35,7 +35,7 @@ from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, outwards, strata_of
+from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, limits_left, outwards
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -215,7 +215,6 @@ class Submodular(EachSide):
         """Return the first `count` rows of Y that are taken, in order."""
         counts = Counts(count, 0, totals.p + count, totals.q - count, movable=movable)
         worth, free = self._worth(totals, side), _free(totals, counts)
-        limits, strata = counts.limits(), strata_of(counts.limits())
         jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
         own = _Complements(totals, max(count - 1, 0), jitter)
         order = np.empty(count, dtype=np.intp)
@@ -223,15 +222,15 @@ class Submodular(EachSide):
             if i:
                 own.take(int(order[i - 1]))
             scores = worth + self.weight * np.log(own.left)
+            taken = np.isin(np.arange(totals.q), order[:i])
+            for stratum, most in limits_left(counts.limits(), taken):
+                if most == 0:
+                    free[stratum] = False
             # A logarithm makes rounding larger where little is left.
             leader = int(np.argmax(np.where(free, scores, -np.inf)))
             tie_width = totals.tie_width * (1 + self.weight / float(own.left[leader]))
             order[i] = largest(scores, 1, free, tie_width)[0]
             free[order[i]] = False
-            if limits:
-                stratum, most = limits[strata[order[i]]]
-                if np.count_nonzero(strata[order[: i + 1]] == strata[order[i]]) == most:
-                    free[stratum] = False
         return order
 
     def _worth(self, totals: GroupSums, side: Side) -> Float64s:
