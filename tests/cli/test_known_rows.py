@@ -74,7 +74,7 @@ def test_the_sentence_says_it_back(known: str, capsys: pytest.CaptureFixture[str
     first = " ".join(capsys.readouterr().out.split())
     assert "that is 2 of the 6 rows filed under B, not the one verified, only among the 4" in first
     assert (
-        "that may be misfiled, at most 1 from s1, at most 1 from site 2. Refiled, as verified: 1 row" in first
+        "that may be misfiled, at most 1 from site s1, at most 1 from site 2. Refiled, as verified: 1 row" in first
     )
 
 
@@ -102,7 +102,7 @@ def test_a_report_says_it(known: str, tmp_path: Path, capsys: pytest.CaptureFixt
     assert run([*arguments, "--report", str(page)]) == 0
     capsys.readouterr()
     text = page.read_text(encoding="utf-8")
-    assert "at most 1 from s1, at most 1 from site 2" in text
+    assert "at most 1 from site s1, at most 1 from site 2" in text
     assert "rows that may be misfiled" in text
     assert "3, of which 1 refiled, by column review" in text
 
