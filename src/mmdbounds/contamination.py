@@ -382,8 +382,8 @@ class Contamination:
         With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
         """
         if self.says_which:
-            names = "`may_move`, `strata` and `limits` are known to `mmd_bounds`, `robust_test` and `sweep`"
-            msg = f"{names} only. Leave them out here."
+            known = "`mmd_bounds`, `robust_test`, `aggregated_test` and `sweep`"
+            msg = f"`may_move`, `strata` and `limits` are for {known}. Leave them out here."
             raise MmdBoundsError(msg)
         largest, first = self.counts(p, q), 0
         if not (at_most or self.is_range or self.is_limit):

@@ -74,6 +74,15 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             of_y,
         )
 
+    @staticmethod
+    def _by_group(X: Any, given: Any, filed: Filed) -> tuple[Any, Any] | None:
+        """Return what was given for each row as a pair, for the rows of the two groups."""
+        if given is None:
+            return None
+        check_consistent_length(X, given)
+        entries = np.asarray(given)
+        return entries[filed.places_of_x], entries[filed.places_of_y]
+
     def _options(self) -> dict[str, Any]:
         """Return the keywords of the function that does the work."""
         return {name: value for name, value in self.get_params(deep=False).items() if name != "hidden"}
@@ -184,7 +193,7 @@ class MMDBounds(_TwoLabels):
         self.rng = rng
         self.progress = progress
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, *, verified: Any = None) -> Self:
         """Bound the squared MMD between the rows of the two labels.
 
         Parameters
@@ -193,6 +202,9 @@ class MMDBounds(_TwoLabels):
             The rows of both groups; never scaled here.
         y : array-like of shape (n_samples,)
             Their labels, two different ones.
+        verified : array-like of shape (n_samples,), optional
+            The true label of rows that were looked up, `None` or NaN for all others, or a mask of rows that
+            are confirmed; as in `mmd_bounds`.
 
         Returns
         -------
@@ -200,7 +212,8 @@ class MMDBounds(_TwoLabels):
             The fitted estimator.
         """
         filed = self._filed(X, y)
-        self.result_ = mmd_bounds(filed.X, filed.Y, **self._options())
+        known = self._by_group(X, verified, filed)
+        self.result_ = mmd_bounds(filed.X, filed.Y, verified=known, **self._options())
         self.interval_ = self.result_.interval
         self.lower_, self.upper_ = self.interval_
         self.observed_ = self.result_.observed
@@ -279,12 +292,12 @@ progress
         self.rng = rng
         self.progress = progress
 
-    def fit(self, X: Any, y: Any, *, unit: Units | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, unit: Units | None = None, verified: Any = None) -> Self:
         """Test whether the rows of the two labels differ.
 
         Parameters
         ----------
-        X, y
+        X, y, verified
             As in `MMDBounds.fit`.
         unit : array-like of shape (n_samples,), optional
             The unit (patient, household) of each row, where several rows share one; as in `robust_test`.
@@ -294,10 +307,8 @@ progress
         self
             The fitted estimator.
         """
-        filed, units = self._filed(X, y), None
-        if unit is not None:
-            check_consistent_length(X, unit)
-            units = np.asarray(unit)[filed.places_of_x], np.asarray(unit)[filed.places_of_y]
-        self.result_ = robust_test(filed.X, filed.Y, unit=units, **self._options())
+        filed = self._filed(X, y)
+        known, units = self._by_group(X, verified, filed), self._by_group(X, unit, filed)
+        self.result_ = robust_test(filed.X, filed.Y, verified=known, unit=units, **self._options())
         self.statistic_, self.pvalue_ = self.result_.statistic, self.result_.pvalue
         return self

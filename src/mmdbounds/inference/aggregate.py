@@ -38,7 +38,7 @@ from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.inference.units import Units, by_units
+from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
@@ -174,6 +174,7 @@ def aggregated_test(
     n_permutations: int = 999,
     at_most: bool = True,
     beta: float = 0.0,
+    verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
@@ -183,7 +184,7 @@ def aggregated_test(
 
     Parameters
     ----------
-    X, Y, epsilon, estimator, backend, dtype, working_memory, progress
+    X, Y, epsilon, verified, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`; all kernels share the memory.
     kernels : sequence, optional
         Names, kernel objects or functions, as `kernel` in `mmd_bounds`; a name has its median bandwidth.
@@ -213,11 +214,11 @@ def aggregated_test(
     check_progress(progress)
     contamination = as_contamination(epsilon)
     beta += contamination.beta
-    X, Y, units_note = by_units(X, Y, unit, None, seed)
-    problem = pose(X, Y, comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median"))
+    how = comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median")
+    X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, None, seed)
+    problem = pose(X, Y, how, known)
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
-    admissible = problem.checked_counts(wanted)
+    admissible = problem.checked_counts(problem.counts(contamination, at_most=at_most))
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
     with Meter(partial(_expected, posed, admissible, n_permutations), show=progress) as meter:
@@ -237,7 +238,7 @@ def aggregated_test(
         seconds=time.perf_counter() - started,
     )
     length = chosen[0].length if len(chosen) == 1 else None
-    return _result(
+    result = _result(
         several,
         outcomes,
         problem=problem,
@@ -247,6 +248,7 @@ def aggregated_test(
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
+    return dataclasses.replace(result, **problem.knowledge_fields(contamination, admissible))
 
 
 def _expected(posed: list[Problem], admissible: list[Counts], n_permutations: int) -> list[Phase]:
