@@ -228,6 +228,10 @@ def in_search_order(filed: Refiled, contamination: Contamination, kernel: object
     facts = _facts(x, y, free_x, free_y, (limits_x, limits_y), contamination)
     if facts is None:
         return filed.X, filed.Y, NOTHING_KNOWN
+    if contamination.n_checked is not None and (facts.n_refiled_to_x or facts.n_refiled_to_y):
+        as_filed = "`n_checked` counts the rows as they were filed, but some of these were refiled"
+        msg = f"{as_filed}. Use `audit`, which does both."
+        raise MmdBoundsError(msg)
     order_x = np.concatenate([np.flatnonzero(~free_x), _by_stratum(x, free_x, limits_x)])
     order_y = np.concatenate([_by_stratum(y, free_y, limits_y), np.flatnonzero(~free_y)])
     new_x, new_y = _taken(x, y, order_x, len(x) + order_y, kernel)

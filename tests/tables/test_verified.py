@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError, VerifiedWarning
@@ -41,6 +41,7 @@ def test_rows_are_refiled_and_confirmed():
     assert (X.record["n_hidden"], X.record["n_among"]) == (3, 4)
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.sampled_from([("MI", ""), ("MI", "no"), ("MI", "MI"), ("no", "MI"), ("no", ""), ("no", "no")])

@@ -11,7 +11,7 @@ import numpy as np
 from mmdbounds.errors import DataError, counted, quoted
 from mmdbounds.tables import frames
 from mmdbounds.tables.csv_files import is_missing
-from mmdbounds.tables.group import OF_ROWS
+from mmdbounds.tables.group import NOT_LOOKED_UP, OF_ROWS
 from mmdbounds.tables.group_column import GroupColumn, Key, as_text
 from mmdbounds.tables.verified import (
     BLANK,
@@ -85,7 +85,7 @@ def read_facts(
             own["verified"] = status
     for own, each in zip(facts, rows, strict=True):
         if about.may_move is not None:
-            own["may_move"] = _may_move(table, about.may_move, each, na)
+            own["may_move"] = _may_move(table, about.may_move, each, own.get("verified"), na)
         if about.strata is not None:
             cells = frames.cells(table.frame[about.strata])
             texts = [as_text(cells[i]) for i in each]
@@ -128,6 +128,9 @@ def _refuse_outside(cells: Sequence[Any], column: GroupColumn, names: TwoNames, 
         raise DataError(msg)
 
 
-def _may_move(table: Table, name: str, rows: Rows, na: Collection[str]) -> Any:
+def _may_move(table: Table, name: str, rows: Rows, verified: Any, na: Collection[str]) -> Any:
+    """Return which rows could be misfiled; what the column says of verified rows is not needed."""
     cells = frames.cells(table.frame[name])
-    return flags([cells[i] for i in rows], f"column {quoted(name)}", _row(rows), na)
+    asked = rows if verified is None else rows[verified == NOT_LOOKED_UP]
+    answers = flags([cells[i] for i in asked], f"column {quoted(name)}", _row(asked), na)
+    return None if answers is None else np.isin(rows, asked[answers])

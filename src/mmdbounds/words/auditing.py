@@ -37,7 +37,7 @@ def plan_statement(result: AuditPlan) -> str:
     out = f"that {result.breakdown_n_moved:,} or more of the {rows(result.n_samples_Y)} are misfiled"
     few = result.points[0]
     return (
-        f"This many rows to check rule out, with {percent(result.audit_level)} confidence, {out}. {RANDOM} "
+        f"Checking this many rows rules out, with {percent(result.audit_level)} confidence, {out}. {RANDOM} "
         f"If {_misfiled(few.n_misfiled)}, {few.n_checked:,} are enough; the more are misfiled, the more must "
         "be checked."
     )

@@ -145,9 +145,10 @@ def restrictions(known: Knowledge | None, letter: str) -> str:
 
 
 def _stratum(name: str, known: Knowledge) -> str:
-    """Return the name of a stratum; of a number, with what it numbers."""
-    is_bare = not any(letter.isalpha() for letter in name)
-    return f"{shown(known.strata_column)} {shown(name)}" if known.strata_column and is_bare else shown(name)
+    """Return the name of a stratum, with what it is a name of unless it says so itself."""
+    column = known.strata_column
+    says_so = not column or column.casefold() in name.casefold()
+    return shown(name) if says_so else f"{shown(column)} {shown(name)}"
 
 
 def changes(result: Any) -> str:

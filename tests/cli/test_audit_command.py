@@ -1,0 +1,111 @@
+"""`mmdbounds audit`: a newcomer's way from a table without a column of the truth to a decision."""
+
+from __future__ import annotations
+
+import csv
+import inspect
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.cli.auditing import audit_command
+from mmdbounds.cli.main import run
+
+GROUPS = ["--group", "where", "--hidden", "case", "--among", "control", "--id", "name"]
+QUICK = ["--n-permutations", "39", "--bandwidth", "1.5"]
+CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
+Refused = Callable[..., str]
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    """A table of 20 cases and 30 controls, of whom p21 and p33 are cases."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(50, 2)) + np.repeat([0.0, 1.6], [20, 30])[:, None]
+    rows[[21, 33]] -= 1.6
+    lines = ["name,where,a,b"]
+    lines += [f"p{i},{'case' if i < 20 else 'control'},{a:.6f},{b:.6f}" for i, (a, b) in enumerate(rows)]
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def filled_in(patients: Path, names: list[str]) -> Path:
+    """Return the table with a column of the truth, filled in for these rows."""
+    truth = {name: "case" if name in ("p21", "p33") else "control" for name in names}
+    first, *rows = patients.read_text().splitlines()
+    lines = [f"{first},chart"] + [f"{row},{truth.get(row.split(',')[0], '')}" for row in rows]
+    path = patients.with_name("filled.csv")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_from_a_table_to_a_decision(patients: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["audit", str(patients), *GROUPS, *QUICK, "--next", "20", "--csv"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    names = [row["id"] for row in csv.DictReader(io.StringIO(out))]
+    assert len(set(names)) == 20
+    assert all(int(name[1:]) >= 20 for name in names)
+    table = filled_in(patients, names)
+    assert run(["audit", str(table), *GROUPS, *QUICK, "--verified", "chart", "--json"]) == 0
+    result = mb.results.AuditResult.from_dict(json.loads(capsys.readouterr().out))
+    assert (result.n_random, result.n_found) == (20, len({"p21", "p33"} & set(names)))
+    assert result.decision == "the difference stands"
+    assert run(["audit", str(table), *GROUPS, *QUICK, "--verified", "chart", "--quiet"]) == 0
+    assert capsys.readouterr().out == "the difference stands\n"
+
+
+def test_the_summary_is_that_of_the_function(patients: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["audit", str(patients), *GROUPS, *QUICK, "--next", "3", "--rng", "5"]) == 0
+    out, err = capsys.readouterr()
+    X, Y = mb.groups(patients, "where", hidden="case", among="control", id="name")
+    result = mb.audit(X, Y, n_next=3, rng=5, n_permutations=39, bandwidth=1.5)
+    assert CHANGING.sub("", " ".join(out.split())) == CHANGING.sub("", " ".join(result.summary().split()))
+    assert err == ""
+    assert out.startswith("Check more: if none is misfiled, ")
+    assert all(name in out for name in result.ids_next.tolist())
+
+
+def test_an_empty_column_is_how_an_audit_begins(patients: Path, capsys: pytest.CaptureFixture[str]):
+    table = filled_in(patients, [])
+    assert run(["audit", str(table), *GROUPS, *QUICK, "--verified", "chart", "--quiet"]) == 0
+    out, err = capsys.readouterr()
+    assert re.fullmatch(r"check more \d+\n", out)
+    assert err == ""
+
+
+def test_what_would_be_done(patients: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["audit", str(patients), *GROUPS, *QUICK, "--dry-run"]) == 0
+    assert "Compared: 20 rows of case (X) with 30 of control (Y)." in capsys.readouterr().out
+
+
+def test_every_keyword_is_a_flag_with_the_same_default():
+    function = inspect.signature(mb.audit).parameters
+    command = inspect.signature(audit_command).parameters
+    keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
+    assert keywords <= set(command)
+    for name in keywords:
+        assert command[name].default == function[name].default
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
+        (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
+        (
+            ["--audit-level", "95"],
+            "`audit_level` must be a number between 0 and 1; got 95. Did you mean 0.95?",
+        ),
+        (["--verified", "chart"], "there is no column 'chart', named in `--verified`."),
+    ],
+)
+def test_refusals(options: list[str], message: str, patients: Path, refused: Refused):
+    assert message.rstrip(".") in refused("audit", str(patients), *GROUPS, *options)
