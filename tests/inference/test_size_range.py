@@ -1,12 +1,14 @@
 """The test over all pairs of counts, by their true sizes, against every labelling of each pair."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import mmdbounds as mb
 from inference import reference
 from mmdbounds.inference import size_range, worst_case
-from problems import KERNELS, small_problem
+from problems import KERNELS, Counts, small_problem
 
 N_PERMUTATIONS = 59
 
@@ -49,6 +51,20 @@ def test_is_the_largest_over_every_labelling_of_every_pair(seed, monkeypatch):
     for count in result.counts:
         n_x = problem.p + count.n_moved - count.n_moved_of_x
         assert count.pvalue >= max(max(each) for pair, each in pvalues.items() if pair.n_x == n_x)
+
+
+def test_a_pair_between_can_be_the_worst():
+    """If nearly all rows may change places, groups that have done so look as filed; half of them do not."""
+    seed, rng = 3, np.random.default_rng(0)
+    X, Y = rng.normal(size=(6, 1)), rng.normal(9.0, 1.0, size=(6, 1))
+    problem = small_problem(0, two_way=True, kernel="rbf")
+    problem = replace(problem, X=X, Y=Y, kernel=type(problem.kernel)(3.0), counts=Counts(6, 6, 6, 6))
+    result, pvalues = result_of(problem, seed), every(problem, seed)
+    assert pvalues[problem.counts] == [min(map(min, pvalues.values()))]  # all have changed places
+    for count in result.counts:
+        n_x = problem.p + count.n_moved - count.n_moved_of_x
+        assert count.pvalue >= max(max(each) for pair, each in pvalues.items() if pair.n_x == n_x)
+    assert result.pvalue == max(map(max, pvalues.values()))
 
 
 @pytest.mark.parametrize("seed", range(8))

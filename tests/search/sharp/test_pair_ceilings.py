@@ -67,24 +67,36 @@ def test_no_labelling_is_above_whatever_the_thresholds(block):
         check(problem, found, sizes)
 
 
+def largest_partners(values, i, problem, counts):
+    """The largest entries of row i that its partners in X and in Y can have, written down."""
+    is_x, groups = i < problem.p, ((0, problem.p), (problem.p, len(values)))
+    numbers = max(counts.n_moved_of_x - is_x, 0), max(counts.n_moved - (not is_x), 0)
+    for ends, number in zip(groups, numbers, strict=True):
+        yield sorted((values[i, j] for j in range(*ends) if j != i), reverse=True)[:number]
+
+
 def test_a_single_pair_has_the_ceiling_by_its_definition():
-    """Section 5: each row with its best partners, then the best rows; no multipliers."""
+    """Each row with its best partners, then the best rows; from sums, and from thresholds with an excess."""
     for seed in range(20):
-        problem, _, f, quotas = posed(seed)
-        m, m_d = f.counts.n_moved, f.counts.n_moved_of_x
-        proof = quotas.score_bound(0.0, quotas.linear, np.zeros(len(quotas.rows)), 0.0 * quotas.pairs)
-        found = PairCeilings(f.totals, problem.estimator, [SameSizes(m, f.counts)])
-        found.lower(PartnerSums.of(quotas, proof, f.c), -np.inf)
-        scores = {True: [], False: []}
-        for i in range(len(quotas.rows)):
-            is_x = i < problem.p
-            of_x, of_y = (
-                sorted((quotas.pairs[i, j] for j in range(*ends) if j != i), reverse=True)
-                for ends in ((0, problem.p), (problem.p, len(quotas.rows)))
-            )
-            partners = sum(of_x[: max(m_d - is_x, 0)]) + sum(of_y[: max(m - (not is_x), 0)])
-            scores[is_x].append(quotas.linear[i] + partners)
-        expected = quotas.constant + sum(sorted(scores[True])[-m_d:])
-        expected += sum(sorted(scores[False])[-m:]) if m else 0.0
-        near = 1e-9 * (abs(expected) + f.totals.scale)
-        assert found.ceilings[0] == pytest.approx(expected, rel=0, abs=near)
+        (problem, _, f, quotas), rng = posed(seed), np.random.default_rng(seed)
+        n, scale, (m_d, m) = len(quotas.rows), f.c * f.totals.scale, quotas.quotas
+        raised = with_squares(quotas, rng.normal(size=(n, 2)) * np.sqrt(scale))
+        multipliers = antisymmetric(n, scale, rng)
+        proof = raised.score_bound(0.0, raised.linear, np.zeros(n), multipliers)
+        scores, thresholds, excess = raised.linear.copy(), np.zeros((2, n)), np.zeros(n)
+        for i in range(n):
+            for group, best in enumerate(largest_partners(raised.pairs + multipliers, i, problem, f.counts)):
+                thresholds[group, i] = best[-1] if best else 0.0
+                excess[i] += sum(best) - len(best) * thresholds[group, i]
+                scores[i] += sum(best)
+        expected = quotas.constant + sum(sorted(scores[: problem.p])[-m_d:])
+        expected += sum(sorted(scores[problem.p :])[-m:]) if m else 0.0
+        excess += raised.linear - quotas.linear
+        for partners in (
+            PartnerSums.of(quotas, proof, f.c),
+            ThresholdsOfPartners(thresholds / f.c, excess / f.c, 0.0),
+        ):
+            found = PairCeilings(f.totals, problem.estimator, [SameSizes(m, f.counts)])
+            found.lower(partners, -np.inf)
+            near = 1e-9 * (abs(expected) + n * np.abs(scores).max())
+            assert found.ceilings[0] == pytest.approx(expected, rel=0, abs=near)

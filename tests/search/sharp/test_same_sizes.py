@@ -1,5 +1,7 @@
 """Floors of all pairs of counts against every labelling of each."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,39 @@ def test_no_labelling_of_any_pair_is_below_its_floor(block, ranked, is_dense, mo
         for place in dict.fromkeys((found.corner, 0, len(sizes) - 1, seed % len(sizes))):
             start = found.start(sizes[place].most)
             found.solve(place, start, slack, Effort(NO_END))
+        for size, floors in zip(sizes, found.floors, strict=True):
+            for n_moved, floor in zip(size.moved.tolist(), floors.tolist(), strict=True):
+                marks = all_labellings(problem.p, problem.q, size.pair(n_moved))
+                assert floor <= naive_values(K, marks, problem.estimator).min()
+
+
+@pytest.mark.parametrize("rows", [0, 1500])
+def test_kernels_that_are_not_definite_are_repaired(rows, monkeypatch):
+    """Whether a tighter diagonal is sought or not."""
+    monkeypatch.setattr(same_sizes, "EIGENVALUE_ROWS", rows)
+    for seed in range(20):
+        kernel = ("sigmoid", "minus distance", "indefinite matrix")[seed % 3]
+        problem = small_problem(seed + 600, two_way=True, kernel=kernel, most=(9, 6))
+        K, sizes = small_matrix(problem), by_sizes(pairs_of(problem))
+        found = FloorsBySize(totals_of(problem), problem.estimator, sizes, is_dense=True)
+        size = sizes[found.corner]
+        found.solve(found.corner, found.start(size.most), 0.0, Effort(1.0))
+        for n_moved, floor in zip(size.moved.tolist(), found.floors[found.corner].tolist(), strict=True):
+            marks = all_labellings(problem.p, problem.q, size.pair(n_moved))
+            assert floor <= naive_values(K, marks, problem.estimator).min()
+
+
+def test_a_kernel_that_is_negative_just_between_the_groups_is_repaired():
+    """Its quadratic bends down where rows of both groups move together, and nowhere else."""
+    for seed in range(6):
+        problem = small_problem(seed, two_way=True, kernel="definite matrix", most=(9, 6))
+        sign = np.where(np.arange(len(problem.Z)) < problem.p, -1.0, 1.0)
+        K = problem.Z - 2.0 * np.outer(sign, sign)
+        problem = replace(problem, X=K[: problem.p], Y=K[problem.p :])
+        sizes = by_sizes(pairs_of(problem))
+        found = FloorsBySize(totals_of(problem), problem.estimator, sizes, is_dense=True)
+        for place in dict.fromkeys((found.corner, 0, len(sizes) - 1)):
+            found.solve(place, found.start(sizes[place].most), 0.0, Effort(1.0))
         for size, floors in zip(sizes, found.floors, strict=True):
             for n_moved, floor in zip(size.moved.tolist(), floors.tolist(), strict=True):
                 marks = all_labellings(problem.p, problem.q, size.pair(n_moved))
