@@ -10,8 +10,16 @@ import mmdbounds as mb
 from made import make_provenance
 from mmdbounds.results import FrontierPoint, FrontierResult
 
-pytest.importorskip("matplotlib").use("Agg")
 pytestmark = pytest.mark.full
+
+
+@pytest.fixture(autouse=True)
+def pyplot():
+    pytest.importorskip("matplotlib").use("agg")
+    import matplotlib.pyplot as plt
+
+    yield plt
+    plt.close("all")
 
 
 def point(epsilon: float, y_in_x: float | None, *, is_tight: bool = True) -> FrontierPoint:
