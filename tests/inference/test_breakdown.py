@@ -330,9 +330,9 @@ def test_json_there_and_back():
         ({"epsilons": []}, r"^`epsilons` must name at least one share; got none\.$"),
         (
             {"epsilons": [Contamination(0.1, y_in_x=0.1)]},
-            r"^`epsilons` must be shares of one-way misfiling; got a Contamination\. Use `robust_test` for",
+            r"^`epsilons` must be shares of the true X; got a Contamination\. For rows",
         ),
-        ({"epsilons": Contamination(0.1)}, r"^`epsilons` must be shares of one-way misfiling; got a Contam"),
+        ({"epsilons": Contamination(0.1)}, r"^`epsilons` must be shares of the true X; got a Contam"),
         ({"epsilons": [0.1, 20]}, r"^`epsilons` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"),
         ({"epsilons": [0.9]}, r"^180 misfiled rows cannot be among the 24 rows of `Y`\."),
         ({"epsilons": [23 / 43]}, r"the true `Y` would have 1 row; the unbiased estimator needs at least 2"),

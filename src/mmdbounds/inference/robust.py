@@ -99,9 +99,10 @@ def robust_test(
 
     and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
     differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
-    one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
-    that are not known to be positive semidefinite have no proof beyond 2,500 rows of Y, and thousands of
-    pairs of counts (two-way) are thinned to a grid: then `RobustTestResult.is_valid` is false.
+    one of several, the largest p over all of them is taken, each with its own L and its own null. Two-way,
+    all pairs of counts with the same true sizes have one L and one null. Kernels that are not known to be
+    positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
+    `RobustTestResult.is_valid` is false.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would

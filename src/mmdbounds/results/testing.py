@@ -17,12 +17,12 @@ from mmdbounds.results.serialize import hold_tuples, read_only
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountTest:
-    """The test for one count of misfiled rows.
+    """The test for one count of misfiled rows; two-way, for all pairs of counts with the same true sizes.
 
     Attributes
     ----------
     n_moved, n_moved_of_x
-        Misfiled rows of Y, and of X.
+        Misfiled rows of Y, and of X; of several pairs with the same true sizes the largest.
     lower
         The smallest statistic found over all labellings with these counts.
     certified
@@ -163,8 +163,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
         quantile of its null.
     counts, n_admissible
-        Every count considered, see `CountTest`, and how many there are in all: more, if only a grid of them
-        was considered.
+        Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
+        if one entry stands for several pairs, or if only a grid was considered.
     n_permutations
         Random labellings.
     beta

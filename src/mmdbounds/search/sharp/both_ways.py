@@ -18,6 +18,7 @@ from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes, most_moves
+from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.protocol import Float64s
 
 LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
@@ -115,7 +116,7 @@ class UpperPairs(PairRange):
         if last.row_bounds is not None:
             known = most_extreme(self.best, "upper").value + self.slack
             self._ceilings.lower(ThresholdsOfPartners(*last.row_bounds), known)
-        if last.certified is not None:
+        if last.certified is not None and of.is_dense:
             self.solve(self.ends[1])
 
     def proofs(self) -> Float64s:
@@ -123,14 +124,17 @@ class UpperPairs(PairRange):
         return self.by_pair(self._ceilings.ceilings)
 
     def solve(self, counts: Counts) -> bool:
-        """See `CountRange`."""
-        if counts in self.solved or not self.of.is_dense or not counts.n_moved_of_x:
+        """See `CountRange`; without a matrix a labelling of the pair is sought, and no proof."""
+        if counts in self.solved:
             return False
         self.solved.add(counts)
         f, is_first = self.quadratic(counts), self._multipliers is None
+        if not self.of.is_dense:
+            self.refined(StepwiseDominance().from_quadratic(f, "upper"))
+            return True
+        if not (0 < counts.n_moved < self.totals.q and 0 < counts.n_moved_of_x < self.totals.p):
+            return False  # multipliers are for problems in which something is to be chosen in both groups
         problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
-        if len(problem.forced()[0].rows) < len(problem.rows):  # all rows of a group move, or none
-            return False
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
         state = () if self._multipliers is None else (f.c * self._multipliers,)
         proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)

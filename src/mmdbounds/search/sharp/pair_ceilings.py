@@ -110,12 +110,12 @@ def _largest_sums(values: Float64s) -> Float64s:
 def _tangent(sums: Float64s, j: int, rows: slice) -> tuple[Float64s, Float64s]:
     """Return sums of j entries and the last of these: entries fall, so sums lie below that tangent.
 
-    A row of a group that is not chosen at all has one partner less than none (j = -1): on the tangent at 0.
+    Rows of a group of which none is chosen (j = -1) add to no bound; their pair is a piece of its own.
     """
     step = max(j, 1)
     last = sums[step, rows] - sums[step - 1, rows] if step < len(sums) else np.zeros_like(sums[0, rows])
     last = np.where(np.isfinite(last), last, 0.0)  # the only row of its group has no partner there
-    return sums[max(j, 0), rows] + min(j, 0) * last, last
+    return sums[max(j, 0), rows], last
 
 
 class PairCeilings:
@@ -162,6 +162,7 @@ class PairCeilings:
     ) -> Float64s:
         """Return ceilings of the pairs from the first to the last number of a piece."""
         first, last = piece
+        # Rounded up: only a piece of one pair has its tangent where no row of a group moves.
         middle, here = (first + last + 1) // 2, SameSizes(first, size.pair(last))
         total, slope = partners.scores(middle, middle - size.difference, self._n_x)
         low, high = (

@@ -228,7 +228,7 @@ class FloorsBySize:
             diagonal = raised(problem, diagonal, start.sign)
         floor = Floor(diagonal, np.flatnonzero(start.moved), max(slack, self._totals.margin))
         found = floor(problem, -start.value(), slack - start.value(), effort).state[1]
-        if found is not diagonal and len(own) <= EIGENVALUE_ROWS:
+        if len(own) <= EIGENVALUE_ROWS:
             diagonal = raised(problem, found, start.sign)
         return np.asarray(own - diagonal / f.c)
 
