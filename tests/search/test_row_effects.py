@@ -207,8 +207,8 @@ def test_two_way_rows_of_both_groups():
 
 
 def test_where_there_is_nothing_to_say():
-    nothing = mb.mmd_bounds(A, B, 0.0)
-    printed = mb.mmd_bounds(A, B, 0.3, method=mb.StepwiseDominance(schedule="paper", n_steps=2))
+    nothing = mb.mmd_bounds(A, B, 0.0, exactly=True)
+    printed = mb.mmd_bounds(A, B, 0.3, method=mb.StepwiseDominance(schedule="paper", n_steps=2), exactly=True)
     assert printed.upper.kind == "resized labelling"
     for bound in (nothing.lower, nothing.upper, printed.upper):
         assert bound.effects is None
