@@ -171,8 +171,8 @@ def test_names_of_columns():
 @pytest.mark.parametrize(
     ("function", "front", "left_out"),
     [
-        (mb.mmd_bounds, mb.MMDBounds, {"X", "Y"}),
-        (mb.robust_test, mb.RobustTest, {"X", "Y", "unit"}),
+        (mb.mmd_bounds, mb.MMDBounds, {"X", "Y", "verified"}),
+        (mb.robust_test, mb.RobustTest, {"X", "Y", "unit", "verified"}),
     ],
 )
 def test_every_keyword_of_the_function_is_a_parameter(function: Any, front: Any, left_out: set[str]):

@@ -70,7 +70,7 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "KernelPart", "CountedBounds"),
-    *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared"),
+    *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared", "Knowledge"),
 }
 WAYS = {
     **{

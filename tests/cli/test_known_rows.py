@@ -49,14 +49,14 @@ def columns(known: str) -> tuple[mb.Group, mb.Group]:
 
 
 def test_bounds_are_those_of_the_library(known: str, capsys: pytest.CaptureFixture[str]):
-    arguments = ["bounds", known, *GROUPS, *KNOWN, *LIMITS, "--n-moved", "2", "--at-most", "--json"]
+    arguments = ["bounds", known, *GROUPS, *KNOWN, *LIMITS, "--n-moved", "2", "--json"]
     assert run([*arguments, "--method", "exhaustive"]) == 0
     out, err = capsys.readouterr()
     assert "1 row refiled, as verified in column 'review': 1 from 'B' to 'A'." in err
     saved = json.loads(out)
     X, Y = columns(known)
     stated = mb.Contamination(n_moved=2, limits={"s1": 1, "site 2": 0.34})
-    result = mb.mmd_bounds(X, Y, stated, at_most=True, method="exhaustive", rng=0)
+    result = mb.mmd_bounds(X, Y, stated, method="exhaustive", rng=0)
     assert saved["lower"]["value"] == result.lower.value
     assert saved["lower"]["file_rows"] == result.lower.file_rows.tolist()
     assert saved["provenance"]["misfiling"] == {"n_moved": 2, "limits": {"s1": 1, "site 2": 0.34}}
@@ -72,7 +72,7 @@ def test_bounds_are_those_of_the_library(known: str, capsys: pytest.CaptureFixtu
 def test_the_sentence_says_it_back(known: str, capsys: pytest.CaptureFixture[str]):
     assert run(["bounds", known, *GROUPS, *KNOWN, *LIMITS, "--n-moved", "2", "--method", "s-sd"]) == 0
     first = " ".join(capsys.readouterr().out.split())
-    assert "that is 2 of the 6 rows filed under B, not the one verified, only among the 4" in first
+    assert "at most 2 of the 6 rows filed under B, not the one verified, only among the 4" in first
     assert (
         "that may be misfiled, at most 1 from site s1, at most 1 from site 2. Refiled, as verified: 1 row"
         in first
@@ -189,4 +189,4 @@ def test_a_blank_column_and_a_copy_of_the_group_are_noted(tmp_path: Path):
     with pytest.warns(VerifiedWarning, match="column 'none' verifies no row: it is blank everywhere"):
         assert run([*start, "--exclude", "copy", "--verified", "none"]) == 0
     with pytest.warns(VerifiedWarning, match="column 'copy' confirms all 6 rows of 'B' as filed"):
-        assert run([*start, "--at-most", "--exclude", "none", "--verified", "copy"]) == 0
+        assert run([*start, "--exclude", "none", "--verified", "copy"]) == 0

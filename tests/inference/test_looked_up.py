@@ -29,14 +29,14 @@ class Misfiled:
         none = mb.Contamination(n_moved=0)
         return mb.robust_test(self.X, self.Y, none, n_permutations=N_PERMUTATIONS, rng=self.seed).pvalue
 
-    def pvalue(self, looked_up: np.ndarray, *, at_most: bool = True) -> float:
+    def pvalue(self, looked_up: np.ndarray, *, exactly: bool = False) -> float:
         verified = np.where(looked_up, self.truth, "")
         left = mb.Contamination(n_moved=int(np.count_nonzero((self.truth == "X") & ~looked_up)))
         return mb.robust_test(
             self.filed_x,
             self.filed_y,
             left,
-            at_most=at_most,
+            exactly=exactly,
             verified=(None, verified) if looked_up.any() else None,
             n_permutations=N_PERMUTATIONS,
             rng=self.seed,
@@ -53,9 +53,9 @@ def test_no_choice_of_rows_gives_less_than_the_truth(shift: float):
         case = Misfiled(seed, shift)
         true = case.pvalue_of_the_truth()
         assert case.pvalue(case.everybody()) == true
-        for at_most in (True, False):
+        for exactly in (True, False):
             some = case.rng.random(len(case.truth)) < case.rng.random()
-            assert case.pvalue(some, at_most=at_most) >= true
+            assert case.pvalue(some, exactly=exactly) >= true
 
 
 def smallest(case: Misfiled) -> float:
