@@ -174,7 +174,7 @@ def check_table(case: Case, result: BoundsResult) -> None:
 
 
 def test_bounds_are_those_of_the_enumeration():
-    assert sum(check_case(random_case(seed)) for seed in range(25)) >= 12
+    assert sum(check_case(random_case(seed)) for seed in range(15)) >= 8
 
 
 @pytest.mark.slow
