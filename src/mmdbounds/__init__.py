@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
+    from mmdbounds.inference.doubt import label_doubt
     from mmdbounds.inference.mixture import mixture_ceiling
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
@@ -66,6 +67,7 @@ __all__ = [
     "evaluate",
     "groups",
     "kernels",
+    "label_doubt",
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
@@ -96,6 +98,7 @@ _HOME = {
     "inference.aggregate": ("aggregated_test",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
+    "inference.doubt": ("label_doubt",),
     "inference.mixture": ("mixture_ceiling",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),

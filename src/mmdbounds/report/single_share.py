@@ -45,8 +45,8 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
         result,
         names,
         n_rows=result.n_samples_Y + (result.n_samples_X if result.n_moved_of_x else 0),
-        title="Rows that matter most",
-        caption="Rows that may be misfiled, most important first",
+        title="Rows to check first",
+        caption="Rows that may be misfiled, those to check first on top",
     )
     answer = (assumption(result), finding(result), about_approximation(result))
     ends = [
