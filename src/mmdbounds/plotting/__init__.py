@@ -11,6 +11,7 @@ from typing import Any
 
 from mmdbounds import results
 from mmdbounds.plotting.canvas import check_result
+from mmdbounds.plotting.odds import plot_odds
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
 
@@ -18,6 +19,7 @@ __all__ = [
     "plot_bounds",
     "plot_coverage",
     "plot_null",
+    "plot_odds",
     "plot_pvalues",
     "plot_result",
     "plot_rows",
@@ -30,6 +32,8 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.ConfidenceInterval: plot_bounds,
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
+    results.OddsResult: plot_odds,
+    results.OddsSweepResult: plot_odds,
     results.Evaluation: plot_coverage,
 }
 

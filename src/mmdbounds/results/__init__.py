@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
+    from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -32,6 +33,11 @@ __all__ = [
     "KernelPart",
     "MethodCoverage",
     "MixtureCeiling",
+    "OddsBreakdown",
+    "OddsEnd",
+    "OddsPoint",
+    "OddsResult",
+    "OddsSweepResult",
     "Provenance",
     "ReportedResult",
     "Result",
@@ -59,6 +65,11 @@ _HOME = {
     "ConfidenceInterval": "intervals",
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",
+    "OddsBreakdown": "odds",
+    "OddsEnd": "odds",
+    "OddsPoint": "odds",
+    "OddsResult": "odds",
+    "OddsSweepResult": "odds",
     "Estimator": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",

@@ -32,7 +32,7 @@ class Result(Saved, abc.ABC):
             Where to draw; a new figure if none is given.
         **options
             Options of the function that draws: `plot_bounds` for bounds, sweeps and confidence intervals,
-            `plot_null` for tests, `plot_coverage` for evaluations.
+            `plot_null` for tests, `plot_odds` for limited odds, `plot_coverage` for evaluations.
         """
         import mmdbounds
 

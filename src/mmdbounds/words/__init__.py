@@ -18,6 +18,8 @@ SUMMARIES = {
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
+    "OddsResult": "odds.odds_summary",
+    "OddsSweepResult": "odds.odds_sweep_summary",
     "SweepResult": "testing.sweep_summary",
     "RobustTestResult": "testing.robust_summary",
 }
