@@ -13,6 +13,9 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.hidden_weights import Weights
+from mmdbounds.inference.odds_ranges import Ranges
+from mmdbounds.problem import Comparison, pose
+from mmdbounds.progress import Meter
 
 ESTIMATORS = ("unbiased", "biased")
 ROUNDING = 1e-12  # values are sums of a few hundred kernel values of at most 1
@@ -254,6 +257,19 @@ def test_at_most_is_the_range_over_all_numbers(odds: float, seed: int):
     np.testing.assert_allclose(whole.lower.value, min(each.lower.value for each in every), rtol=0, atol=slack)
     np.testing.assert_allclose(whole.upper.value, max(each.upper.value for each in every), rtol=0, atol=slack)
     assert whole.n_moved_range == (0, 7)
+
+
+@pytest.mark.parametrize("odds", [1.9, 2.0])
+def test_the_lower_end_can_be_at_a_number_in_between(odds: float):
+    X, Y = groups(5, p=30, q=40)
+    problem = pose(X, Y, Comparison(bandwidth=1.0))
+    ranges = Ranges(problem.one_pass(Meter()), "unbiased")
+    every = [ranges.ends(range(m, m + 1), odds)[0] for m in range(20)]
+    whole = ranges.ends(range(20), odds)[0]
+    smallest = min(end.certified for end in every)
+    assert smallest < min(every[0].certified, every[-1].certified) - 1e-3
+    assert smallest - 1e-3 <= whole.certified <= smallest + ROUNDING
+    assert 0 < whole.n_moved < 19
 
 
 def test_groups_that_do_not_differ():
