@@ -33,7 +33,7 @@ def limited_problem(seed, *, at_most=None, **how):
         fewest = 2 if problem.estimator == "unbiased" else 1
         fits = (m or m_d) and min(p + m - m_d, q - m + m_d) >= fewest
     at_most = seed % 2 == 1 if at_most is None else at_most
-    every = Contamination(n_moved=m, n_moved_of_x=m_d).admissible(p, q, at_most=at_most)
+    every = Contamination(n_moved=m, n_moved_of_x=m_d, exactly=not at_most).admissible(p, q)
     return problem, limited([each for each in every if min(each.n_x, each.n_y) >= fewest], movable)
 
 

@@ -331,11 +331,39 @@ def test_units_are_drawn_from_refiled_rows():
         plain.statistic,
         plain.knowledge,
     )
-    twice = np.concatenate([Y, Y + 0.1])
-    pair = ["" if each == "X" else each for each in verified[1]] * 2
-    drawn = mb.robust_test(X, twice, 0.1, rng=0, verified=(None, pair), unit=(units[0], units[1] * 2))
-    assert drawn.n_samples_Y == 16
-    assert drawn.knowledge.n_verified_y == sum(each == "Y" for each in pair) // 2
+
+
+def test_what_is_known_of_a_row_is_known_of_its_unit():
+    X, Y = two_groups()
+    twice, units = np.concatenate([Y, Y + 0.1]), [f"y{i}" for i in range(len(Y))] * 2
+    once = ["Y" if i % 3 == 0 else "" for i in range(16)] + [""] * 16  # one of both rows, whichever is drawn
+    may_move = np.arange(32) % 16 != 1
+    may_move[1] = True
+    drawn = mb.robust_test(
+        X,
+        twice,
+        Contamination(0.1, may_move=may_move),
+        rng=0,
+        n_permutations=19,
+        verified=(None, once),
+        unit=([f"x{i}" for i in range(len(X))], units),
+    )
+    assert (drawn.n_samples_Y, drawn.knowledge.n_verified_y, drawn.knowledge.n_may_move_y) == (16, 6, 9)
+
+
+def test_a_unit_is_refiled_as_a_whole():
+    X, Y = two_groups()
+    units = ["a", "a", *(f"y{i}" for i in range(14))]
+    with pytest.raises(
+        DataError, match="every unit must be filed under one group; got rows under both X and Y for a"
+    ):
+        mb.robust_test(
+            X,
+            Y,
+            0.1,
+            verified=(None, ["X"] + [""] * 15),
+            unit=([f"x{i}" for i in range(len(X))], units),
+        )
 
 
 def test_the_estimator_knows_it_too():

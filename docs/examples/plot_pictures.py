@@ -72,9 +72,9 @@ mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
 plt.show()
 
 # %%
-# The rows that matter most
-# -------------------------
-# How much, at most, a bound changes once a row's true group is known.
+# The rows to check first
+# -----------------------
+# How much, at most, a bound changes once a row's true group is known. The order is that of the lower bound.
 
 mb.plotting.plot_rows(bounds, n_rows=10)
 plt.show()

@@ -28,7 +28,7 @@ def result_of(problem, seed, **more):
 def every(problem, seed):
     """For each pair the p-values of all its labellings."""
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
-    pairs = reference.admissible(problem, at_most=True)
+    pairs = reference.admissible(problem, exactly=False)
     least = 2 if problem.estimator == "unbiased" else 1
     return {
         pair: reference.every_pvalue(problem, pair, permutations)
@@ -106,8 +106,8 @@ def test_pairs_that_do_not_fit_are_dropped():
     result = mb.robust_test(X, Y, two_way, n_permutations=19, rng=0)
     assert result.is_valid
     assert result.n_admissible == 6 * 3 - 1  # not (5, 0), which leaves one row of Y
-    assert mb.mmd_bounds(X, Y, two_way, at_most=True, rng=0).is_certified
+    assert mb.mmd_bounds(X, Y, two_way, rng=0).is_certified
     shares = mb.Contamination(0.4, y_in_x=0.3)  # these two shares together are those of no groups
     assert mb.robust_test(X, Y, shares, n_permutations=19, rng=0).is_valid
     with pytest.raises(mb.MmdBoundsError, match=r"^shares of 0\.4 and 0\.3 do not fit groups of 30 and 6"):
-        mb.mmd_bounds(X, Y, shares, at_most=False)
+        mb.mmd_bounds(X, Y, shares, exactly=True)

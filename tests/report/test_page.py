@@ -206,7 +206,7 @@ def test_the_slider_starts_where_the_finding_still_holds(swept: mb.results.Sweep
 def test_of_60_000_rows_the_page_shows_some_and_says_so(page_of: Any):
     result = many_rows(60_000)
     page = page_of(result)
-    assert "Shown: the 30 of 60,000 rows that matter most." in page
+    assert "Shown: the 30 of 60,000 rows that are worth checking first." in page
     [moment] = page_data(page)["moments"]
     largest = np.argsort(-np.fmax(np.abs(result.lower.effects), np.abs(result.upper.effects)))[:30]
     assert [row[0] for row in moment["rows"]] == [f"row {place + 1}" for place in largest]

@@ -212,6 +212,8 @@ RESULTS = (
     "ConfidenceInterval",
     "Evaluation",
     "MixtureCeiling",
+    "OddsResult",
+    "OddsSweepResult",
     "SweepResult",
     "RobustTestResult",
 )

@@ -342,7 +342,7 @@ def test_rows_that_may_move_lie_around_the_border():
 
 def test_counts_are_cut_down_to_what_is_possible():
     movable = Movable(0, 6, (), ((3, 1), (3, 1)))
-    every = Contamination(n_moved=4).admissible(5, 10, at_most=True)
+    every = Contamination(n_moved=4).admissible(5, 10)
     assert [counts.n_moved for counts in limited(every, movable)] == [0, 1, 2]
     assert all(counts.movable == movable for counts in limited(every, movable))
     refused = r"of `Y` at most 2 rows can be misfiled, given what is verified and limited; 4 were asked for\."

@@ -159,7 +159,7 @@ class Calls:
 
     def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:
         """Return the bounds with at most so many misfiled rows."""
-        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), at_most=True, **self.options)
+        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), **self.options)
 
 
 def _books(state: AuditState) -> dict[str, Any]:

@@ -221,13 +221,13 @@ def _is_proved(found: Found, quadratic: Quadratic) -> bool:
 
 
 ROWS_KEPT = 30
-"""Rows kept at each point, those that matter most: as many as a person reads, and little to keep."""
+"""Rows kept at each point, those to be checked first: as many as a person reads, and little to keep."""
 
 CHANGES = ("lower_change", "upper_change")
 
 
 def kept_rows(problem: Problem, lower: Found, upper: Found) -> dict[str, Any]:
-    """Return the known columns of `BoundsResult.row_table` for the rows that matter most; one-way."""
+    """Return the known columns of `BoundsResult.row_table` for the rows to be checked first; one-way."""
     Y, places = problem.Y, problem.known.of_y
     sides = {"lower": _effects(lower, "lower", places), "upper": _effects(upper, "upper", places)}
     some = np.arange(len(Y)) if (listed := places.listed()) is None else listed

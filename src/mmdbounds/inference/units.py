@@ -30,6 +30,7 @@ from mmdbounds.objective import Indices
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.tables.group import CONFIRMED, NOT_LOOKED_UP
 from mmdbounds.words.phrases import rows, shown
 
 STREAM = 11  # keeps the draw apart from the permutations that the same seed gives
@@ -186,8 +187,8 @@ def _one_row_each(X: Any, Y: Any, units: dict[str, Units], seed: int) -> OneRowE
     left = len(group_x) - len(in_x), len(group_y) - len(in_y)
     record = {"one row each of": len(drawn), "rows left out of X, of Y": list(left), "seed": seed}
     return OneRowEach(
-        X=_selected(group_x, in_x, record),
-        Y=_selected(group_y, in_y, record),
+        X=_selected(_of_units(group_x, of_x), in_x, record),
+        Y=_selected(_of_units(group_y, of_y), in_y, record),
         rows_of_x=in_x,
         rows_of_y=in_y,
         n_left_out_of_x=left[0],
@@ -261,6 +262,20 @@ def _check_apart(of_x: NDArray[np.str_], of_y: NDArray[np.str_], name_x: str, na
         f"for {named}{more}. Decide on one group for each; leaving them out would bias the test."
     )
     raise DataError(msg)
+
+
+def _of_units(group: Group, units: NDArray[np.str_]) -> Group:
+    """Return a group in which what is known of one row of a unit is known of all: they share their label."""
+    if group.verified is None and group.may_move is None:
+        return group
+    known: dict[str, Any] = {}
+    if group.verified is not None:
+        looked_up = np.isin(units, units[group.verified != NOT_LOOKED_UP])
+        unsaid = looked_up & (group.verified == NOT_LOOKED_UP)
+        known["verified"] = np.where(unsaid, CONFIRMED, group.verified)
+    if group.may_move is not None:
+        known["may_move"] = ~np.isin(units, units[~group.may_move])
+    return replace(group, **known)
 
 
 def _selected(group: Group, places: Indices, record: dict[str, Any]) -> Group:

@@ -38,8 +38,8 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         result,
         names,
         n_rows=result.n_samples_Y,
-        title=f"Rows filed under {y} that matter most",
-        caption=f"Rows filed under {y} that matter most at the share chosen above",
+        title=f"Rows filed under {y} to check first",
+        caption=f"Rows filed under {y} to check first, at the share chosen above",
     )
     about = EXACTLY if result.exactly else ""
     notes = (testing.tried(result), testing.breakdown_of_value(result), result.units_note, about)

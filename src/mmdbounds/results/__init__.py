@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
+    from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -43,6 +44,11 @@ __all__ = [
     "Knowledge",
     "MethodCoverage",
     "MixtureCeiling",
+    "OddsBreakdown",
+    "OddsEnd",
+    "OddsPoint",
+    "OddsResult",
+    "OddsSweepResult",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -79,6 +85,11 @@ _HOME = {
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",
     "Knowledge": "knowledge",
+    "OddsBreakdown": "odds",
+    "OddsEnd": "odds",
+    "OddsPoint": "odds",
+    "OddsResult": "odds",
+    "OddsSweepResult": "odds",
     "Estimator": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",

@@ -33,7 +33,7 @@ class Result(Saved, abc.ABC):
         **options
             Options of the function that draws: `plot_bounds` for bounds, sweeps and confidence intervals,
             `plot_frontier` for two-way sweeps, `plot_null` for tests, `plot_columns` for tables of columns,
-            `plot_plan` for plans of audits, `plot_coverage` for evaluations.
+            `plot_odds` for limited odds, `plot_plan` for plans of audits, `plot_coverage` for evaluations.
         """
         import mmdbounds
 

@@ -304,8 +304,14 @@ class BoundsResult(ReportedResult):
         """Attained width, ``upper.value - lower.value``; negative where the values cross."""
         return self.upper.value - self.lower.value
 
-    def row_table(self) -> dict[str, Any]:
-        """Return what each row that may be misfiled does to the bounds, the rows that matter most first.
+    def row_table(self, scores: Any = None) -> dict[str, Any]:
+        """Return what each row that may be misfiled does to the bounds, the rows to be checked first on top.
+
+        Parameters
+        ----------
+        scores : array-like, optional
+            Another order, the largest first: one number for each row of Y (two-way: and then for each row of
+            X), such as `label_doubt` returns.
 
         Returns
         -------
@@ -313,9 +319,17 @@ class BoundsResult(ReportedResult):
             Columns of equal length, ready for ``pandas.DataFrame`` or ``polars.DataFrame``: ``group``
             (its name), ``row`` (place in the group, from 0), ``id`` and ``file_row`` (`None` where the
             data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
-            row), ``lower_change`` and ``upper_change`` (`Bound.effects`). In the order of the
-            larger change of the two, ties by row; rows of X, in two-way misfiling, after equal ones of Y.
-            Refused where neither side has rows (free points, resampling).
+            row), ``lower_change`` and ``upper_change`` (`Bound.effects`), and ``score``, if scores are given.
+            In the order of the change of the lower bound, the largest first; where it is the same or not
+            known, rows that the upper bound moves come first, by its change; then by row, and in two-way
+            misfiling rows of X after equal ones of Y. Refused where neither side has rows (free points,
+            resampling).
+
+        Notes
+        -----
+        The first rows are those whose true group would tell most about the lower bound. They are not thereby
+        misfiled. Where the groups differ clearly, misfiled rows are mostly among the first; where they
+        hardly differ, or where rows were misfiled because they look like Y, no order finds them.
         """
         both = (self.lower, self.upper)
         if not any(b.has_rows for b in both):
@@ -331,7 +345,17 @@ class BoundsResult(ReportedResult):
             of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
             places = np.arange(self.n_samples_X) if self.places_of_x is None else self.places_of_x
             tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
-        return ranked(tables)
+        if scores is None:
+            return ranked(tables)
+        given, n_rows = np.asarray(scores, dtype=np.float64), sum(len(table["row"]) for table in tables)
+        if given.shape != (n_rows,) or np.isnan(given).any():
+            came = "NaN" if given.shape == (n_rows,) else f"an array of shape {given.shape}"
+            msg = f"`scores` must be one number for each of the {n_rows} rows that may move; got {came}."
+            raise DataError(msg)
+        ends = np.cumsum([len(table["row"]) for table in tables])[:-1]
+        for table, part in zip(tables, np.split(given, ends), strict=True):
+            table["score"] = part
+        return ranked(tables, given)
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -33,7 +33,7 @@ class SweepPoint:
         The 95 % quantile of the statistic on random labellings of these sizes; as in `RobustTestResult`.
     rows
         What single rows do to the two bounds: the columns of `BoundsResult.row_table` that are known, for
-        the 30 rows that matter most. Empty if nothing is misfiled.
+        the 30 rows to be checked first. Empty if nothing is misfiled.
     """
 
     epsilon: float

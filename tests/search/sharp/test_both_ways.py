@@ -90,8 +90,8 @@ def test_all_pairs_cost_little_more_than_the_largest(monkeypatch):
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(150, 5)), rng.normal(0.5, 1.2, size=(150, 5))
     both_ways = mb.Contamination(0.15, y_in_x=0.05)
-    of_one, one = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, rng=0), monkeypatch)
-    of_all, every = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, at_most=True, rng=0), monkeypatch)
+    of_one, one = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, exactly=True, rng=0), monkeypatch)
+    of_all, every = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, rng=0), monkeypatch)
     assert of_all <= 2 * of_one + 3e8  # two seconds, and what was begun
     width = one.upper.value - one.lower.value
     assert every.lower.certified >= one.lower.certified - 0.01 * width

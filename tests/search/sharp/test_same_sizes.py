@@ -18,12 +18,12 @@ def pairs_of(problem):
     """All pairs of counts up to those of a problem that leave enough rows in both groups."""
     most, least = problem.counts, 2 if problem.estimator == "unbiased" else 1
     every = Contamination(n_moved=most.n_moved, n_moved_of_x=most.n_moved_of_x)
-    pairs = every.admissible(problem.p, problem.q, at_most=True)
+    pairs = every.admissible(problem.p, problem.q)
     return [counts for counts in pairs if min(counts.n_x, counts.n_y) >= least]
 
 
 def test_pairs_of_the_same_sizes_are_those_with_the_same_difference():
-    pairs = Contamination(n_moved=3, n_moved_of_x=2).admissible(5, 6, at_most=True)
+    pairs = Contamination(n_moved=3, n_moved_of_x=2).admissible(5, 6)
     found = {
         (size.difference, m, m - size.difference) for size in by_sizes(pairs) for m in size.moved.tolist()
     }
