@@ -170,3 +170,43 @@ def test_frames_of_another_library_are_refused():
 def test_as_many_misfiled_rows_as_there_are_is_refused():
     with pytest.raises(mb.MmdBoundsError, match="the true `Y` would have 0 rows"):
         mb.column_table([[1.0], [2.0]], [[3.0], [4.0]], mb.Contamination(n_moved=2))
+
+
+def admissible_sets(m, *, free, strata, limits):
+    """All sets of at most m rows that may move and keep within the limits."""
+    rows = np.flatnonzero(free)
+    for k in range(m + 1):
+        for C in combinations(rows.tolist(), k):
+            taken = [strata[i] for i in C]
+            if all(taken.count(name) <= most for name, most in limits.items()):
+                yield list(C)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_rows_that_cannot_move_and_limits(seed):
+    X, Y, rng = random_columns(seed)
+    q = len(Y)
+    free, strata = rng.random(q) < 0.8, rng.choice(["a", "b"], q)
+    limits, m = {"a": int(rng.integers(0, 3)), "b": int(rng.integers(0, 3))}, int(rng.integers(1, q))
+    limits = {name: most for name, most in limits.items() if name in strata}
+    known = {"may_move": free, "strata": strata, "limits": limits}
+    table = mb.column_table(X, Y, mb.Contamination(n_moved=m, **known))
+    for j, row in enumerate(table.rows):
+        x, y, found = X[:, j], Y[:, j], []
+        for C in admissible_sets(m, free=free, strata=list(strata), limits=limits):
+            true_x, true_y = np.append(x, y[C]), np.delete(y, C)
+            found.append((true_x.mean() - true_y.mean(), naive_auc(true_x, true_y)))
+        low, high = np.min(found, axis=0), np.max(found, axis=0)
+        np.testing.assert_allclose((row.difference_lower, row.auc_lower), low, atol=TOLERANCE, rtol=0)
+        np.testing.assert_allclose((row.difference_upper, row.auc_upper), high, atol=TOLERANCE, rtol=0)
+
+
+def test_verified_rows_are_refiled_and_stay():
+    X, Y = np.array([[1.0], [2.0]]), np.array([[10.0], [3.0], [4.0], [5.0]])
+    table = mb.column_table(X, Y, mb.Contamination(n_moved=1), verified=(None, ["X", "Y", "", ""]))
+    row = table.rows[0]  # X is 1, 2, 10 and Y is 3, 4, 5, of which 3 stays
+    assert (table.n_samples_X, table.n_samples_Y) == (3, 3)
+    assert row.difference == pytest.approx(13 / 3 - 4, abs=TOLERANCE)
+    assert row.difference_lower == pytest.approx(17 / 4 - 4, abs=TOLERANCE)
+    assert row.difference_upper == pytest.approx(18 / 4 - 3.5, abs=TOLERANCE)
+    assert "none of the 2 verified" in table.summary() or "not the one verified" in table.summary()

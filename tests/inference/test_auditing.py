@@ -80,6 +80,18 @@ def test_the_pvalue_is_that_of_the_test_with_the_error_of_the_audit_added():
     assert result.breakdown_n_moved == curve.breakdown_n_moved
 
 
+def test_a_difference_stands_at_the_level_of_its_pvalue_and_not_below():
+    X, Y, misfiled = filed(shift=0.8)
+    rows = mb.audit(X, Y, n_next=15, **QUICK).next_rows
+    verified = looked_up(30, rows, misfiled)
+    pvalue = mb.audit(X, Y, verified=verified, **QUICK).pvalue_of_test
+    assert 2 / 40 <= pvalue < 1
+    at, below = (mb.audit(X, Y, verified=verified, level=level, **QUICK) for level in (pvalue, pvalue - 0.01))
+    assert (at.decision, below.decision) == ("the difference stands", "check more")
+    assert at.n_left < (at.breakdown_n_moved or 99)
+    assert below.breakdown_n_moved <= below.n_left
+
+
 def test_an_audit_is_continued_until_it_is_decided():
     X, Y, misfiled = filed(q=40, shift=3.0)
     rows, before = [], -1

@@ -27,6 +27,11 @@ POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
 )
+COLUMN = (
+    *("name", "mean_x", "mean_y", "difference", "difference_lower", "difference_upper"),
+    *("standardised", "standardised_lower", "standardised_upper", "auc", "auc_lower", "auc_upper"),
+    *("sign_lost", "n_missing"),
+)
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
@@ -140,6 +145,13 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
     "SweepResult": (
         lambda result: {n: [getattr(p, n) for p in result.points] for n in POINT},
         _bare_breakdown,
+    ),
+    "ColumnTable": (
+        lambda result: {n: [getattr(row, n) for row in result.rows] for n in COLUMN},
+        lambda result: "\n".join(
+            f"{row.name} {_bare(row.difference, row.difference_lower, row.difference_upper)}"
+            for row in result.rows
+        ),
     ),
     "AuditResult": (_next_columns, _bare_decision),
     "FrontierResult": (

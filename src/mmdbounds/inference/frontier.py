@@ -23,11 +23,12 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.size_range import EverySize, is_dense
 from mmdbounds.inference.worst_case import expected_floor, expected_null
+from mmdbounds.objective import Labelling
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.frontier import FrontierPoint, FrontierResult
 from mmdbounds.search import sharp
-from mmdbounds.search.protocol import Found
+from mmdbounds.search.protocol import Found, largest
 from mmdbounds.search.sharp.same_sizes import most_moves
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
@@ -38,6 +39,7 @@ GRID = 11  # points of the frontier, unless the user names them...
 LARGEST_SHARE, LARGEST_SUM = 0.5, 0.95  # ... and the largest share of X, and of both together
 MOST_STEPS = 30  # Newton's steps at one size; half a dozen are usual
 SOLVED = 4  # sizes solved for a point of the frontier, about
+MORE = 0.02  # a breakdown is tight if so many more rows really explain the finding away
 TIE = 1e-12  # shares that differ by less are equal
 
 
@@ -175,7 +177,26 @@ class Frontier(EverySize):
             with one_blas_thread():  # two threads would add in another order than one
                 point = self._floors.solve_pair(self._floors.start(pair), self._rough(pair), self._effort())
                 sharp.refine_enough(point.labelling, "lower")
-            self._nodes[place] = not self._rejects(point.labelling.value(), place)
+            self._nodes[place] = not self._rejects(self._nearby(place, point.labelling), place)
+
+    def _nearby(self, place: int, labelling: Labelling) -> float:
+        """Return the value of a labelling, or of one that moves a few more rows of both groups."""
+        size, counts = self._sizes[place], labelling.quadratic.counts
+        more = int(MORE * (counts.n_moved + counts.n_moved_of_x))
+        pair = size.pair(min(counts.n_moved + more, size.most.n_moved))
+        value = labelling.value()
+        if pair == counts or not self._rejects(value, place):
+            return value
+        wider = Labelling(self._floors.quadratic(pair))
+        wider.move(np.flatnonzero(labelling.moved) + labelling.active.start - wider.active.start)
+        scores = -wider.sign * wider.gradient()
+        for part, quota in wider.parts():
+            missing = quota - int(np.count_nonzero(wider.moved[part]))
+            rows = largest(scores[part], missing, ~wider.moved[part], wider.quadratic.tie_width)
+            wider.move(part.start + rows)
+        with one_blas_thread():
+            sharp.refine_enough(wider, "lower")
+        return min(value, wider.value())
 
     def _searched_closer(self, place: int, pair: Counts) -> bool:
         """Search a pair by itself if no labelling found explains the finding away; return if that helped."""

@@ -27,8 +27,8 @@ class FrontierPoint:
     breakdown_y_in_x
         The first share of the true Y with which the test does not reject; `None` if above all tried.
     is_tight
-        Whether some labelling then has a p-value above the level: so much misfiling can really explain the
-        finding away.
+        Whether some labelling then, or with at most 2 % more rows, has a p-value above the level: so much
+        misfiling can really explain the finding away.
     """
 
     epsilon: float
