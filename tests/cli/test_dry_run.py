@@ -96,7 +96,8 @@ def test_every_command_says_it_and_does_not_do_it(
         raise AssertionError
 
     # The first part of a proof is tried; nothing of the rest is.
-    work = "mmdbounds.bounds.effects_by_group" if command == "bounds" else "mmdbounds.problem.Problem.one_pass"
+    one_pass = "mmdbounds.problem.Problem.one_pass"
+    work = "mmdbounds.bounds.effects_by_group" if command == "bounds" else one_pass
     monkeypatch.setattr(work, refuse)
     flags = [*FLAGS, *AMOUNTS[command], "--missing", "impute", "--dry-run"]
     assert run([command, patients, *flags]) == 0
