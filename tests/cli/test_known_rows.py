@@ -105,6 +105,7 @@ def test_a_report_says_it(known: str, tmp_path: Path, capsys: pytest.CaptureFixt
     text = page.read_text(encoding="utf-8")
     assert "at most 1 from site s1, at most 1 from site 2" in text
     assert "rows that may be misfiled" in text
+    assert "All 4 rows are shown." in text
     assert "3, of which 1 refiled, by column review" in text
 
 

@@ -55,7 +55,12 @@ def rows_shown(
 ) -> RowsShown:
     """Return the rows to show, and the witness of all rows there."""
     group_x, group_y = as_groups(X, Y)
-    p, q = result.n_samples_X, result.n_samples_Y
+    p, q, known_rows = result.n_samples_X, result.n_samples_Y, result.knowledge
+    in_the_call = "verified_column" not in result.provenance.data
+    if in_the_call and known_rows is not None and known_rows.n_refiled_to_x + known_rows.n_refiled_to_y:
+        what = "`X` and `Y` are the groups before verified rows were refiled, unlike those of the result"
+        msg = f"{what}. Refile the rows first, and pass these groups to both functions."
+        raise MmdBoundsError(msg)
     if (len(group_x), len(group_y)) != (p, q):
         got = f"{len(group_x)} and {len(group_y)}"
         msg = f"`X` and `Y` must be the groups of the result, {p} and {q} rows; got {got}."

@@ -37,7 +37,7 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
     single = single_rows(
         result,
         names,
-        n_rows=result.n_samples_Y,
+        n_rows=result.n_listed,
         title=f"Rows filed under {y} to check first",
         caption=f"Rows filed under {y} to check first, at the share chosen above",
     )

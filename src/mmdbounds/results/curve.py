@@ -121,6 +121,11 @@ class SweepResult(ReportedResult):
         hold_tuples(self, ("points", "conditions"))
 
     @property
+    def n_listed(self) -> int:
+        """How many rows of Y may be misfiled."""
+        return self.n_samples_Y if self.knowledge is None else self.knowledge.n_may_move_y
+
+    @property
     def breakdown_epsilon(self) -> float | None:
         """The first share of the true X with which the test does not reject, `None` if above all tried."""
         return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
