@@ -67,7 +67,7 @@ class Case:
                 Y,
                 self.contamination(),
                 method=method,
-                at_most=self.at_most,
+                exactly=not self.at_most,
                 estimator=self.estimator,
                 **given,
             )
@@ -255,7 +255,7 @@ def test_the_more_is_known_the_narrower():
     for n in (0, 3, 6, 12, 16):
         may_move = ~np.isin(np.arange(len(Y)), order[:n])
         stated = Contamination(n_moved=3, may_move=may_move)
-        every.append(ends(mb.mmd_bounds(X, Y, stated, at_most=True, method="exhaustive")))
+        every.append(ends(mb.mmd_bounds(X, Y, stated, exactly=False, method="exhaustive")))
     slack = of_mmd2(28, columns=2)
     for wide, narrow in itertools.pairwise(every):
         assert wide[0] <= narrow[0] + slack
@@ -270,7 +270,7 @@ def test_an_amount_can_be_left_to_the_limits():
     result = mb.mmd_bounds(X, Y, stated, rng=0)
     assert result.n_moved == 4
     whole = mb.mmd_bounds(
-        X, Y, Contamination(n_moved=9, strata=strata, limits={"a": 2, "b": 2}), at_most=True, rng=0
+        X, Y, Contamination(n_moved=9, strata=strata, limits={"a": 2, "b": 2}), exactly=False, rng=0
     )
     assert whole.interval == result.interval
     assert whole.knowledge.n_moved_asked == 9
@@ -301,7 +301,7 @@ def test_a_test_and_a_curve_know_the_same():
         X, Y, Contamination(n_moved=2, strata=strata, limits=limits), rng=0, verified=verified
     )
     tested = mb.robust_test(
-        X, Y, Contamination(n_moved=2, strata=strata, limits=limits), at_most=False, rng=0, verified=verified
+        X, Y, Contamination(n_moved=2, strata=strata, limits=limits), exactly=True, rng=0, verified=verified
     )
     assert tested.counts[0].lower == pytest.approx(bounds.lower.value, abs=of_mmd2(28, columns=2))
     assert tested.knowledge == bounds.knowledge
@@ -317,7 +317,7 @@ def test_a_test_and_a_curve_know_the_same():
     assert moved == bounds.lower.rows.tolist()
     assert sorted(last.rows["row"]) == sorted(table["row"].tolist())
     several = mb.aggregated_test(
-        X, Y, Contamination(n_moved=2, strata=strata, limits=limits), at_most=False, rng=0, verified=verified
+        X, Y, Contamination(n_moved=2, strata=strata, limits=limits), exactly=True, rng=0, verified=verified
     )
     assert several.knowledge == bounds.knowledge
 
@@ -455,7 +455,7 @@ def test_slips_about_verified_rows(verified: Any, error: type[Exception], messag
 def test_all_confirmed_is_suspicious_and_none_says_nothing():
     X, Y = two_groups()
     with pytest.warns(VerifiedWarning, match="`verified` confirms all 16 rows of 'Y' as filed"):
-        result = mb.mmd_bounds(X, Y, 0.2, at_most=True, verified=(None, ["Y"] * 16), rng=0)
+        result = mb.mmd_bounds(X, Y, 0.2, exactly=False, verified=(None, ["Y"] * 16), rng=0)
     assert result.n_moved == 0
     assert "what is known of the rows admits no more" in result.summary().replace("\n", " ")
     with pytest.warns(VerifiedWarning, match="`verified` verifies no row: it is blank everywhere"):
@@ -466,8 +466,8 @@ def test_limits_that_admit_fewer_rows_than_exactly_needs():
     X, Y = two_groups()
     stated = Contamination(n_moved=4, strata=["a"] * 16, limits={"a": 3})
     with pytest.raises(MmdBoundsError, match=r"at most 3 rows can be misfiled.*; 4 were asked for"):
-        mb.mmd_bounds(X, Y, stated, at_most=False)
-    assert mb.mmd_bounds(X, Y, stated, at_most=True, rng=0).n_moved == 3
+        mb.mmd_bounds(X, Y, stated, exactly=True)
+    assert mb.mmd_bounds(X, Y, stated, exactly=False, rng=0).n_moved == 3
 
 
 def test_a_curve_says_how_many_itself():

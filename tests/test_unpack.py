@@ -33,6 +33,8 @@ MADE: dict[str, Callable[[], Any]] = {
     "Evaluation": lambda: mb.evaluate(X, Y, 0.2, n_trials=2, rng=0),
     "ConfidenceInterval": lambda: mb.confidence_interval(X, Y, 0.1, rng=0),
     "MixtureCeiling": lambda: mb.mixture_ceiling(X, Y, rng=0),
+    "OddsResult": lambda: mb.odds_bounds(X, Y, 0.2),
+    "OddsSweepResult": lambda: mb.odds_sweep(X, Y, [0.2], [1, 2], **FEW),
     "Concentration": lambda: mb.theory.proposition_3(20, epsilon=0.1),
     "Simulated": lambda: mb.simulate(X, Y, 0.2, rng=0),
     "OneRowEach": lambda: mb.one_row_each(X, Y, list("aabbccddeeff"), list("ghijklmnopqrst"), rng=0),
@@ -71,6 +73,7 @@ MADE: dict[str, Callable[[], Any]] = {
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "KernelPart", "CountedBounds"),
     *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared"),
+    *("OddsEnd", "OddsPoint", "OddsBreakdown"),
 }
 WAYS = {
     **{

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mmdbounds import datasets, kernels, plotting, results, theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
+    from mmdbounds.columns import column_table
     from mmdbounds.contamination import Contamination
     from mmdbounds.errors import (
         BandwidthWarning,
@@ -33,7 +34,9 @@ if TYPE_CHECKING:
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
+    from mmdbounds.inference.doubt import label_doubt
     from mmdbounds.inference.mixture import mixture_ceiling
+    from mmdbounds.inference.odds import odds_bounds, odds_sweep
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.units import one_row_each
@@ -66,14 +69,18 @@ __all__ = [
     "__version__",
     "aggregated_test",
     "audit",
+    "column_table",
     "confidence_interval",
     "datasets",
     "evaluate",
     "groups",
     "kernels",
+    "label_doubt",
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
+    "odds_bounds",
+    "odds_sweep",
     "one_row_each",
     "plan_audit",
     "plotting",
@@ -88,6 +95,7 @@ __all__ = [
 
 _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
+    "columns": ("column_table",),
     "contamination": ("Contamination",),
     "errors": (
         "BandwidthWarning",
@@ -105,7 +113,9 @@ _HOME = {
     "inference.auditing": ("audit",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
+    "inference.doubt": ("label_doubt",),
     "inference.mixture": ("mixture_ceiling",),
+    "inference.odds": ("odds_bounds", "odds_sweep"),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
     "inference.units": ("one_row_each",),

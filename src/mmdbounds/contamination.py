@@ -129,6 +129,9 @@ class Contamination:
         The number of rows of X that belong to Y. Needs `n_moved`.
     share_of_y
         Share of the rows filed under Y that belong to X.
+    exactly
+        Whether exactly this many rows are misfiled, the paper's model. `False`: at most this many, which is
+        what `None` means unless the function that is called says otherwise (its own `exactly`).
     may_move
         Whether each row of Y could be misfiled at all: a mask, or a pair of masks for the rows of X (in
         two-way misfiling) and of Y, `None` where every row could. Or the name of the column that `groups`
@@ -162,6 +165,7 @@ class Contamination:
     n_moved: int | None = None
     n_moved_of_x: int = 0
     share_of_y: float | None = None
+    exactly: bool | None = None
     may_move: Any = None
     strata: Any = None
     limits: dict[str, Limit] | None = None
@@ -197,6 +201,7 @@ class Contamination:
             object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
         self._check_limit()
+        self._check_exactly()
 
     def _check_limit(self) -> None:
         """Check what makes a limit of an audit or of a prevalence, and refuse it where there is neither."""
@@ -212,6 +217,22 @@ class Contamination:
             raise MmdBoundsError(msg)
         if error and not isinstance(self.prevalence, float):
             msg = "`prevalence_error` is a standard error. Give it together with a single `prevalence`."
+            raise MmdBoundsError(msg)
+
+    def _check_exactly(self) -> None:
+        if self.exactly is None:
+            return
+        object.__setattr__(self, "exactly", check_flag(self.exactly, "exactly"))
+        if self.exactly and (self.is_limit or not self.says_how_many):
+            how = "an audit or a prevalence gives a limit" if self.is_limit else "no amount is given"
+            msg = f"`exactly` must be left out where {how}; got True."
+            raise MmdBoundsError(msg)
+        if self.exactly and isinstance(self.x_in_y, tuple):
+            low, high = self.x_in_y
+            msg = (
+                f"`exactly` must be left out where `epsilon` is a pair, which stands for every share from "
+                f"{low:g} to {high:g}; got True. Give one share, or leave `exactly=` out."
+            )
             raise MmdBoundsError(msg)
 
     def _check_two_way(self) -> None:
@@ -232,8 +253,8 @@ class Contamination:
     def from_sensitivity(cls, sensitivity: float, *, specificity: float = 1.0) -> Self:
         """Return the misfiling of a procedure whose error rates are known.
 
-        Rates of a procedure are probabilities; the shares in one sample scatter around them. To be on the
-        safe side, use `at_most` or a lower sensitivity.
+        Rates of a procedure are probabilities; the shares in one sample scatter around them. They stand for
+        "at most" unless the function that is called is told ``exactly=True``; a lower sensitivity is safer.
 
         Parameters
         ----------
@@ -322,6 +343,8 @@ class Contamination:
     def stated(self) -> dict[str, Any]:
         """Return what was given, by name, without what is said of single rows: this is kept with results."""
         given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        if not self.exactly:  # that it is a limit goes unsaid
+            given.pop("exactly", None)
         return {name: each for name, each in given.items() if name not in OF_ROWS or isinstance(each, str)}
 
     def __repr__(self) -> str:
@@ -376,35 +399,40 @@ class Contamination:
             return replace(counts, stated=Fraction(repr(self.x_in_y)))
         return counts
 
-    def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
+    def admissible(self, p: int, q: int) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
-        With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
+        With `exactly` just one; for an interval all in it; otherwise all whose shares are no larger.
         """
         if self.says_which:
             known = "`mmd_bounds`, `robust_test`, `aggregated_test` and `sweep`"
             msg = f"`may_move`, `strata` and `limits` are for {known}. Leave them out here."
             raise MmdBoundsError(msg)
-        largest, first = self.counts(p, q), 0
-        if not (at_most or self.is_range or self.is_limit):
-            return [largest]
-        if not at_most and isinstance(self.x_in_y, tuple):
-            low = self.x_in_y[0]
-            first = math.ceil(low * p / (1 - low) - SLACK)
-            if first > largest.n_moved:
-                none = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
-                msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
-                raise MmdBoundsError(msg)
-        if not self.is_two_way:
-            return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
-        return self._pairs(p, q)
+        if self.exactly:
+            return [self.counts(p, q)]
+        if self.is_two_way:
+            return self._pairs(p, q)
+        most = self.counts(p, q).n_moved
+        return [_sized(m, 0, p, q) for m in range(self._fewest(p, most), most + 1)]
 
-    def possible(self, p: int, q: int, movable: Movable | None, *, at_most: bool = False) -> list[Counts]:
+    def _fewest(self, p: int, most: int) -> int:
+        """Return the smallest one-way count: none, or the lower end of an interval of shares."""
+        if not isinstance(self.x_in_y, tuple):
+            return 0
+        low, high = self.x_in_y
+        fewest = math.ceil(low * p / (1 - low) - SLACK)
+        if fewest > most:
+            none = f"no number of misfiled rows has a share between {low:g} and {high:g}"
+            msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
+            raise MmdBoundsError(msg)
+        return fewest
+
+    def possible(self, p: int, q: int, movable: Movable | None) -> list[Counts]:
         """Return the admissible counts that rows which may move can reach; all of them without an amount."""
         amount, most = self, q if movable is None else movable.most_of_y
         if not self.says_how_many:
-            amount, at_most = Contamination(n_moved=most), True
-        every = amount.how_many().admissible(p, q, at_most=at_most)
+            amount = Contamination(n_moved=most)
+        every = amount.how_many().admissible(p, q)
         return every if movable is None else limited(every, movable)
 
     def _numbers(self, p: int, q: int) -> tuple[int, int]:
@@ -447,22 +475,38 @@ class Contamination:
         return self.x_in_y[1] if isinstance(self.x_in_y, tuple) else self.x_in_y or 0.0
 
     def _pairs(self, p: int, q: int) -> list[Counts]:
-        """Return all pairs of counts with both shares (or both counts) no larger than stated."""
+        """Return all pairs of counts with both shares (or both counts) no larger than stated.
+
+        Pairs that take more rows than there are, or leave a group without any, are none.
+        """
         if self.n_moved is not None:
-            every = itertools.product(range(self.n_moved + 1), range(self.n_moved_of_x + 1))
-            return [_sized(m, m_d, p, q) for m, m_d in every]
+            most = range(min(self.n_moved, q) + 1), range(min(self.n_moved_of_x, p) + 1)
+            return [_sized(m, m_d, p, q) for m, m_d in itertools.product(*most) if 0 < p + m - m_d < p + q]
         x_in_y, y_in_x = self._highest_share, self.y_in_x
         return [
             _sized(m, m_d, p, q)
-            for m in range(self.n_moved_for(p) + 1)
-            for m_d in range(math.floor(y_in_x * max(q - m, 0) / (1 - y_in_x) + SLACK) + 1)
-            if m <= x_in_y * (p + m - m_d) + SLACK
+            for m in range(min(self.n_moved_for(p), q) + 1)
+            for m_d in range(min(math.floor(y_in_x * (q - m) / (1 - y_in_x) + SLACK), p) + 1)
+            if m <= x_in_y * (p + m - m_d) + SLACK and 0 < p + m - m_d < p + q
         ]
 
 
-def as_contamination(epsilon: Share | Contamination) -> Contamination:
-    """Return what `epsilon` stands for, wherever a function takes one."""
-    return epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
+def as_contamination(epsilon: Share | Contamination, exactly: bool | None = None) -> Contamination:
+    """Return what `epsilon` stands for, wherever a function takes one; whether exactly that is decided.
+
+    Either of the two may say `exactly`; if neither does, the amount is a limit.
+    """
+    amount = epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
+    if exactly is None:
+        return replace(amount, exactly=bool(amount.exactly))
+    exactly = check_flag(exactly, "exactly")
+    if amount.exactly is not None and amount.exactly != exactly:
+        msg = (
+            f"`exactly` must not contradict the Contamination; got {exactly}, "
+            f"and Contamination(..., exactly={amount.exactly}). Leave one of them out."
+        )
+        raise MmdBoundsError(msg)
+    return replace(amount, exactly=exactly)
 
 
 def _sized(m: int, m_d: int, p: int, q: int) -> Counts:

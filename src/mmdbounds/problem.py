@@ -127,9 +127,9 @@ class Problem:
             data=self.X.record,
         )
 
-    def counts(self, contamination: Contamination, *, at_most: bool) -> list[Counts]:
+    def counts(self, contamination: Contamination) -> list[Counts]:
         """Return every pair of counts that is meant and possible, those that move the fewest rows first."""
-        return contamination.possible(self.p, self.q, self.known.movable, at_most=at_most)
+        return contamination.possible(self.p, self.q, self.known.movable)
 
     def knowledge_fields(self, contamination: Contamination, admissible: Sequence[Counts]) -> dict[str, Any]:
         """Return the field of a result that says what was known of the rows, if anything was."""
@@ -141,9 +141,17 @@ class Problem:
     def checked_counts(
         self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None
     ) -> list[Counts]:
-        """Return the counts, if all of them leave enough rows and pass the search's own `check`."""
-        for counts in (Counts(0, 0, self.p, self.q), *admissible):
-            check_sizes(counts, self.p, self.q, unbiased=self.estimator == "unbiased")
+        """Return the counts, if all of them leave enough rows and pass the search's own `check`.
+
+        Of several pairs of counts (two-way) those that leave too few rows are dropped: no statistic is
+        defined for them.
+        """
+        unbiased = self.estimator == "unbiased"
+        if len(admissible) > 1 and any(counts.n_moved_of_x for counts in admissible):
+            fewest = 2 if unbiased else 1
+            admissible = [counts for counts in admissible if min(counts.n_x, counts.n_y) >= fewest]
+        for counts in (Counts(0, 0, self.p, self.q), *reversed(admissible)):  # the largest is refused first
+            check_sizes(counts, self.p, self.q, unbiased=unbiased)
             if check is not None:
                 check(counts, self.p, self.q)
         return list(admissible)

@@ -56,7 +56,7 @@ def test_bounds_are_those_of_the_library(known: str, capsys: pytest.CaptureFixtu
     saved = json.loads(out)
     X, Y = columns(known)
     stated = mb.Contamination(n_moved=2, limits={"s1": 1, "site 2": 0.34})
-    result = mb.mmd_bounds(X, Y, stated, at_most=True, method="exhaustive", rng=0)
+    result = mb.mmd_bounds(X, Y, stated, method="exhaustive", rng=0)
     assert saved["lower"]["value"] == result.lower.value
     assert saved["lower"]["file_rows"] == result.lower.file_rows.tolist()
     assert saved["provenance"]["misfiling"] == {"n_moved": 2, "limits": {"s1": 1, "site 2": 0.34}}

@@ -47,6 +47,24 @@ def test_summary_is_that_of_the_function(
     )
 
 
+def test_the_frontier_is_that_of_the_function(table: str, capsys: pytest.CaptureFixture[str]):
+    flags = ["sweep", table, *GROUPS, "--n-permutations", "59", "--level", "0.3", "--y-in-x", "0.3"]
+    X, Y = mb.groups(table, "g", hidden="A", among="B", id="name")
+    result = mb.sweep(X, Y, y_in_x=0.3, level=0.3, n_permutations=59, rng=0)
+    assert run(flags) == 0
+    assert one_line(capsys.readouterr().out) == one_line(result.summary())
+    assert run([*flags, "--quiet"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    ends = [None if share == "none" else float(share) for _, share in lines]
+    assert ends == [point.y_in_x for point in result.points]
+    assert run([*flags, "--csv"]) == 0
+    head, first, *_ = capsys.readouterr().out.splitlines()
+    assert head == "epsilon,y_in_x,n_moved,n_moved_of_x,breakdown_y_in_x,is_tight"
+    assert first.startswith("0.0,")
+    assert run([*flags, "--dry-run"]) == 0
+    assert "B" in capsys.readouterr().out
+
+
 def test_json_is_to_json(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     made = []
     function = mmdbounds.inference.breakdown.sweep
@@ -74,7 +92,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     flags = (
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --progress"
+        "--dtype float32 --working-memory 64 --progress --exactly"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["sweep", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -82,6 +100,8 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert (X.columns, X.values[0].tolist(), len(Y)) == (("y", "x"), [2.0, 1.0], 5)
     assert options == {
         "epsilons": [0.1, 0.25],
+        "exactly": True,
+        "y_in_x": 0.0,
         "level": 0.01,
         "value": -0.5,
         "n_permutations": 49,
@@ -117,6 +137,15 @@ def test_every_keyword_is_a_flag_with_the_same_default():
         (["--epsilons", "x"], r"'--epsilons': must be a number; got 'x'\. See `mmdbounds sweep --help`\.$"),
         (["--epsilons", "20"], r"^`epsilons` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"),
         (["--epsilons", "0.9"], r"^27 misfiled rows cannot be among the 5 rows of `Y`\."),
+        (["--y-in-x", "20"], r"^`y_in_x` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"),
+        (
+            ["--y-in-x", "0.1", "--value", "0.2"],
+            r"^`value` is for the one-way curve; got 0\.2 with a `y_in_x`",
+        ),
+        (
+            ["--y-in-x", "0.1", "--report", "page.html"],
+            r"^`--report` shows one-way sweeps; got --y-in-x too\.",
+        ),
         (["--value", "nan"], r"^`value` must be a number; got nan\.$"),
         (["--value", "low"], r"'--value': must be a number; got 'low'\."),
         (["--n-permutations", "0"], r"^`n_permutations` must be a whole number from 1; got 0\.$"),

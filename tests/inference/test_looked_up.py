@@ -36,7 +36,7 @@ class Misfiled:
             self.filed_x,
             self.filed_y,
             left,
-            at_most=at_most,
+            exactly=not at_most,
             verified=(None, verified) if looked_up.any() else None,
             n_permutations=N_PERMUTATIONS,
             rng=self.seed,

@@ -73,7 +73,7 @@ def make_test(**changes: Any) -> RobustTestResult:
         "counts": [count],
         "n_admissible": 1,
         "n_permutations": 99,
-        "at_most": False,
+        "exactly": True,
         "epsilon": 0.1,
         "share_of_y": 0.1,
         "n_samples_X": 27,
@@ -134,7 +134,7 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
             "no single row changes these bounds",
         ),
         (lambda: mb.plotting.plot_coverage(None), "of type Evaluation; got NoneType"),
-        (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or SweepResult or .*; got int"),
+        (lambda: plot_result(3), "^`plot` draws results of type BoundsResult or ColumnTable or .*; got int"),
     ],
 )
 def test_what_cannot_be_drawn(draw: Any, message: str):
@@ -283,7 +283,7 @@ def test_one_interval_on_a_line(pyplot: Any):
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.3975"]  # rounded outwards
     title = ax.get_title().replace("\n", " ")
     assert (
-        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of "
+        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of "
         "the 1,234 rows filed under healthy."
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())
@@ -299,7 +299,7 @@ def test_confidence_on_the_root_scale(pyplot: Any):
         CountedBounds(n_moved=(0, 1), n_moved_of_x=(0, 0), lower=low, upper=high, radius=0.1)
         for low, high in ((0.04, 0.09), (-0.01, 0.16))
     ]
-    made: dict[str, Any] = {"n_samples_X": 5, "n_samples_Y": 5, "n_moved_range": (0, 1), "at_most": True}
+    made: dict[str, Any] = {"n_samples_X": 5, "n_samples_Y": 5, "n_moved_range": (0, 1), "exactly": False}
     result = ConfidenceInterval(
         low=0.0,
         high=0.50001,
@@ -321,13 +321,11 @@ def test_confidence_on_the_root_scale(pyplot: Any):
 def test_rows_in_the_order_of_the_table(pyplot: Any):
     result = certified(ids_of_y=[f"${i}$" for i in range(1234)])
     ax = mb.plotting.plot_rows(result, n_rows=3)
-    assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"\$1\$", r"\$0\$", r"\$2\$"]
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [r"\$0\$", r"\$2\$", r"\$3\$"]
     drawn = lines(ax)
-    assert drawn["upper bound falls (row moved)"] == ([-4.0, -2.0], [0, 1])
-    assert drawn["upper bound falls (row not moved)"] == ([-0.5], [2])
-    low, places = drawn["lower bound rises (row not moved)"]
-    np.testing.assert_array_equal(low, [np.nan, 3.0, 1.0])
-    assert places == [0, 1, 2]
+    assert drawn["upper bound falls (row moved)"] == ([-2.0], [0])
+    assert drawn["upper bound falls (row not moved)"] == ([-0.5, -0.5], [1, 2])
+    assert drawn["lower bound rises (row not moved)"] == ([3.0, 1.0, 0.0], [0, 1, 2])
     assert ax.get_title() == "3 of 1,234 rows filed under healthy"
     assert len(mb.plotting.plot_rows(result).get_yticklabels()) == 20
 
@@ -375,3 +373,15 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
         mb.plotting.plot_witness(bounds, X, Y, features=7)
     assert pyplot.get_fignums() == []  # an error leaves no empty figure
     assert dict(mpl.rcParams) == before
+
+
+@pytest.mark.full
+def test_columns_are_drawn_with_the_surest_on_top(pyplot: Any):
+    table = mb.column_table([[1.0, 5], [2, 6], [1, 7]], [[1.0, 1], [2, 2], [2, 3], [1, 1]], 0.2)
+    ax = table.plot()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == ["column 1", "column 0"]
+    assert ax.get_ylim() == (1.5, -0.5)
+    bars = [line for line in ax.lines if len(line.get_ydata()) == 2 and list(line.get_ydata()) != [0, 1]]
+    drawn = {int(line.get_ydata()[0]): tuple(line.get_xdata()) for line in bars}
+    want = [(row.standardised_lower, row.standardised_upper) for row in table.rows[::-1]]
+    assert [drawn[0], drawn[1]] == want

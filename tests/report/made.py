@@ -31,7 +31,7 @@ def table_text(n_x: int = 14, n_y: int = 18) -> str:
 
 
 def many_rows(n: int) -> BoundsResult:
-    """Bounds of which no row that matters most moves."""
+    """Bounds of which no row that is shown moves."""
     rng = np.random.default_rng(0)
     sides: Any = {
         side: Bound(side=side, value=value, certified=value, rows=np.arange(9), rows_of_x=[], effects=effects)

@@ -47,7 +47,7 @@ def test_both_sides_proved():
 
 
 def test_up_to_so_many_rows():
-    assert words.finding(proved(0.27539, 0.39801, at_most=True)).endswith(
+    assert words.finding(proved(0.27539, 0.39801, exactly=False)).endswith(
         " If more rows are misfiled, it can lie outside this range."
     )
 
@@ -83,7 +83,7 @@ def test_lower_side_alone_is_proved():
 
 
 def test_upper_side_alone_is_proved():
-    half = proved(None, 0.41, at_most=True)
+    half = proved(None, 0.41, exactly=False)
     assert words.finding(half) == (
         "Whichever rows they are, the squared MMD of the true groups is at most 0.41 (proved); "
         "as filed it is 0.3837. "
@@ -210,7 +210,7 @@ def test_long_lines_of_the_table_are_wrapped():
     ]
 
 
-# The rows that matter most.
+# The rows to check first.
 
 
 def with_effects(lower: list[float], upper: list[float], **changes: Any) -> BoundsResult:
@@ -223,51 +223,52 @@ def with_effects(lower: list[float], upper: list[float], **changes: Any) -> Boun
     )
 
 
-def test_rows_that_matter_most():
-    some = with_effects([0.1, 0.01, 0.02, np.nan], [-0.01, -0.30001, -0.2, np.nan])
+def test_rows_to_check_first():
+    some = with_effects([0.01, 0.30001, 0.2, np.nan], [-0.4, -0.1, -0.2, np.nan])
     assert words.top_rows(some) == (
-        "The rows that matter most are Y[1], Y[2] and Y[0]: knowing where one of them belongs can move a "
-        "bound by up to 0.3 (`row_table()` lists all rows)."
+        "Rows to check first: Y[1], Y[2] and Y[0]. Knowing the true group of one of them can raise the lower "
+        "bound by up to 0.3 (`row_table()` lists all rows in this order). They need not be misfiled."
     )
     lines = some.summary().splitlines()
-    start = next(i for i, line in enumerate(lines) if line.startswith("The rows that matter most"))
+    start = next(i for i, line in enumerate(lines) if line.startswith("Rows to check first"))
     assert (lines[start - 1], lines[start + 2]) == ("", "")
     assert lines[start + 3].startswith("Method ")
-    named = with_effects([0.1, 0.2], [-0.3, -0.1], ids_of_y=["a", "b\n"], file_rows_of_y=[4, 7])
-    assert words.top_rows(named).startswith("The rows that matter most are a (row 4) and 'b\\n' (row 7): ")
+    named = with_effects([0.3, 0.2], [-0.3, -0.4], ids_of_y=["a", "b\n"], file_rows_of_y=[4, 7])
+    assert words.top_rows(named).startswith("Rows to check first: a (row 4) and 'b\\n' (row 7). ")
 
 
-def test_one_row_that_matters():
+def test_one_row_to_check():
     assert words.top_rows(with_effects([0.1, np.nan], [-0.2, np.nan])) == (
-        "The row that matters most is Y[0]: knowing where it belongs can move a bound by up to 0.2 "
-        "(`row_table()` lists all rows)."
+        "Row to check first: Y[0]. Knowing its true group can raise the lower bound by up to 0.1 "
+        "(`row_table()` lists all rows in this order). It need not be misfiled."
     )
 
 
-def test_rows_of_x_that_matter():
+def test_rows_of_x_to_check():
     two_way = dataclasses.replace(
         with_effects([0.1, 0.2], [-0.1, -0.1], n_samples_X=2, n_moved_of_x=1),
-        upper=bound(UPPER, rows=[1], rows_of_x=[0], effects=[-0.1, -0.1], effects_of_x=[-0.4, -0.3]),
+        lower=bound(LOWER, rows=[1], rows_of_x=[0], effects=[0.1, 0.2], effects_of_x=[0.4, 0.3]),
     )
-    assert words.top_rows(two_way).startswith("The rows that matter most are X[0], X[1] and Y[1]: ")
+    assert words.top_rows(two_way).startswith("Rows to check first: X[0], X[1] and Y[1]. ")
 
 
 @pytest.mark.parametrize(
     ("lower", "upper"),
     [
-        ([0.1, 0.2], [-0.1, 0.01]),  # an exchange that the search has missed, above
-        ([-0.01, 0.2], [-0.1, -0.1]),  # and below
-        ([np.nan, np.nan], [np.nan, np.nan]),
+        ([-0.01, 0.2], [-0.1, -0.1]),  # an exchange that the search has missed
+        ([-0.3, 0.2], [-0.1, -0.1]),  # the largest of all
+        ([0.0, 0.0], [-0.1, -0.1]),  # equal rows
+        ([np.nan, np.nan], [-0.1, -0.1]),
     ],
 )
 def test_rows_are_not_named_where_the_numbers_do_not_say_it(lower: list[float], upper: list[float]):
     some = with_effects(lower, upper)
     assert words.top_rows(some) == ""
-    assert "matter most" not in some.summary()
+    assert "to check first" not in some.summary()
 
 
 def test_next_to_nothing_is_no_missed_exchange():
-    assert words.top_rows(with_effects([-1e-16, 0.2], [1e-5, -0.1])).startswith("The rows that matter most")
+    assert words.top_rows(with_effects([-1e-5, 0.2], [0.1, -0.1])).startswith("Rows to check first")
 
 
 def test_settings_of_sharp():

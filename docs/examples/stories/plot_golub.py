@@ -39,11 +39,11 @@ plt.show()
 # More than half of those filed as AML would have to be ALL before the difference could be an artefact of
 # the filing. No diagnosis is that bad, so the finding stands.
 #
-# Which patients matter?
-# ----------------------
-# Suppose three are misfiled. The bounds name the three that make the difference smallest and the three
+# Which patients to check first?
+# ------------------------------
+# Suppose at most three are misfiled. The bounds name those that make the difference smallest and those
 # that make it largest. For every patient they also say how much a bound changes once the diagnosis is
-# certain.
+# certain. They are in the order of the lower bound: the first can raise it most.
 
 bounds = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3), rng=0)
 print(bounds)
@@ -54,10 +54,10 @@ plt.show()
 # %%
 # Patient 66 comes first. Of all these samples it is the one most often reported as misclassified or
 # suspect. The method did not know this. Among those filed as AML, patient 66 looks most like ALL, so
-# moving 66 back makes the groups more different.
+# if 66 belongs there, the groups cannot be as alike as the lower bound says.
 #
-# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the printed
-# interval. Examining patient 66 again would change the bounds most.
+# **What it says.** Whichever patients of the AML group are ALL, if they are at most three, the squared MMD
+# is in the printed interval. Examining patient 66 again would tell most about its lower end.
 #
-# **What it does not say.** It does not say that patient 66 is misfiled. A row that matters is worth
-# checking, no more: it may be a rare kind of AML. Nor does it say which genes differ.
+# **What it does not say.** It does not say that patient 66 is misfiled. It is worth checking first,
+# no more: it may be a rare kind of AML. Nor does it say which genes differ.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from mmdbounds.contamination import Contamination
@@ -45,7 +46,7 @@ def _flag(name: str) -> str:
 
 def _plain(options: Mapping[str, Any]) -> Contamination:
     """Return a share or a number."""
-    names = ("share_of_y", "n_moved", "y_in_x", "n_moved_of_x")
+    names = ("share_of_y", "n_moved", "y_in_x", "n_moved_of_x", "exactly")
     return Contamination(options["epsilon"], **{name: options[name] for name in names})
 
 
@@ -53,7 +54,8 @@ def _from_sensitivity(options: Mapping[str, Any]) -> Contamination:
     _refuse_two_way(options, "Use --specificity for rows filed under A that belong to B.")
     specificity = options["specificity"]
     rates = {} if specificity is None else {"specificity": specificity}
-    return Contamination.from_sensitivity(options["sensitivity"], **rates)
+    said = Contamination.from_sensitivity(options["sensitivity"], **rates)
+    return replace(said, exactly=options["exactly"])
 
 
 def _from_audit(options: Mapping[str, Any]) -> Contamination:
@@ -85,8 +87,8 @@ def _from_prevalence(options: Mapping[str, Any]) -> Contamination:
 
 
 def _sure(options: Mapping[str, Any]) -> dict[str, Any]:
-    confidence = options["confidence"]
-    return {} if confidence is None else {"confidence": confidence}
+    confidence, exactly = options["confidence"], {"exactly": options["exactly"]}
+    return exactly if confidence is None else {"confidence": confidence, **exactly}
 
 
 def _refuse_two_way(options: Mapping[str, Any], why: str) -> None:

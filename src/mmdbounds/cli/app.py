@@ -15,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from mmdbounds._version import __version__
 from mmdbounds.cli import main, side_files
 from mmdbounds.cli.auditing import audit_command
+from mmdbounds.cli.columns import columns_command
 from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
@@ -109,6 +110,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
         "test": (robust_test_command, "Test whether two groups differ, even though rows may be misfiled."),
         "sweep": (sweep_command, "Find how much misfiling it takes to explain a difference away."),
+        "columns": (columns_command, "Compare two groups column by column, with bounds."),
         "audit": (audit_command, "Decide from rows that were looked up whether a difference stands."),
         "report": (report_command, "Write a saved result as a page to read, show and print."),
     },
@@ -198,7 +200,7 @@ def _wrong(message: str) -> int:
 def _on_one_line(message: str) -> str:
     """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
     return " ".join(
-        re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
+        re.sub(r"`([a-z_]+)=(?:True)?`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
     )
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
-    AT_MOST,
     CHECKPOINT,
+    EXACTLY,
     Comparison,
     KnownRows,
     Misfiling,
@@ -53,13 +54,6 @@ if TYPE_CHECKING:
 DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
 
-@options(MISFILED)
-class ExactMisfiling(Misfiling):
-    """How much is misfiled: exactly that, unless told otherwise."""
-
-    at_most: bool = option(False, *AT_MOST)
-
-
 @options(SHOWN)
 class BoundsFiles(PageWithRows):
     """The files that are also written."""
@@ -77,7 +71,7 @@ class BoundsFiles(PageWithRows):
 @grouped
 def bounds_command(
     table: Table,
-    misfiling: ExactMisfiling,
+    misfiling: Misfiling,
     known: KnownRows,
     search: Search,
     comparison: Comparison,
@@ -96,16 +90,17 @@ def bounds_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import expected_work, mmd_bounds
     from mmdbounds.search import as_method
+    from mmdbounds.search.protocol import check_exact_count
 
     files.plan(table)
     amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
     split = read_split(table, known)
     X, Y = recorded(split, table)
     if output.dry_run:
-        asked = as_method(method)
+        check_exact_count(asked := as_method(method), amount)
 
         def work(problem: Problem) -> list[Phase]:
-            counts = problem.counts(amount, at_most=misfiling.at_most)
+            counts = problem.counts(amount)
             return expected_work(problem, counts, asked, rehearse=True)
 
         show_plan(X, Y, output, how, work, amount)
@@ -113,7 +108,7 @@ def bounds_command(
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(files.checkpoint):
-        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.rng, "progress": output.progress}
         result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
@@ -162,14 +157,14 @@ def robust_test_command(
     if output.dry_run:
 
         def work(problem: Problem) -> list[Phase]:
-            counts = problem.counts(amount, at_most=misfiling.at_most)
+            counts = problem.counts(amount)
             return expected_test(problem, counts, testing.n_permutations, testing.best_case)
 
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
     with interruptible(testing.checkpoint):
-        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.rng, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(result, table, output)
@@ -182,6 +177,13 @@ class Sweeping(Permutations):
     epsilons: list[float] | None = option(
         None, "Share of the true A rows to try; repeat for more.  [default: 0 to 0.5]", "SHARE", MISFILED
     )
+    y_in_x: float = option(
+        0.0,
+        "Two-way: up to this share of the true B rows may be filed under A. Shows the largest survived.",
+        "SHARE",
+        MISFILED,
+    )
+    exactly: bool | None = option(None, *EXACTLY)
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
 
@@ -198,7 +200,9 @@ def sweep_command(
     """Find how many rows must be misfiled to explain away the difference between two groups.
 
     Rows of A may be misfiled under B. The result has bounds and p-values for a range of shares, and the first
-    share at which the difference is no longer significant.
+    share at which the difference is no longer significant. With --y-in-x rows of B may be misfiled under A
+    too: for each share of A the result has the largest share of B with which the difference is still
+    significant.
 
     \b
     Example:
@@ -209,13 +213,17 @@ def sweep_command(
 
     plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
+    if sweeping.y_in_x and page.report is not None:
+        msg = "`--report` shows one-way sweeps; got --y-in-x too. Leave one of them out, or use --json."
+        raise MmdBoundsError(msg)
     how, which = comparison.keywords(), known.which()
     split = read_split(table, known)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        asked = sweeping.epsilons, sweeping.n_permutations
-        show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked), which)
+        asked = sweeping.epsilons, sweeping.n_permutations, sweeping.y_in_x
+        curve = partial(expected_sweep, exactly=bool(sweeping.exactly))
+        show_plan(X, Y, output, how, lambda problem: curve(problem, *asked), which)
         return
     note_changes(X, output)
     with interruptible(sweeping.checkpoint):

@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
     from mmdbounds.results import AuditResult, BoundsResult, Result
     from mmdbounds.results.curve import SweepResult
+    from mmdbounds.results.frontier import FrontierResult
     from mmdbounds.results.testing import RobustTestResult
 
 Columns = Mapping[str, Iterable[Any]]
 
 WHO = (
-    *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most"),
+    *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"),
     "observed",
 )
 TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations")
@@ -26,6 +27,12 @@ POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
 )
+COLUMN = (
+    *("name", "mean_x", "mean_y", "difference", "difference_lower", "difference_upper"),
+    *("standardised", "standardised_lower", "standardised_upper", "auc", "auc_lower", "auc_upper"),
+    *("sign_lost", "n_missing"),
+)
+FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
 # begin a cell of its own where a spreadsheet takes another character than our comma for the separator.
@@ -119,6 +126,12 @@ def _bare_decision(result: AuditResult) -> str:
     return result.decision if result.is_decided else f"{result.decision} {result.n_more}"
 
 
+def _bare_frontier(result: FrontierResult) -> str:
+    """Return a line for each share of X: it, and the largest share of Y that the finding survives."""
+    shares = ((point.epsilon, point.y_in_x) for point in result.points)
+    return "\n".join(f"{_bare(x)} {'none' if y is None else _bare(y)}" for x, y in shares)
+
+
 def _bare_rates(result: Evaluation) -> str:
     """Return a line for each method: its label, false coverage rate and mean width."""
     rates = {each.label: (each.false_coverage_rate, each.mean_interval_width) for each in result.methods}
@@ -133,6 +146,17 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         lambda result: {n: [getattr(p, n) for p in result.points] for n in POINT},
         _bare_breakdown,
     ),
+    "ColumnTable": (
+        lambda result: {n: [getattr(row, n) for row in result.rows] for n in COLUMN},
+        lambda result: "\n".join(
+            f"{row.name} {_bare(row.difference, row.difference_lower, row.difference_upper)}"
+            for row in result.rows
+        ),
+    ),
     "AuditResult": (_next_columns, _bare_decision),
+    "FrontierResult": (
+        lambda result: {n: [getattr(p, n) for p in result.points] for n in FRONTIER_POINT},
+        _bare_frontier,
+    ),
     "Evaluation": (lambda result: result.trial_table(), _bare_rates),
 }

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -147,7 +147,8 @@ class Calls:
         """Return the sweep up to `most` misfiled rows."""
         shares = [most / (len(rows.X) + most)]
         how = {**self.options, **self._testing}
-        self.curve = sweep(rows.X, rows.Y, epsilons=shares, level=self.level, **how)
+        # One-way, so that it is no frontier.
+        self.curve = cast(SweepResult, sweep(rows.X, rows.Y, epsilons=shares, level=self.level, **how))
         return self.curve
 
     def pvalue(self, rows: AuditedRows, most: int) -> tuple[float, bool]:
@@ -158,7 +159,7 @@ class Calls:
 
     def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:
         """Return the bounds with at most so many misfiled rows."""
-        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), at_most=True, **self.options)
+        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), **self.options)
 
 
 def _books(state: AuditState) -> dict[str, Any]:

@@ -1,8 +1,4 @@
-"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks.
-
-Neighbours on a curve have nearly the same extreme rows, and each has had starts of its own. So what one
-of them found helps the others: up along the counts, rows are added to it, and down, taken away.
-"""
+"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -20,41 +15,28 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
+    check_flag,
     check_number,
     check_progress,
     check_seed,
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
-from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.curve import Curve, expected_curve
+from mmdbounds.inference.frontier import expected_frontier, frontier
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
-from mmdbounds.knowledge import Places
-from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.inference.worst_case import CountOutcome, expected_null
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Side
-from mmdbounds.results.curve import SweepPoint, SweepResult
-from mmdbounds.results.row_table import Found as RowsAndEffects
-from mmdbounds.results.row_table import ranked, row_columns
-from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import effects_by_group, expected_effects, refine
-from mmdbounds.search.protocol import Found, largest, limits_left, outwards
-from mmdbounds.search.sharp import sharp_sides
-from mmdbounds.search.sharp.expected_work import bounds_work, searching
+from mmdbounds.results.curve import SweepResult
+from mmdbounds.results.frontier import FrontierResult
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
-NEIGHBOURS = 4  # labellings of its neighbours that each point refines
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
-
-CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
-"""Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
-tenth of what a single proof may spend."""
 
 
 @compares()
@@ -63,6 +45,8 @@ def sweep(
     Y: Any,
     *,
     epsilons: Any = None,
+    y_in_x: float = 0.0,
+    exactly: bool | None = None,
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
@@ -73,7 +57,7 @@ def sweep(
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
-) -> SweepResult:
+) -> SweepResult | FrontierResult:
     """Bounds and p-values over shares of misfiled rows, and the share at which the finding breaks down.
 
     Parameters
@@ -81,8 +65,14 @@ def sweep(
     X, Y, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
-        The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
-        both ways there is `robust_test`.
+        The shares of the curve; by default evenly from 0 to 0.5, at whole rows.
+    y_in_x : float, default=0
+        Two-way: the largest share of the true Y that may be filed under X. The result is then the frontier:
+        for each of `epsilons` (by default from 0 to the first that explains the finding away by itself) the
+        largest share of the true Y that the finding survives beside it.
+    exactly : bool, optional
+        Whether each point of the curve assumes exactly its number of misfiled rows. By default at most that
+        many: the curve is monotone, and the value as filed lies inside. The breakdown is the same for both.
     level : float, default=0.05
         Level of the test.
     value : float, default=0
@@ -95,15 +85,18 @@ def sweep(
 
     Returns
     -------
-    SweepResult
-        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects.
+    SweepResult or FrontierResult
+        The curve, and `breakdown_epsilon`: the smallest share at which the test no longer rejects. With
+        `y_in_x` the frontier.
 
     Notes
     -----
     Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
     correction: if there is no difference, the statement errs only if the test at the true count errs, which
-    happens with a probability of at most `level`. The points of the curve assume *exactly* the
-    stated number of misfiled rows; the breakdown covers any number *up to* it.
+    happens with a probability of at most `level`.
+
+    A point of the frontier covers every pair of numbers with shares up to the two stated. Each is tested with
+    its own true sizes, so that needs no correction either.
 
     Examples
     --------
@@ -112,26 +105,39 @@ def sweep(
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
     >>> mb.sweep(X, Y, rng=0).breakdown_n_moved
     7
+    >>> [point.n_moved_of_x for point in mb.sweep(X, Y, epsilons=[0, 0.05, 0.1], y_in_x=0.3, rng=0).points]
+    [7, 5, 3]
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
     level, seed = checked_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
+    y_in_x = check_share(y_in_x, "y_in_x")
+    if y_in_x and value:
+        msg = f"`value` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}. Leave one out."
+        raise MmdBoundsError(msg)
     check_progress(progress)
-    shares = _checked_shares(epsilons)
+    shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     X, Y, known, units_note = known_units(X, Y, _checked_which(which), verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
+    if y_in_x:
+        if known.movable is not None:
+            msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
+            raise MmdBoundsError(msg)
+        more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
+        return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
-    plan = partial(expected_sweep, problem, shares, n_permutations)
+    plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         scan = Scan(problem, grid, n_permutations, seed, meter, kept)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
-        points = scan.points(grid)
+        points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
         **where,
         points=points,
+        exactly=exactly,
         observed=scan.worst.observed,
         is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
@@ -152,21 +158,23 @@ def sweep(
     )
 
 
-def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
+def expected_sweep(
+    problem: Problem,
+    shares: list[float] | None,
+    n_permutations: int,
+    y_in_x: float = 0.0,
+    *,
+    exactly: bool = False,
+) -> list[Phase]:
     """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
+    if y_in_x:
+        return expected_frontier(problem, shares, y_in_x, n_permutations)
     grid = _grid(problem, shares)
-    every = problem.counts(Contamination(n_moved=grid[-1].n_moved), at_most=True)
-
-    def curve(counts: Counts) -> Phase:
-        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
-        neighbours = [searching(problem, counts, side, NEIGHBOURS / 2) for side in SIDES]
-        solved = expected_floor(problem, counts)
-        return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
-
+    every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
     return [
         *expected_null(problem, [*every, *grid], n_permutations),
         expected_counts(problem, every),
-        for_each("bounds, share", grid, curve),
+        expected_curve(problem, grid, every, exactly=exactly),
     ]
 
 
@@ -182,7 +190,7 @@ class Scan:
         meter: Meter,
         checkpoint: Checkpoint | None = None,
     ) -> None:
-        every = problem.counts(Contamination(n_moved=grid[-1].n_moved), at_most=True)
+        every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
         self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
         self.is_proved = True  # of every count looked at
@@ -214,39 +222,6 @@ class Scan:
             if is_it(found):
                 return found
         return None
-
-    def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
-        """Return the curve."""
-        ends = along([self._numbered(grid, i) for i in range(len(grid))])
-        return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
-
-    def _numbered(self, grid: list[Counts], i: int) -> Ends:
-        self._meter.phase("bounds, share", i, len(grid))
-        return self._ends(grid[i])
-
-    def _ends(self, counts: Counts) -> Ends:
-        """Return the smallest and the largest squared MMD found for one count, and what is proved."""
-        if self.outcome(counts).found.labelling is None:
-            self.worst.closer(counts)
-        lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
-        return self.worst.improved(self.outcome(counts), lower).found, upper
-
-    def _point(self, counts: Counts, lower: Found, upper: Found) -> SweepPoint:
-        """Return the bounds and the p-values at one point of the curve."""
-        outcome = self.worst.improved(self.outcome(counts), lower)
-        proved = upper.certified
-        return SweepPoint(
-            epsilon=float(counts.epsilon),
-            n_moved=counts.n_moved,
-            lower=outcome.found.value,
-            upper=upper.value,
-            lower_certified=outcome.found.certified,
-            upper_certified=proved,
-            pvalue=outcome.pvalue,
-            best_case=None if proved is None else self.worst.pvalue(proved, counts),
-            null_quantile=self.worst.null_quantile(counts),
-            rows=kept_rows(self.problem, outcome.found, upper),
-        )
 
 
 def _breakdown(scan: Scan, level: float) -> dict[str, Any]:
@@ -284,7 +259,10 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
         return None
     given = epsilons if isinstance(epsilons, list | tuple) else [epsilons]
     if any(isinstance(share, Contamination) for share in given):
-        msg = "`epsilons` must be shares of one-way misfiling; got a Contamination. Use `robust_test` for it."
+        msg = (
+            "`epsilons` must be shares of the true X; got a Contamination. For rows misfiled both ways give "
+            "`y_in_x` too."
+        )
         raise MmdBoundsError(msg)
     if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
         msg = f"`epsilons` must be a list of shares; got {epsilons!r}."
@@ -320,87 +298,6 @@ def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
         moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
     if problem.known.movable is not None:  # no more than can be misfiled at all
         moved = sorted({min(m, problem.known.movable.most_of_y) for m in moved})
-    grid = [problem.counts(Contamination(n_moved=m), at_most=False)[0] for m in moved]
+    grid = [problem.counts(Contamination(n_moved=m, exactly=True))[0] for m in moved]
     check_sizes(grid[-1], p, q, unbiased=unbiased)
     return grid
-
-
-SIDES: tuple[Side, Side] = ("lower", "upper")
-
-Ends = tuple[Found, Found]  # what was found for one count, on the lower and on the upper side; one-way
-
-
-def along(ends: list[Ends]) -> list[Ends]:
-    """Return what was found for each count of a curve, once each has learnt from its neighbours.
-
-    No end is less extreme than it was, and what is proved stays: it holds for every labelling.
-    """
-    ends = list(ends)
-    up = range(1, len(ends))
-    for here, there in [(i, i - 1) for i in up] + [(i - 1, i) for i in reversed(up)]:
-        lower, upper = (
-            from_neighbour(own, other, side)
-            for own, other, side in zip(ends[here], ends[there], SIDES, strict=True)
-        )
-        ends[here] = lower, upper
-    return ends
-
-
-def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
-    """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
-    own, other = found.labelling, neighbour.labelling
-    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
-        return found
-    with one_blas_thread():  # two threads would add in another order than one
-        started = resized(own.quadratic, other.moved, side)
-        refine(started, side)
-    value = started.value()
-    if outwards(side) * (value - found.value) <= own.quadratic.totals.margin:  # the same, but for rounding
-        return found
-    return replace(found, value=value, labelling=started)
-
-
-def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
-    """Return a labelling near one of another count: the best rows are added, or the worst given back."""
-    labelling = Labelling(quadratic, np.flatnonzero(moved))
-    scores = outwards(side) * labelling.sign * labelling.gradient()
-    missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
-    if missing >= 0:
-        left = limits_left(labelling.limits(), moved)
-        changed = largest(scores, missing, ~moved, quadratic.tie_width, left)
-    else:
-        changed = largest(-scores, -missing, moved, quadratic.tie_width)
-    labelling.move(changed)
-    return labelling
-
-
-def _is_proved(found: Found, quadratic: Quadratic) -> bool:
-    """Return whether there is nothing left to find, but for rounding."""
-    return (
-        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
-    )
-
-
-ROWS_KEPT = 30
-"""Rows kept at each point, those that matter most: as many as a person reads, and little to keep."""
-
-CHANGES = ("lower_change", "upper_change")
-
-
-def kept_rows(problem: Problem, lower: Found, upper: Found) -> dict[str, Any]:
-    """Return the known columns of `BoundsResult.row_table` for the rows that matter most; one-way."""
-    if not len(lower.rows):
-        return {}
-    Y, places = problem.Y, problem.known.of_y
-    sides = {"lower": _effects(lower, "lower", places), "upper": _effects(upper, "upper", places)}
-    some = np.arange(len(Y)) if (listed := places.listed()) is None else listed
-    ids = None if Y.ids is None else Y.ids[some]
-    file_rows = None if Y.file_rows is None else Y.file_rows[some]
-    table = ranked([row_columns(Y.name, places.back(some), ids, file_rows, sides)])
-    first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
-    return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
-
-
-def _effects(found: Found, side: Side, places: Places) -> RowsAndEffects:
-    effects = None if found.labelling is None else effects_by_group(found.labelling, side)[0]
-    return places.back(found.rows), places.some(effects)

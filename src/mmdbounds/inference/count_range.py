@@ -15,6 +15,7 @@ import numpy as np
 from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.inference import worst_case
+from mmdbounds.inference.size_range import EverySize, by_size
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
@@ -25,6 +26,7 @@ from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.expected_work import proving
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import RANKED, FloorRange
+from mmdbounds.search.sharp.same_sizes import by_sizes, most_moves
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -36,7 +38,8 @@ SORTED, LOOKED_AT = 10.0, 1e4  # work of ranking a row, and of what is done for 
 
 def all_counts(problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> WorstCase:
     """Return the p-values of all counts, with floors for all of them at once where these can be proved."""
-    kind = EveryCount if _at_once(problem, admissible) else WorstCase
+    one_by_one = EveryCount if _at_once(problem, admissible) else WorstCase
+    kind = EverySize if by_size(problem, admissible) else one_by_one
     return kind(problem, admissible, *how, **more)
 
 
@@ -53,6 +56,12 @@ def _is_dense(problem: Problem) -> bool:
 
 def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
     """Return what the floors of all counts cost, until those that matter are tight."""
+    if by_size(problem, admissible):
+        sizes = by_sizes(admissible)
+        largest = max((size.most for size in sizes), key=most_moves)
+        ranked = Phase("", units=SOLVED * min(len(sizes), RANKED) * SORTED * (problem.p + problem.q))
+        looked_at = Phase("", units=LOOKED_AT * len(sizes))
+        return together("count", [repeated(expected_floor(problem, largest), SOLVED), ranked, looked_at])
     if not _at_once(problem, admissible):
         return for_each("count", worst_case.thinned(admissible, problem.q), partial(expected_floor, problem))
     ranked = Phase("", units=SOLVED * RANKED * SORTED * problem.q)

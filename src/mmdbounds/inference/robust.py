@@ -42,7 +42,7 @@ def robust_test(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     n_permutations: int = 999,
-    at_most: bool = True,
+    exactly: bool | None = None,
     best_case: bool = False,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
@@ -66,9 +66,8 @@ def robust_test(
         after looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
-    at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are, or, if `epsilon` is a
-        pair, the numbers between its ends.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -100,9 +99,10 @@ def robust_test(
 
     and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
     differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
-    one of several, the largest p over all of them is taken, each with its own L and its own null. Kernels
-    that are not known to be positive semidefinite have no proof beyond 2,500 rows of Y, and thousands of
-    pairs of counts (two-way) are thinned to a grid: then `RobustTestResult.is_valid` is false.
+    one of several, the largest p over all of them is taken, each with its own L and its own null. Two-way,
+    all pairs of counts with the same true sizes have one L and one null. Kernels that are not known to be
+    positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
+    `RobustTestResult.is_valid` is false.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
@@ -118,16 +118,16 @@ def robust_test(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
+    best_case = check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
-    admissible = problem.checked_counts(problem.counts(contamination, at_most=at_most))
+    admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
@@ -139,7 +139,7 @@ def robust_test(
         **_tests(outcomes, best, beta),
         **_question(problem, admissible),
         **problem.knowledge_fields(contamination, admissible),
-        at_most=at_most,
+        exactly=bool(contamination.exactly),
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,
@@ -174,7 +174,7 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "null_quantile": worst.null_quantile(top.counts),
         "n_moved": top.counts.n_moved,
         "n_moved_of_x": top.counts.n_moved_of_x,
-        "is_valid": all(outcome.is_proved for outcome in outcomes) and len(outcomes) == n_admissible,
+        "is_valid": all(outcome.is_proved for outcome in outcomes) and worst.n_covered == n_admissible,
         "is_tight": is_tight(outcomes),
         "n_admissible": n_admissible,
         "observed": worst.observed,

@@ -12,13 +12,19 @@ from typing import Any
 from mmdbounds import results
 from mmdbounds.plotting.audits import plot_plan
 from mmdbounds.plotting.canvas import check_result
+from mmdbounds.plotting.columns import plot_columns
+from mmdbounds.plotting.frontier import plot_frontier
+from mmdbounds.plotting.odds import plot_odds
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
 from mmdbounds.plotting.rows import plot_rows, plot_witness
 
 __all__ = [
     "plot_bounds",
+    "plot_columns",
     "plot_coverage",
+    "plot_frontier",
     "plot_null",
+    "plot_odds",
     "plot_plan",
     "plot_pvalues",
     "plot_result",
@@ -28,10 +34,14 @@ __all__ = [
 
 PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.BoundsResult: plot_bounds,
+    results.ColumnTable: plot_columns,
     results.SweepResult: plot_bounds,
     results.ConfidenceInterval: plot_bounds,
+    results.FrontierResult: plot_frontier,
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
+    results.OddsResult: plot_odds,
+    results.OddsSweepResult: plot_odds,
     results.Evaluation: plot_coverage,
     results.AuditPlan: plot_plan,
 }

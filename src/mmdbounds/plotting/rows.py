@@ -23,11 +23,12 @@ WITNESS = "witness (above 0: like X; below 0: like Y)"
 
 
 def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
-    """Draw what the rows that matter most do to the bounds.
+    """Draw what the rows to be checked first do to the bounds.
 
     For each row, how much at most a bound changes once the row's true group is known: the lower bound rises,
     to the right; the upper one falls, to the left. Filled markers are rows that are moved to reach
-    that bound, hollow ones are not. The numbers are those of `BoundsResult.row_table`.
+    that bound, hollow ones are not. Numbers and order are those of `BoundsResult.row_table`: by the change of
+    the lower bound.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     ax : matplotlib.axes.Axes, optional
         As in `plot_bounds`; the axes are returned.
     n_rows : int, default=20
-        How many rows to draw, the most important first. The title says of how many.
+        How many rows to draw, those to be checked first. The title says of how many.
 
     Examples
     --------

@@ -12,13 +12,14 @@ from mmdbounds.report.contents import Columns, Figure, Table
 from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
 from mmdbounds.words.phrases import number, row_name, shown
 
-ROWS_SHOWN = 30  # rows shown at most, the most important first: a page must not grow with the data
+ROWS_SHOWN = 30  # rows shown at most, those to be checked first: a page must not grow with the data
 MOST_COLUMNS = 30  # columns whose cells are shown; more are not read
 SIDES = ("lower", "upper")
 
 CAPTION = (
     "Filled: the row is among those moved to reach that bound; hollow: it is not. Change: how much, at most, "
-    "the lower (upper) bound changes once this row's true group is known."
+    "the lower (upper) bound changes once this row's true group is known. Rows are in the order of the "
+    "change of the lower bound: the first are worth checking first. They need not be misfiled."
 )
 
 
@@ -69,7 +70,7 @@ def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
 
 
 def row_tables(result: BoundsResult | SweepResult) -> Sequence[Mapping[str, Any]]:
-    """Return the tables of rows of a result, one for each share; empty where no row is known to matter."""
+    """Return the tables of rows of a result, one for each share; empty where nothing is known of rows."""
     if isinstance(result, SweepResult):
         return [point.rows for point in result.points]
     moved = result.n_moved or result.n_moved_of_x
@@ -91,7 +92,7 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
 
 
 def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:
-    """Return the rows of a `BoundsResult.row_table` that matter most; without ``group`` all are of Y."""
+    """Return the rows of a `BoundsResult.row_table` to be checked first; without ``group`` all are of Y."""
     first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
     none = [""] * len(names.columns)
     return [
@@ -134,7 +135,7 @@ def single_rows(
     n_shown = max(map(len, by_share))
     if not n_shown:
         return SingleRows(bodies, None, [])
-    part = f"Shown: the {n_shown:,} of {n_rows:,} rows that matter most."
+    part = f"Shown: the {n_shown:,} of {n_rows:,} rows that are worth checking first."
     note = part if n_shown < n_rows else f"All {n_rows:,} rows are shown."
     head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
     changes = [change for rows in by_share for row in rows for change in row.change.values()]

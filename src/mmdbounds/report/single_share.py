@@ -45,8 +45,8 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
         result,
         names,
         n_rows=result.n_listed,
-        title="Rows that matter most",
-        caption="Rows that may be misfiled, most important first",
+        title="Rows to check first",
+        caption="Rows that may be misfiled, those to check first on top",
     )
     answer = (assumption(result), finding(result), about_approximation(result))
     ends = [

@@ -13,10 +13,13 @@ if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
+    from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
+    from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
+    from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -27,16 +30,25 @@ __all__ = [
     "AuditResult",
     "Bound",
     "BoundsResult",
+    "ColumnRow",
+    "ColumnTable",
     "Compared",
     "ConfidenceInterval",
     "CountTest",
     "CountedBounds",
     "Estimator",
     "Evaluation",
+    "FrontierPoint",
+    "FrontierResult",
     "KernelPart",
     "Knowledge",
     "MethodCoverage",
     "MixtureCeiling",
+    "OddsBreakdown",
+    "OddsEnd",
+    "OddsPoint",
+    "OddsResult",
+    "OddsSweepResult",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -59,16 +71,25 @@ _HOME = {
     "Bound": "bounds",
     "BoundsResult": "bounds",
     "Compared": "bounds",
+    "ColumnRow": "columns",
+    "ColumnTable": "columns",
     "SweepPoint": "curve",
     "SweepResult": "curve",
     "Evaluation": "evaluation",
     "MethodCoverage": "evaluation",
     "Trial": "evaluation",
     "TrialBounds": "evaluation",
+    "FrontierPoint": "frontier",
+    "FrontierResult": "frontier",
     "ConfidenceInterval": "intervals",
     "CountedBounds": "intervals",
     "MixtureCeiling": "intervals",
     "Knowledge": "knowledge",
+    "OddsBreakdown": "odds",
+    "OddsEnd": "odds",
+    "OddsPoint": "odds",
+    "OddsResult": "odds",
+    "OddsSweepResult": "odds",
     "Estimator": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",

@@ -32,7 +32,8 @@ class Result(Saved, abc.ABC):
             Where to draw; a new figure if none is given.
         **options
             Options of the function that draws: `plot_bounds` for bounds, sweeps and confidence intervals,
-            `plot_null` for tests, `plot_coverage` for evaluations, `plot_plan` for plans of audits.
+            `plot_frontier` for two-way sweeps, `plot_null` for tests, `plot_columns` for tables of columns,
+            `plot_odds` for limited odds, `plot_plan` for plans of audits, `plot_coverage` for evaluations.
         """
         import mmdbounds
 

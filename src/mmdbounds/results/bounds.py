@@ -207,12 +207,12 @@ class BoundsResult(ReportedResult):
         Rows of the groups as filed.
     n_moved, n_moved_of_x
         Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
-        With `at_most` (or an interval of shares) the largest numbers considered.
+        Unless `exactly`, the largest numbers considered.
     n_moved_range
-        For an interval of shares the smallest and largest number of misfiled rows of Y considered,
-        if they differ. Otherwise `None`.
-    at_most
-        Whether every smaller number of misfiled rows was considered too.
+        For an interval of shares the smallest and largest number of misfiled rows of Y considered.
+        Otherwise `None`.
+    exactly
+        Whether exactly these numbers were considered; else every smaller one (or those of the interval) too.
     epsilon
         Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
         where several counts were considered, the largest share.
@@ -252,7 +252,7 @@ class BoundsResult(ReportedResult):
     n_moved: int
     n_moved_of_x: int = 0
     n_moved_range: tuple[int, int] | None = None
-    at_most: bool = False
+    exactly: bool = False
     epsilon: float
     share_of_y: float
     name_x: str = "X"
@@ -304,8 +304,14 @@ class BoundsResult(ReportedResult):
         """Attained width, ``upper.value - lower.value``; negative where the values cross."""
         return self.upper.value - self.lower.value
 
-    def row_table(self) -> dict[str, Any]:
-        """Return what each row that may be misfiled does to the bounds, the rows that matter most first.
+    def row_table(self, scores: Any = None) -> dict[str, Any]:
+        """Return what each row that may be misfiled does to the bounds, the rows to be checked first on top.
+
+        Parameters
+        ----------
+        scores : array-like, optional
+            Another order, the largest first: one number for each row of Y (two-way: and then for each row of
+            X), such as `label_doubt` returns.
 
         Returns
         -------
@@ -313,9 +319,17 @@ class BoundsResult(ReportedResult):
             Columns of equal length, ready for ``pandas.DataFrame`` or ``polars.DataFrame``: ``group``
             (its name), ``row`` (place in the group, from 0), ``id`` and ``file_row`` (`None` where the
             data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
-            row), ``lower_change`` and ``upper_change`` (`Bound.effects`). In the order of the
-            larger change of the two, ties by row; rows of X, in two-way misfiling, after equal ones of Y.
-            Refused where neither side has rows (free points, resampling).
+            row), ``lower_change`` and ``upper_change`` (`Bound.effects`), and ``score``, if scores are given.
+            In the order of the change of the lower bound, the largest first; where it is the same or not
+            known, rows that the upper bound moves come first, by its change; then by row, and in two-way
+            misfiling rows of X after equal ones of Y. Refused where neither side has rows (free points,
+            resampling).
+
+        Notes
+        -----
+        The first rows are those whose true group would tell most about the lower bound. They are not thereby
+        misfiled. Where the groups differ clearly, misfiled rows are mostly among the first; where they
+        hardly differ, or where rows were misfiled because they look like Y, no order finds them.
         """
         both = (self.lower, self.upper)
         if not any(b.has_rows for b in both):
@@ -331,7 +345,17 @@ class BoundsResult(ReportedResult):
             of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
             places = np.arange(self.n_samples_X) if self.places_of_x is None else self.places_of_x
             tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
-        return ranked(tables)
+        if scores is None:
+            return ranked(tables)
+        given, n_rows = np.asarray(scores, dtype=np.float64), sum(len(table["row"]) for table in tables)
+        if given.shape != (n_rows,) or np.isnan(given).any():
+            came = "NaN" if given.shape == (n_rows,) else f"an array of shape {given.shape}"
+            msg = f"`scores` must be one number for each of the {n_rows} rows that may move; got {came}."
+            raise DataError(msg)
+        ends = np.cumsum([len(table["row"]) for table in tables])[:-1]
+        for table, part in zip(tables, np.split(given, ends), strict=True):
+            table["score"] = part
+        return ranked(tables, given)
 
     def __repr__(self) -> str:
         low, high = self.interval
@@ -339,9 +363,9 @@ class BoundsResult(ReportedResult):
         if others := [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]:
             proof = f"by {others[0]}, neither attained nor proved"
         crossed = ", crossed" if self.is_crossed else ""
-        how = "at most" if self.at_most else "exactly"
+        how = "exactly" if self.exactly else "at most"
         count = f"{how} {self.n_moved}"
-        if self.n_moved_range is not None and not self.at_most:
+        if self.n_moved_range is not None and self.n_moved_range[0]:
             count = "{} to {}".format(*self.n_moved_range)
         other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
         return (

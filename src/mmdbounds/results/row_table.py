@@ -1,4 +1,4 @@
-"""Rows as columns of a table, those that matter most first."""
+"""Rows as columns of a table, those to be checked first on top."""
 
 from __future__ import annotations
 
@@ -38,13 +38,27 @@ def row_columns(
     return columns
 
 
-def ranked(groups: Sequence[Columns]) -> dict[str, Any]:
-    """Return the groups as one table, in the order of the larger change of the two sides; ties stay."""
+def ranked(groups: Sequence[Columns], scores: NDArray[np.float64] | None = None) -> dict[str, Any]:
+    """Return the groups as one table in the order in which rows should be checked; ties stay.
+
+    That is by the change of the lower bound, or by `scores`, the largest first (studies/results/row_order.md
+    has what the change of the upper bound finds: it is largest for the rows least in doubt). Where the lower
+    bound says nothing, rows that the upper bound moves come first: they look most like the other group.
+    """
     table = {name: np.concatenate([columns[name] for columns in groups]) for name in groups[0]}
-    change = np.fmax(np.abs(table["lower_change"]), np.abs(table["upper_change"]))
-    largest = np.max(change, initial=0.0, where=~np.isnan(change)) or 1.0
-    # Changes of duplicate rows differ by rounding, which must not decide their order.
-    order = np.argsort(-np.round(np.nan_to_num(change, nan=-1.0) / largest, 12), kind="stable")
+    upper = _relative(table["upper_change"])
+    keys = [np.where(table["in_upper"], upper, -upper), _relative(table["lower_change"])]
+    if scores is not None:
+        keys = [np.asarray(scores, dtype=np.float64)]
+    # The last key decides first; what is not known comes last.
+    order = np.lexsort([-np.nan_to_num(key, nan=-np.inf) for key in keys])
     ordered = {name: column[order] for name, column in table.items()}
     # Not every DataFrame knows what an array of None is.
     return {name: c.tolist() if c.dtype.kind == "O" else c for name, c in ordered.items()}
+
+
+def _relative(changes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the sizes of changes beside the largest, rounded: duplicate rows differ by rounding alone."""
+    sizes = np.abs(changes)
+    largest = np.max(sizes, initial=0.0, where=~np.isnan(sizes)) or 1.0
+    return np.asarray(np.round(sizes / largest, 12))

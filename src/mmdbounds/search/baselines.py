@@ -35,7 +35,7 @@ from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, outwards, strata_of
+from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, limits_left, outwards
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -60,8 +60,7 @@ class Bootstrap(Method):
     -----
     The values are not bounds: no labelling reaches them, nothing is proved, and they ignore what misfiling
     could have done. Since alpha grows with epsilon, more misfiling makes them *narrower*. Without misfiling
-    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed. The same
-    holds with ``at_most=True``, which takes the outermost values of all counts, 0 included.
+    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed.
 
     Two copies of a row in a resample are a pair like any other, with k(x, x). That raises the unbiased
     estimator: its mean over all resamples is the biased one of the rows as filed.
@@ -73,6 +72,7 @@ class Bootstrap(Method):
     alpha: float | None = None
     name: ClassVar[str] = "bootstrap"
     is_random: ClassVar[bool] = True
+    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         count = check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
@@ -184,6 +184,7 @@ class Submodular(EachSide):
     absolute: bool = False
     jitter: float = 1e-8
     name: ClassVar[str] = "sm"
+    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weight = check_number(self.weight, "weight", "a number from 0", lambda size: 0 <= size < math.inf)
@@ -200,33 +201,20 @@ class Submodular(EachSide):
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
-        return self.search_counts(Task(totals, [counts], estimator), side)[0]
-
-    def search_counts(self, task: Task, side: Side) -> list[Found]:
-        """Return what is found for each count; the rows are put in order once for all of them."""
-        totals, numbers = task.totals, [counts.n_moved for counts in task.admissible]
         if self.weight:
-            order = self.order(totals, max(numbers), side, task.admissible[-1].movable)
-            chosen = [order[:m] for m in numbers]
+            rows = self.order(totals, counts.n_moved, side, counts.movable)
             how = "taken one by one"
         else:
-            worth, tie_width = self._worth(totals, side), totals.tie_width
-            chosen = [
-                largest(worth, counts.n_moved, _free(totals, counts), tie_width, counts.limits())
-                for counts in task.admissible
-            ]
+            worth, free = self._worth(totals, side), _free(totals, counts)
+            rows = largest(worth, counts.n_moved, free, totals.tie_width, counts.limits())
             how = "taken by the witness"
-        quadratics = [Quadratic(totals, counts, task.estimator) for counts in task.admissible]
-        return [
-            Found.at(Labelling(f, rows), status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
-            for f, rows in zip(quadratics, chosen, strict=True)
-        ]
+        labelling = Labelling(Quadratic(totals, counts, estimator), rows)
+        return Found.at(labelling, status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
 
     def order(self, totals: GroupSums, count: int, side: Side, movable: Movable | None = None) -> Indices:
         """Return the first `count` rows of Y that are taken, in order."""
         counts = Counts(count, 0, totals.p + count, totals.q - count, movable=movable)
         worth, free = self._worth(totals, side), _free(totals, counts)
-        limits, strata = counts.limits(), strata_of(counts.limits())
         jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
         own = _Complements(totals, max(count - 1, 0), jitter)
         order = np.empty(count, dtype=np.intp)
@@ -234,15 +222,15 @@ class Submodular(EachSide):
             if i:
                 own.take(int(order[i - 1]))
             scores = worth + self.weight * np.log(own.left)
+            taken = np.isin(np.arange(totals.q), order[:i])
+            for stratum, most in limits_left(counts.limits(), taken):
+                if most == 0:
+                    free[stratum] = False
             # A logarithm makes rounding larger where little is left.
             leader = int(np.argmax(np.where(free, scores, -np.inf)))
             tie_width = totals.tie_width * (1 + self.weight / float(own.left[leader]))
             order[i] = largest(scores, 1, free, tie_width)[0]
             free[order[i]] = False
-            if limits:
-                stratum, most = limits[strata[order[i]]]
-                if np.count_nonzero(strata[order[: i + 1]] == strata[order[i]]) == most:
-                    free[stratum] = False
         return order
 
     def _worth(self, totals: GroupSums, side: Side) -> Float64s:

@@ -17,9 +17,13 @@ SUMMARIES = {
     "AuditPlan": "auditing.plan_summary",
     "AuditResult": "auditing.audit_summary",
     "BoundsResult": "bounds.bounds_summary",
+    "ColumnTable": "columns.columns_summary",
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
+    "FrontierResult": "frontier.frontier_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
+    "OddsResult": "odds.odds_summary",
+    "OddsSweepResult": "odds.odds_sweep_summary",
     "SweepResult": "testing.sweep_summary",
     "RobustTestResult": "testing.robust_summary",
 }

@@ -10,9 +10,11 @@ import numpy as np
 from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
 from mmdbounds.words.phrases import (
     assumption,
+    considered,
     kernel_name,
     named_rows,
     number,
+    others,
     percent,
     proved_number,
     row_name,
@@ -23,7 +25,7 @@ from mmdbounds.words.phrases import (
     wrapped,
 )
 
-TOP_ROWS = 3  # rows named as those that matter most; all of them are in `row_table`
+TOP_ROWS = 3  # rows named as those to check first; all of them are in `row_table`
 
 LARGE_GAP = 0.01
 """A gap between the proved and the attained value, as a share of the width, that is put into words."""
@@ -57,7 +59,7 @@ def finding(result: BoundsResult) -> str:
         return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
     if result.is_crossed:
         return f"{CROSSED} Labellings reach both; method='sharp' searches further."
-    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
+    more = f"If {others(result)} rows are misfiled, it can"
     return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
 
 
@@ -82,10 +84,8 @@ def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
 
 def _how_many(result: BoundsResult) -> str:
     """Return the number of rows of Y assumed to be misfiled: 10, at most 10, 5 to 10."""
-    if result.at_most:
-        return f"at most {result.n_moved:,}"
-    fewest = "" if result.n_moved_range is None else f"{result.n_moved_range[0]:,} to "
-    return f"{fewest}{result.n_moved:,}"
+    how, fewest, most = considered(result)
+    return {"exactly": f"{most:,}", "at most": f"at most {most:,}", "between": f"{fewest:,} to {most:,}"}[how]
 
 
 def _statement(result: BoundsResult) -> str:
@@ -209,21 +209,23 @@ def _fractional_lines(bound: Bound) -> list[str]:
 
 
 def top_rows(result: BoundsResult) -> str:
-    """Name the rows that matter most, where the labellings are such that no exchange improves them much."""
-    if not (result.lower.has_rows or result.upper.has_rows):
+    """Name the rows to check first, if no exchange improves the labelling of the lower bound much."""
+    if result.lower.effects is None and result.lower.effects_of_x is None:
         return ""
     table = result.row_table()
-    change = np.fmax(np.abs(table["lower_change"]), np.abs(table["upper_change"]))
+    change = table["lower_change"]
     known = int(np.count_nonzero(~np.isnan(change)))
-    missed = np.fmax(-table["lower_change"], table["upper_change"])
-    if known == 0 or np.nanmax(missed) > MISSED * change[0]:
+    if known == 0 or np.nanmax(-change) > MISSED * abs(change[0]) or not change[0]:
         return ""
     names = [_row_name(table, i, result) for i in range(min(known, TOP_ROWS))]
-    who = f"row that matters most is {names[0]}"
-    if len(names) > 1:
-        who = f"rows that matter most are {', '.join(names[:-1])} and {names[-1]}"
-    what = f"knowing where {'it' if len(names) == 1 else 'one of them'} belongs can move a bound by up to"
-    return f"The {who}: {what} {number(change[0])} (`row_table()` lists all rows)."
+    who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    single = len(names) == 1
+    known_of = "its true group" if single else "the true group of one of them"
+    return (
+        f"Row{'' if single else 's'} to check first: {who}. Knowing {known_of} can raise the lower bound "
+        f"by up to {number(change[0])} (`row_table()` lists all rows in this order). "
+        f"{'It' if single else 'They'} need not be misfiled."
+    )
 
 
 def _row_name(table: Mapping[str, Any], i: int, result: BoundsResult) -> str:

@@ -9,6 +9,7 @@ from mmdbounds.words.phrases import (
     assumption,
     changes,
     number,
+    others,
     percent,
     proved_number,
     restrictions,
@@ -20,7 +21,14 @@ from mmdbounds.words.phrases import (
 )
 
 if TYPE_CHECKING:
-    from mmdbounds.results import AggregatedResult, RobustTestResult, Side, SweepPoint, SweepResult
+    from mmdbounds.results import (
+        AggregatedResult,
+        FrontierResult,
+        RobustTestResult,
+        Side,
+        SweepPoint,
+        SweepResult,
+    )
 
 RELABELLED = "rows were only relabelled, never lost or altered;"
 EXCHANGEABLE = (
@@ -51,22 +59,27 @@ def sweep_conditions(*, of_units: bool = False) -> tuple[str, ...]:
     return (one_way, *_others(of_units, ""))
 
 
+def frontier_conditions(*, of_units: bool = False) -> tuple[str, ...]:
+    """Return the same for a frontier, which allows for both ways."""
+    return (RELABELLED, *_others(of_units, ""))
+
+
 def _others(of_units: bool, but: str) -> tuple[str, ...]:
     return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
 
 
 def robust_summary(result: RobustTestResult) -> str:
     """Return a `RobustTestResult` in plain words."""
-    lines = [wrapped(assumption(result)), *_units(result), wrapped(statement(result)), ""]
-    return "\n".join([*lines, *_numbers(result), *_multiples(result), "", *_conditions(result)])
+    lines = [wrapped(assumption(result)), *units_lines(result), wrapped(statement(result)), ""]
+    return "\n".join([*lines, *_numbers(result), *_multiples(result), "", *closing(result)])
 
 
-def _settings(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+def _settings(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
     made = result.provenance
     return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
 
 
-def _units(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
+def units_lines(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
     """Say that one row a unit was drawn, if so."""
     return [wrapped(result.units_note)] if result.units_note else []
 
@@ -78,11 +91,10 @@ def statement(result: RobustTestResult) -> str:
         return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
     if not result.is_valid:
         return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
-    others = "more" if result.at_most else "more or fewer"
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups is at most "
-        f"{pvalue} (proved).{loose} If {others} rows are misfiled, it can be larger."
+        f"{pvalue} (proved).{loose} If {others(result)} rows are misfiled, it can be larger."
     )
 
 
@@ -133,12 +145,12 @@ def _line(name: str, pvalue: float, text: str) -> str:
     return f"  {name:<12}{number(pvalue):>8}   {text}"
 
 
-def conditions_head(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+def conditions_head(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
     """Introduce what the validity rests on."""
     return "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
 
 
-def _conditions(result: RobustTestResult | SweepResult | AggregatedResult) -> list[str]:
+def closing(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
     """Return the conditions, and the settings below them."""
     each = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
     return [conditions_head(result), *each, wrapped(ROUNDING), "", wrapped(_settings(result))]
@@ -146,9 +158,9 @@ def _conditions(result: RobustTestResult | SweepResult | AggregatedResult) -> li
 
 def sweep_summary(result: SweepResult) -> str:
     """Return a `SweepResult` in plain words."""
-    lines = [wrapped(tried(result)), *_units(result), wrapped(breakdown(result))]
+    lines = [wrapped(tried(result)), *units_lines(result), wrapped(breakdown(result))]
     lines += [wrapped(breakdown_of_value(result)), "", *_curve(result), ""]
-    return "\n".join([*lines, *_conditions(result)])
+    return "\n".join([*lines, *closing(result)])
 
 
 def tried(result: SweepResult) -> str:
@@ -262,8 +274,8 @@ def _line_of_curve(cells: tuple[str, ...]) -> str:
 
 def aggregated_summary(result: AggregatedResult) -> str:
     """Return an `AggregatedResult` in plain words."""
-    lines = [wrapped(assumption(result)), *_units(result), wrapped(_aggregated_statement(result)), ""]
-    return "\n".join([*lines, *_kernels(result), "", *_conditions(result)])
+    lines = [wrapped(assumption(result)), *units_lines(result), wrapped(_aggregated_statement(result)), ""]
+    return "\n".join([*lines, *_kernels(result), "", *closing(result)])
 
 
 def _aggregated_statement(result: AggregatedResult) -> str:
@@ -275,11 +287,11 @@ def _aggregated_statement(result: AggregatedResult) -> str:
             else "That no labelling has a larger one is not proved"
         )
         return f"The largest p-value found over {n} kernels is {pvalue}. {missing}: validity not guaranteed."
-    others = "more" if result.at_most else "more or fewer"
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is at most {pvalue} (proved). If {others} rows are misfiled, it can be larger. {as_filed}"
+        f"together, is at most {pvalue} (proved). If {others(result)} rows are misfiled, it can be larger. "
+        f"{as_filed}"
     )
 
 

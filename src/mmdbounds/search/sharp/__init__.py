@@ -22,7 +22,8 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
-from mmdbounds.search.sharp.at_most import FEW, RangeSearch
+from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
+from mmdbounds.search.sharp.both_ways import PairSearch, largest_last
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
@@ -106,11 +107,12 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
-    many = len(task.admissible) > FEW and patience is not None
-    if many and (of := range_search(task, n_starts, gap)) is not None:
-        return of.both_sides(
-            *_searched(replace(task, admissible=task.admissible[-1:]), n_starts, gap, patience)
-        )
+    many = len(task.admissible) > FEW
+    if many and patience is None and not any(counts.n_moved_of_x for counts in task.admissible):
+        return _without_proofs(task, n_starts)
+    if many and patience is not None and (of := range_search(task, n_starts, gap)) is not None:
+        largest = replace(task, admissible=of.task.admissible[-1:])
+        return of.both_sides(*_searched(largest, n_starts, gap, patience))
     return _searched(task, n_starts, gap, patience)[0]
 
 
@@ -127,14 +129,34 @@ def _searched(
     return found, (lower.spent, upper.spent)
 
 
+def _without_proofs(task: Task, n_starts: int) -> tuple[Found, Found]:
+    """Return both extremes over many one-way counts: of the ends, and of the best count on the way."""
+
+    def search(counts: Counts, side: Side) -> Found:
+        one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=False)
+        return one.finish(0.0, 0.0)[0]
+
+    def find(side: Side) -> Found:
+        first, last = (search(counts, side) for counts in (task.admissible[0], task.admissible[-1]))
+        place = best_on_the_way(first, last, side)
+        between = [search(task.admissible[place], side)] if 0 < place < len(task.admissible) - 1 else []
+        return most_extreme([first, *between, last], side)
+
+    return for_both_sides(find, task)
+
+
 def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
-    sums, active = task.totals.sums, task.admissible[-1].may_move(task.totals.p, task.totals.q)
-    n = active.stop - active.start
+    sums, two_way = task.totals.sums, any(counts.n_moved_of_x for counts in task.admissible)
+    if two_way and task.admissible[-1].movable is not None:
+        return None  # each pair by itself
+    active = task.admissible[-1].may_move(task.totals.p, task.totals.q)
+    n = sums.n_rows if two_way else active.stop - active.start
     is_dense = matrices_fit(n, "lower", sums.working_memory)
-    two_way = any(counts.n_moved_of_x for counts in task.admissible)
-    if two_way or not (is_dense or sums.is_positive_definite):
+    if not (is_dense or sums.is_positive_definite):
         return None
+    if two_way:
+        task = replace(task, admissible=largest_last(task.admissible))
 
     def search(counts: Counts, side: Side, slack: float, patience: float) -> tuple[Found, float]:
         one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=True)
@@ -142,7 +164,7 @@ def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
 
     fixed, each = (EFFORT, EFFORT_OF_PAIR) if is_dense else EFFORT_THROUGH_SUMS
     unit = fixed + each * (n if is_dense else sums.n_rows) ** 2
-    return RangeSearch(task, search, refine_enough, is_dense, unit, gap)
+    return (PairSearch if two_way else RangeSearch)(task, search, refine_enough, is_dense, unit, gap)
 
 
 def refine_enough(labelling: Labelling, side: Side) -> None:

@@ -48,15 +48,23 @@ class RangeSearch:
         """
         slack = self.gap * max(ends[1].value - ends[0].value, 0.0)
         all_of_it = len(self.task.admissible) * self.unit
-        left = [max(AGAIN * each, LEAST) if self.gap else all_of_it for each in spent]
+        left = [max(AGAIN * each, self.least) if self.gap else all_of_it for each in spent]
+        kinds = self.kinds()
         return for_both_sides(
             lambda side: self.look_closer(
-                LowerRange(self, ends[0], slack, left[0])
-                if side == "lower"
-                else UpperRange(self, ends[1], slack, left[1])
+                kinds[side](self, ends[side == "upper"], slack, left[side == "upper"])
             ),
             self.task,
         )
+
+    @property
+    def least(self) -> float:
+        """Work that is spent in any case, if there is need."""
+        return LEAST
+
+    def kinds(self) -> dict[Side, type[CountRange]]:
+        """Return what is known of each side."""
+        return {"lower": LowerRange, "upper": UpperRange}
 
     def look_closer(self, known: CountRange) -> Found:
         """Look closer at the most extreme count while its proof leaves room; return the most extreme one."""
@@ -70,6 +78,13 @@ class RangeSearch:
             known.left -= spent
             known.keep(counts, found)
         return known.found()
+
+
+def best_on_the_way(first: Found, last: Found, side: Side) -> int:
+    """Return how many rows, joining the first labelling one by one, come furthest on the way to the last."""
+    if first.labelling is None or last.labelling is None or first.labelling.parts():
+        return 0  # rows of a labelling that moves some need not be among those of the other
+    return int(np.argmax(outwards(side) * reached(first.labelling, last.labelling, side)))
 
 
 class CountRange:
@@ -88,6 +103,10 @@ class CountRange:
         self.totals, self.estimator = of.task.totals.precise, of.task.estimator
         self.movable = self.ends[1].movable
         self.keep(self.ends[1], last)
+        if not self.ends[0].n_moved:  # the groups as filed, which are known
+            filed = Labelling(self.quadratic(self.ends[0]))
+            margin = outwards(self.side) * filed.quadratic.margin
+            self.keep(self.ends[0], Found.at(filed, certified=filed.value() + margin))
 
     def proofs(self) -> Float64s:
         """Return what is proved of each count by those that were solved."""
@@ -106,10 +125,14 @@ class CountRange:
         """Return what is proved of each count."""
         out, proofs = outwards(self.side), self.proofs().copy()
         for counts, found in self.searched.items():
-            place = counts.n_moved - self.k[0]
+            place = self.place(counts)
             if found.certified is not None:
                 proofs[place] = out * min(out * proofs[place], out * found.certified)
         return proofs
+
+    def place(self, counts: Counts) -> int:
+        """Return the place of a count among all."""
+        return int(counts.n_moved - self.k[0])
 
     def outermost(self) -> int | None:
         """Return the place of the most extreme proof, `None` if it leaves no room."""

@@ -30,6 +30,7 @@ from mmdbounds.search.sharp import (
     sharp_sides,
 )
 from mmdbounds.search.sharp.at_most import AGAIN, FEW
+from mmdbounds.search.sharp.same_sizes import most_moves
 from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
 from mmdbounds.search.sharp.through_sums import WORKING_ROWS
 from mmdbounds.tables import as_groups
@@ -58,7 +59,9 @@ def bounds_work(
 ) -> list[Phase]:
     """Return the phases of `sharp_sides`: search, and proof unless `patience` is `None`."""
     if patience is None:
-        return [for_each("search", admissible, partial(_from_starts, problem, (n_starts, n_starts)))]
+        one_way = not any(counts.n_moved_of_x for counts in admissible)
+        some = [admissible[0], admissible[-1]] if one_way and len(admissible) > FEW else admissible
+        return [for_each("search", some, partial(_from_starts, problem, (n_starts, n_starts)))]
     searched, mostly, at_most = _others(problem, admissible, gap)
     each = patience / math.sqrt(len(searched))
 
@@ -74,12 +77,12 @@ def _others(
     problem: Problem, admissible: Sequence[Counts], gap: float
 ) -> tuple[Sequence[Counts], float, float]:
     """Return the counts to be searched, and how much more all take: mostly and, beyond that, at most."""
-    n, two_way = sizes(problem, admissible[-1])[0], any(counts.n_moved_of_x for counts in admissible)
-    is_dense = matrices_fit(n, "lower", problem.working_memory)
+    largest = max(admissible, key=most_moves)
+    is_dense = matrices_fit(sizes(problem, largest)[0], "lower", problem.working_memory)
     provable = is_dense or problem.kernel.is_positive_definite is True
-    if len(admissible) <= FEW or two_way or not provable:  # as in `sharp_sides`
+    if len(admissible) <= FEW or not provable:  # as in `sharp_sides`
         return admissible, 1.0, 1.0
-    return admissible[-1:], OTHER_COUNTS, (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS
+    return [largest], OTHER_COUNTS, (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS
 
 
 def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
@@ -96,13 +99,14 @@ def rehearsed_work(
     problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
 ) -> list[Phase]:
     """Return the same once the first part of the proof was tried on some rows: it may be an easy one."""
-    n, m = sizes(problem, admissible[-1])
+    largest = max(admissible, key=most_moves)
+    n, m = sizes(problem, largest)
     is_dense = matrices_fit(n, "upper", problem.working_memory)
     plan = partial(bounds_work, problem, admissible, patience=patience, gap=gap)
     some_stand_for_all = not isinstance(problem.kernel, Precomputed) and admissible[-1].movable is None
     if patience is None or not m or not is_dense or not some_stand_for_all:
         return plan(n_starts=n_starts)
-    some, counts = _some_rows(problem, admissible[-1], min(1.0, REHEARSED_ROWS / n))
+    some, counts = _some_rows(problem, largest, min(1.0, REHEARSED_ROWS / n))
     part, meter = sizes(some, counts)[0], Meter()
     task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
     found = sharp_sides(task, 2, gap, REHEARSED / dense_effort(part))
@@ -117,7 +121,7 @@ def rehearsed_work(
     (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(problem, admissible, gap)
     tried = replace(proof, units=mostly * units, most=at_most * max(1.0, 2 * budget / units))
     often = [SELDOM if easy else 1.0 for easy in is_easy]
-    rest = [_waiting(problem, admissible[-1], *each, n_starts) for each in zip(SIDES, often, strict=True)]
+    rest = [_waiting(problem, largest, *each, n_starts) for each in zip(SIDES, often, strict=True)]
     return [search, together("proof", [tried, *rest])]
 
 

@@ -112,15 +112,17 @@ class LearnedMultipliers:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
         f, multipliers = quadratic, self._all_multipliers()
         squares = _squares(multipliers)
+        last, above = np.zeros((2, len(squares))), squares.copy()  # of partners in X and in Y
         scores = self._linear + squares
         for part, _ in self._parts:
             for other, quota in self._parts:
                 thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
                 scores[part] += (quota - (other == part)) * thresholds + excess
+                last[int(self._labelling.sign[other.start] > 0), part] = thresholds
+                above[part] += excess
                 effort.spend(PROVED * len(excess) * (other.stop - other.start))
         rounding = self._rounding(f, multipliers, scores)
-        if not self._labelling.n_active_x:
-            self.row_bounds = thresholds, excess + squares, rounding
+        self.row_bounds = last if self._labelling.n_active_x else last[1], above, rounding
         return f.value_as_filed + f.c * top_sum(scores, self._parts, self._labelling.limits()) + rounding
 
     def _partners(

@@ -161,7 +161,7 @@ def _all_at_once(values, count, width):
 
 def _numpy_capped(values, edges, groups, counts, caps, width, thresholds, sums):
     sums[:] = 0.0
-    for first, last, count in zip(groups, groups[1:], counts.T, strict=True):
+    for first, last, count in zip(groups[:-1], groups[1:], counts.T, strict=True):
         here, capped = values[:, edges[first] : edges[last]], caps[:, first:last]
         where = edges[first : last + 1] - edges[first]
         common = _capped_all_at_once(here, where[:-1], capped, count, width)
@@ -181,8 +181,9 @@ def _numpy_capped(values, edges, groups, counts, caps, width, thresholds, sums):
 
 def _capped_all_at_once(values, starts, caps, counts, width):
     """Return the thresholds of all rows of `values`, whose strata begin at `starts`, by halving."""
-    finite = np.where(np.isfinite(values), values, np.nan)
-    low, high = np.nanmin(finite, axis=1) - width, np.nanmax(finite, axis=1) + width
+    there = np.isfinite(values)
+    low = np.where(there, values, 0.0).min(axis=1) - width
+    high = np.where(there, values, 0.0).max(axis=1) + width
     for _ in range(MOST_TRIES):
         threshold = 0.5 * (low + high)
         share = np.clip((values - threshold[:, None]) / width + 0.5, 0.0, 1.0)

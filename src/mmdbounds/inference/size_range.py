@@ -1,0 +1,166 @@
+"""Every pair of counts of two-way misfiling at once: one floor, and one null, for each true size of X.
+
+The null depends on the true sizes alone, and these on m - m_D alone. So all pairs with the same difference
+are tested together: at a floor of the statistic over all of their labellings (`FloorsBySize`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.contamination import Counts
+from mmdbounds.inference import worst_case
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase
+from mmdbounds.problem import Problem
+from mmdbounds.search import sharp
+from mmdbounds.search.protocol import Found
+from mmdbounds.search.sharp.both_ways import UpperPairs
+from mmdbounds.search.sharp.quota_problem import Effort
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
+from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.threads import one_blas_thread
+
+FEW_PAIRS, FEW_ROWS = 64, 300  # so many pairs of so many rows are searched one by one
+MOST_SEARCHED = 48  # pairs that are searched by themselves where a floor is not tight, of so few rows...
+FEWEST_SEARCHED = 4  # ... and of many
+
+
+def is_dense(problem: Problem) -> bool:
+    """Return whether proofs hold a matrix of all rows; as in `sharp.range_search`."""
+    return sharp.matrices_fit(problem.p + problem.q, "lower", problem.working_memory)
+
+
+def by_size(problem: Problem, admissible: list[Counts]) -> bool:
+    """Return whether the pairs are tested by their true sizes, each with all others of the same."""
+    if not any(counts.n_moved_of_x for counts in admissible) or admissible[0].movable is not None:
+        return False
+    provable = is_dense(problem) or problem.kernel.is_positive_definite is True
+    few = FEW_PAIRS if problem.p + problem.q <= FEW_ROWS else 1
+    return provable and len(admissible) > few
+
+
+class EverySize(WorstCase):
+    """The p-values of all true sizes, each of them proved; `considered` are the largest pairs of each."""
+
+    def __init__(self, problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> None:
+        self._sizes, self._every = by_sizes(admissible), admissible
+        largest = [size.most for size in self._sizes]
+        super().__init__(problem, largest, *how, **more)
+        self._meter.phase("count")
+        self._place = {counts.n_x: i for i, counts in enumerate(largest)}
+        self._searched: set[Counts] = set()
+        n = problem.p + problem.q
+        self._left = max(FEWEST_SEARCHED, round(MOST_SEARCHED * min(1.0, FEW_ROWS / n) ** 2))
+        self._is_dense = is_dense(problem)
+        self._floors = FloorsBySize(
+            self.totals.precise, problem.estimator, self._sizes, is_dense=self._is_dense
+        )
+        self._values = np.full(len(largest), np.inf)  # of labellings
+        self._tolerances = np.array([self.tolerance(counts) for counts in largest])
+        self._nulls = self._null[:, [self._column[counts.n_x] for counts in largest]]
+        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
+        self._centres = self._nulls.mean(axis=0)
+        self._spreads = np.maximum(self._nulls.std(axis=0), least)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Solve the sizes at which most rows move, and both ends: floors of all others follow."""
+        for place in dict.fromkeys((self._floors.corner, 0, len(self._sizes) - 1)):
+            self._solve(self.considered[place])
+
+    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
+        return admissible
+
+    @property
+    def n_covered(self) -> int:
+        """See `WorstCase`: a size covers all of its pairs."""
+        return len(self._every)
+
+    def outcomes(self) -> list[CountOutcome]:
+        """See `WorstCase`; the size that decides is a solved one."""
+        for _ in range(worst_case.MOST_TIGHTENED):
+            floors = self._floors.least()
+            pvalues, attained = self._pvalues(floors), self._pvalues(self._values)
+            largest = np.flatnonzero(pvalues == pvalues.max())
+            standings = (floors - self._centres) / self._spreads
+            worst = self.considered[largest[np.argmin(standings[largest])]]
+            is_tight = worst_case.is_near(pvalues.max(), attained.max())
+            if (is_tight and worst in self._known) or not self.closer(worst):
+                break
+        return [self.outcome(counts) for counts in self.considered]
+
+    def outcome(self, counts: Counts) -> CountOutcome:
+        """See `WorstCase`; of sizes that are not solved no labelling is known."""
+        place = self._place[counts.n_x]
+        proved = float(self._floors.floors[place].min())
+        if counts not in self._known:
+            return self._outcome(counts, Found(float(self._values[place]), None, certified=proved))
+        return self._outcome(counts, replace(self._known[counts].found, certified=proved))
+
+    def closer(self, counts: Counts) -> bool:
+        """See `WorstCase`; sizes are solved first, then those of their pairs are searched that have room."""
+        if counts not in self._known:
+            self._solve(counts)
+            return True
+        place, n_searched = self._place[counts.n_x], len(self._searched)
+        size, floors = self._sizes[place], self._floors.floors[place]
+        for i in np.argsort(floors, kind="stable"):
+            pair = size.pair(int(size.moved[i]))
+            if pair in self._searched or len(self._searched) >= self._left:
+                continue
+            if floors[i] > floors.min() and floors[i] >= self._values[place] - self._tolerances[place]:
+                break
+            self._searched.add(pair)
+            found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, 1.0)
+            if found.certified is not None:
+                floors[i] = max(floors[i], found.certified)
+            self._note(counts, found)
+        return len(self._searched) > n_searched
+
+    def _solve(self, counts: Counts) -> None:
+        with one_blas_thread():  # two threads would add in another order than one
+            start, place = self._floors.start(counts), self._place[counts.n_x]
+            best = self._floors.solve(place, start, self._rough(counts), self._effort())
+            sharp.refine_enough(best, "lower")
+        self._note(counts, Found.at(best))
+
+    def _effort(self) -> Effort:
+        """Return what solving one size may spend."""
+        if self._is_dense:
+            return Effort(worst_case.CHEAP, self._meter)
+        sums, (fixed, each) = self.totals.precise.sums, sharp.EFFORT_THROUGH_SUMS
+        return Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
+
+    def _note(self, counts: Counts, found: Found) -> None:
+        """Keep a labelling of one of the pairs, if it is the best of its size."""
+        place = self._place[counts.n_x]
+        if found.value < self._values[place]:
+            self._values[place] = found.value
+            self._known[counts] = self._outcome(counts, found)
+
+    def best_cases(self) -> list[float | None]:
+        """See `WorstCase`; ceilings of all pairs follow from few, like their floors."""
+        every = replace(self.task(self.considered[0]), admissible=self._every)
+        of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
+        if of is None:
+            return [None] * len(self.considered)
+        corner = of.task.admissible[-1]
+        slack = self._rough(corner)
+        found = self._search(corner, "upper", worst_case.UPPER_STARTS, slack, 1.0)
+        if found.certified is None:
+            return [None] * len(self.considered)
+        with one_blas_thread():
+            of.look_closer(known := UpperPairs(of, found, slack, of.unit))
+        highest = np.full(len(self.considered), -np.inf)
+        places = [self._place[pair.n_x] for pair in of.task.admissible]
+        np.maximum.at(highest, places, known.proved())
+        pairs = zip(self.considered, highest.tolist(), strict=True)
+        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+
+    def _pvalues(self, values: Float64s) -> Float64s:
+        """Return the p-values at one value of each size."""
+        n_larger = np.count_nonzero(self._nulls >= values - self._tolerances, axis=0)
+        return np.asarray((1 + n_larger) / (1 + len(self._nulls)))

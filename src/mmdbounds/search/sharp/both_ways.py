@@ -1,0 +1,145 @@
+"""Extremes over all pairs of counts of two-way misfiling, for little more than those of the largest one.
+
+As for one-way counts (`at_most`): the pair that moves most is searched as if it were the only one. Floors and
+ceilings of all others follow from few (`same_sizes`, `pair_ceilings`). The sizes of another pair are solved,
+and in the end the pair is searched by itself, only while its proof leaves room.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mmdbounds.contamination import Counts
+from mmdbounds.objective import Labelling
+from mmdbounds.results import Side
+from mmdbounds.search.protocol import Found, most_extreme
+from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, RangeSearch
+from mmdbounds.search.sharp.ceiling import ceiling
+from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes, most_moves
+from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.protocol import Float64s
+
+LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
+
+
+def largest_last(admissible: list[Counts]) -> list[Counts]:
+    """Return the pairs by their true sizes, and the one that moves most at the end."""
+    largest = max(admissible, key=most_moves)
+    rest = (counts for counts in admissible if counts is not largest)
+    return [*sorted(rest, key=lambda counts: (counts.n_x, counts.n_moved)), largest]
+
+
+class PairSearch(RangeSearch):
+    """The search of both sides over all pairs of counts."""
+
+    @property
+    def least(self) -> float:
+        """See `RangeSearch`."""
+        return LEAST_OF_PAIRS
+
+    def kinds(self) -> dict[Side, type[CountRange]]:
+        """See `RangeSearch`."""
+        return {"lower": LowerPairs, "upper": UpperPairs}
+
+
+class PairRange(CountRange):
+    """What is known of one side of all pairs."""
+
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
+        self.sizes = by_sizes(of.task.admissible)
+        self._size_of = {size.most.n_x: i for i, size in enumerate(self.sizes)}
+        self._places = {counts: i for i, counts in enumerate(of.task.admissible)}
+        first = np.cumsum([0, *(len(size.moved) for size in self.sizes)])
+        self._order = np.array(
+            [first[self._size_of[c.n_x]] + c.n_moved - self.size_of(c).fewest for c in of.task.admissible]
+        )
+
+    def by_pair(self, of_sizes: list[Float64s]) -> Float64s:
+        """Return what is known of each pair, in the order of the task, from what is known of each size."""
+        return np.asarray(np.concatenate(of_sizes)[self._order])
+
+    def size_of(self, counts: Counts) -> SameSizes:
+        """Return the pairs of the same sizes."""
+        return self.sizes[self._size_of[counts.n_x]]
+
+    def place(self, counts: Counts) -> int:
+        """See `CountRange`."""
+        return self._places[counts]
+
+
+class LowerPairs(PairRange):
+    """The lower side."""
+
+    side = "lower"
+
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
+        self._floors = FloorsBySize(self.totals, self.estimator, self.sizes, is_dense=of.is_dense)
+
+    def proofs(self) -> Float64s:
+        """See `CountRange`."""
+        return self.by_pair(self._floors.floors)
+
+    def solve(self, counts: Counts) -> bool:
+        """See `CountRange`; the sizes of the largest pair come first, then both ends."""
+        wanted = [self._floors.corner, 0, len(self.sizes) - 1]
+        wanted = [i for i in dict.fromkeys(wanted) if self.sizes[i].most not in self.solved]
+        most = self.size_of(counts).most
+        if not wanted and most in self.solved:
+            return False
+        for i in wanted or [self._size_of[counts.n_x]]:
+            self.solved.add(self.sizes[i].most)
+            start = (
+                self.started()
+                if self.sizes[i].most == self.ends[1]
+                else self._floors.start(self.sizes[i].most)
+            )
+            effort = Effort(1.0 if self.of.is_dense else max(self.left, LEAST), self.of.task.meter)
+            self.refined(self._floors.solve(i, start, self.slack / 4, effort))
+            self.left -= effort.spent
+        return True
+
+
+class UpperPairs(PairRange):
+    """The upper side."""
+
+    side = "upper"
+
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
+        self._ceilings = PairCeilings(self.totals, self.estimator, self.sizes)
+        self._multipliers: Float64s | None = None  # in units of kernel values
+        self.may_search = of.is_dense and last.certified is not None
+        if last.row_bounds is not None:
+            known = most_extreme(self.best, "upper").value + self.slack
+            self._ceilings.lower(ThresholdsOfPartners(*last.row_bounds), known)
+        if last.certified is not None and of.is_dense:
+            self.solve(self.ends[1])
+
+    def proofs(self) -> Float64s:
+        """See `CountRange`."""
+        return self.by_pair(self._ceilings.ceilings)
+
+    def solve(self, counts: Counts) -> bool:
+        """See `CountRange`; without a matrix a labelling of the pair is sought, and no proof."""
+        if counts in self.solved:
+            return False
+        self.solved.add(counts)
+        f, is_first = self.quadratic(counts), self._multipliers is None
+        if not self.of.is_dense:
+            self.refined(StepwiseDominance().from_quadratic(f, "upper"))
+            return True
+        if not (0 < counts.n_moved < self.totals.q and 0 < counts.n_moved_of_x < self.totals.p):
+            return False  # multipliers are for problems in which something is to be chosen in both groups
+        problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
+        effort = Effort(max(self.left, LEAST), self.of.task.meter)
+        state = () if self._multipliers is None else (f.c * self._multipliers,)
+        proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
+        effort.spend(RANKING * len(problem.rows) ** 2)
+        self.left -= effort.spent
+        self._multipliers = proof.state[0] / f.c
+        self._ceilings.lower(PartnerSums.of(problem, proof, f.c), known + self.slack)
+        return True

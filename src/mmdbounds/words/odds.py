@@ -1,0 +1,100 @@
+"""The sentences about limited odds: a range for the populations, and where a finding breaks down."""
+
+from __future__ import annotations
+
+from mmdbounds.results import OddsBreakdown, OddsPoint, OddsResult, OddsSweepResult
+from mmdbounds.words.phrases import listed, number, percent, proved_number, rows, settings, shown, wrapped
+
+ABOUT = (
+    "This is an estimate for the populations that the rows were drawn from, and sampling error comes on top. "
+    "It says nothing about which of these rows are misfiled."
+)
+
+
+def odds_summary(result: OddsResult) -> str:
+    """Return an `OddsResult` in plain words."""
+    made = result.provenance
+    blocks = [_assumed(result), finding(result), ABOUT, "", settings(made, "Method odds")]
+    return "\n".join(map(wrapped, blocks))
+
+
+def _assumed(result: OddsResult) -> str:
+    """Say back what was understood."""
+    x, y = shown(result.name_x), shown(result.name_y)
+    fewest, most = result.n_moved_range
+    how = "exactly " if fewest == most else "at most " if fewest == 0 else f"{fewest:,} to "
+    share = f"{percent(result.epsilon)} of the true {x} rows"
+    count = f"{how}{most:,} of the {rows(result.n_samples_Y)} filed under {y} are misfiled ({share})"
+    if result.odds == 1:
+        return f"Assumed: {count}, at random: every {x} row had the same odds of being misfiled."
+    return (
+        f"Assumed: {count}, and the odds of being misfiled are within a factor of {result.odds:g} of one "
+        f"value: no {x} row had more than {number(result.odds**2)} times the odds of another."
+    )
+
+
+def finding(result: OddsResult) -> str:
+    """Say the range, the estimate for random misfiling, and the converse."""
+    low, high = result.interval
+    filed = f"As filed it is {number(result.observed)}."
+    random = f"If misfiling was random, the estimate is {number(result.point)}."
+    if result.odds == 1 and result.n_moved_range[0] == result.n_moved:
+        return f"The squared MMD of the true populations is estimated at {number(result.point)}. {filed}"
+    ends = f"{number(low)} and {number(high)}"
+    proof = "the smallest and the largest value found; that no such odds give less or more is not proved"
+    if result.is_certified:
+        ends = f"{proved_number(low, 'lower')} and {proved_number(high, 'upper')}"
+        proof = "proved: no such odds give an estimate outside"
+    return (
+        f"The squared MMD of the true populations is estimated to be between {ends} ({proof}). {filed} "
+        f"{random} If the odds differ by more, or more rows are misfiled, it can lie outside this range."
+    )
+
+
+def odds_sweep_summary(result: OddsSweepResult) -> str:
+    """Return an `OddsSweepResult` in plain words: the breakdown first, then a table of ranges."""
+    made, drawn = result.provenance, f"{result.n_permutations:,} permutations, seed {result.provenance.seed}"
+    lines = [wrapped(breakdown(result)), wrapped(ABOUT), "", *_table(result), ""]
+    return "\n".join([*lines, wrapped(settings(made, "Method odds", drawn))])
+
+
+def breakdown(result: OddsSweepResult) -> str:
+    """Say how far from random misfiling must be to explain the difference away."""
+    chance = f"what chance alone would give ({number(result.chance)}; 95 % of random labellings have less)"
+    if result.observed <= result.chance:
+        return f"Even as filed the squared MMD, {number(result.observed)}, is no more than {chance}."
+    how = "exactly" if result.exactly else "at most"
+    parts = [_one_breakdown(each) for each in result.breakdown]
+    return (
+        f"Assumed: {how} a given share of the true {shown(result.name_x)} rows is misfiled, with odds within "
+        f"a factor of one value. The lower end is down at {chance} {listed(parts)}. Below that factor the "
+        "difference stands; beyond it misfiling alone could explain it. This is a guide, not a test."
+    )
+
+
+def _one_breakdown(each: OddsBreakdown) -> str:
+    where = f"with {percent(each.epsilon)} misfiled"
+    return f"{where} at no factor tried" if each.odds is None else f"{where} at a factor of {each.odds:.3g}"
+
+
+def _table(result: OddsSweepResult) -> list[str]:
+    """Return the range at each share and factor."""
+    lines = [f"  {'misfiled':>9} {'rows':>7} {'odds':>6} {'at least':>12} {'if random':>12} {'at most':>12}"]
+    for point in result.points:
+        low, high, star = _ends(point)
+        lines.append(
+            f"  {percent(point.epsilon):>9} {point.n_moved:>7,} {point.odds:>6g} {low:>12} "
+            f"{number(point.point):>12} {high:>12}{star}"
+        )
+    if any(_ends(point)[2] for point in result.points):
+        lines.append("  * the upper end is the largest value found; that none is larger is not proved")
+    return lines
+
+
+def _ends(point: OddsPoint) -> tuple[str, str, str]:
+    low = number(point.lower)
+    if point.lower_certified is not None:
+        low = proved_number(point.lower_certified, "lower")
+    if point.upper_certified is None:
+        return low, number(point.upper), "*"
+    return low, proved_number(point.upper_certified, "upper"), ""

@@ -1,0 +1,101 @@
+"""Bounds over all pairs of counts against every labelling of each, and their cost beside that of one pair."""
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.search.protocol import Task
+from mmdbounds.search.sharp import at_most
+from problems import (
+    KERNELS,
+    SMALL_KERNELS,
+    all_labellings,
+    naive_values,
+    small_matrix,
+    small_problem,
+    totals_of,
+)
+
+from .test_at_most import spent_by
+from .test_same_sizes import pairs_of
+
+METHOD = mb.Sharp(n_starts=2)
+
+
+def several_pairs(seed, kernel):
+    """A small two-way problem with more pairs than are searched one by one, and them."""
+    while True:
+        problem = small_problem(seed, two_way=True, kernel=kernel, most=(9, 6))
+        pairs = pairs_of(problem)
+        if len(pairs) > at_most.FEW:
+            return problem, pairs
+        seed += 100_000
+
+
+def extremes(problem, pairs):
+    """The smallest and the largest statistic over all labellings of all pairs."""
+    K = small_matrix(problem)
+    every = [naive_values(K, all_labellings(problem.p, problem.q, c), problem.estimator) for c in pairs]
+    return min(map(np.min, every)), max(map(np.max, every))
+
+
+def check(seeds, kernels):
+    """Assert that nothing lies outside; return how many problems are solved."""
+    solved = 0
+    for seed in seeds:
+        problem, pairs = several_pairs(seed, kernels[seed % len(kernels)])
+        lowest, highest = extremes(problem, pairs)
+        lower, upper = METHOD.both_sides(Task(totals_of(problem), pairs, problem.estimator, seed))
+        assert lower.certified <= lowest
+        assert highest <= upper.certified
+        assert lower.certified <= lower.value
+        assert upper.value <= upper.certified
+        for found in (lower, upper):  # what is reached is reached by one of the labellings that may be
+            counts = found.labelling.quadratic.counts
+            assert counts in pairs
+            assert (len(found.rows), len(found.rows_of_x)) == (counts.n_moved, counts.n_moved_of_x)
+        slack = 2 * METHOD.gap * (highest - lowest) + 1e-9 * max(abs(highest), abs(lowest))
+        solved += lower.value - lowest <= slack and highest - upper.value <= slack
+    return solved
+
+
+@pytest.mark.parametrize("dense_rows", [2500, 0])
+@pytest.mark.parametrize("block", range(2))
+def test_no_labelling_of_any_pair_lies_outside(block, dense_rows, monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
+    kernels = SMALL_KERNELS if dense_rows else KERNELS[:-1]
+    assert check(range(13 * block, 13 * block + 13), kernels) >= (10 if dense_rows else 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dense_rows", [2500, 0])
+@pytest.mark.parametrize("block", range(20))
+def test_no_labelling_of_any_pair_lies_outside_in_520_problems(block, dense_rows, monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", dense_rows)
+    kernels = SMALL_KERNELS if dense_rows else KERNELS[:-1]
+    assert check(range(100 + 13 * block, 113 + 13 * block), kernels) >= (10 if dense_rows else 0)
+
+
+def test_with_a_gap_of_zero_it_is_solved():
+    for seed in range(8):
+        problem, pairs = several_pairs(seed, "rbf")
+        lowest, highest = extremes(problem, pairs)
+        lower, upper = mb.Sharp(gap=0).both_sides(Task(totals_of(problem), pairs, problem.estimator, seed))
+        for bound, extreme in ((lower, lowest), (upper, highest)):
+            assert bound.value == pytest.approx(extreme, rel=0, abs=1e-9)
+            assert abs(bound.certified - bound.value) <= 1e-8
+
+
+def test_all_pairs_cost_little_more_than_the_largest(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(150, 5)), rng.normal(0.5, 1.2, size=(150, 5))
+    both_ways = mb.Contamination(0.15, y_in_x=0.05)
+    of_one, one = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, exactly=True, rng=0), monkeypatch)
+    of_all, every = spent_by(lambda: mb.mmd_bounds(X, Y, both_ways, rng=0), monkeypatch)
+    assert of_all <= 2 * of_one + 3e8  # two seconds, and what was begun
+    width = one.upper.value - one.lower.value
+    assert every.lower.certified >= one.lower.certified - 0.01 * width
+    assert every.upper.certified <= one.upper.certified + 0.02 * width
+    # More labellings: no smaller interval.
+    assert every.lower.value <= one.lower.value + 1e-12
+    assert every.upper.value >= one.upper.value - 1e-12
