@@ -119,7 +119,7 @@ def bounded(filed, rows, seed):
     left = filed.n_moved - int(np.isin(rows, filed.rows_of_y).sum())
     verified = looked_up(filed, np.array(rows, dtype=np.intp)) if len(rows) else None
     amount = mb.Contamination(n_moved=left)
-    return mb.mmd_bounds(filed.X, filed.Y, amount, at_most=True, verified=verified, rng=seed, progress=False)
+    return mb.mmd_bounds(filed.X, filed.Y, amount, verified=verified, rng=seed, progress=False)
 
 
 def widths(filed, seed):
