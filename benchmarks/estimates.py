@@ -48,9 +48,9 @@ class Call:
     def phases(self, problem: Problem) -> list[Phase]:
         """Return what the command line shows."""
         if self.what == "sweep":
-            return expected_sweep(problem, None, N_PERMUTATIONS)
-        amount, at_most = (AT_MOST, True) if self.what == "test" else (EPSILON, False)
-        admissible = as_contamination(amount).admissible(problem.p, problem.q, at_most=at_most)
+            return expected_sweep(problem, None, N_PERMUTATIONS, exactly=True)
+        amount = AT_MOST if self.what == "test" else EPSILON
+        admissible = as_contamination(amount, self.what == "bounds").admissible(problem.p, problem.q)
         if self.what == "test":
             return expected_test(problem, admissible, N_PERMUTATIONS)
         return expected_work(problem, admissible, as_method(self.method), rehearse=True)
@@ -58,10 +58,10 @@ class Call:
     def run(self, X, Y):
         """Make the call."""
         if self.what == "sweep":
-            return mb.sweep(X, Y, n_permutations=N_PERMUTATIONS, rng=0, **self.how)
+            return mb.sweep(X, Y, exactly=True, n_permutations=N_PERMUTATIONS, rng=0, **self.how)
         if self.what == "test":
             return mb.robust_test(X, Y, AT_MOST, n_permutations=N_PERMUTATIONS, rng=0, **self.how)
-        return mb.mmd_bounds(X, Y, EPSILON, method=self.method, rng=0, **self.how)
+        return mb.mmd_bounds(X, Y, EPSILON, exactly=True, method=self.method, rng=0, **self.how)
 
     @property
     def words(self) -> str:
@@ -148,8 +148,8 @@ def main():
     options = parser.parse_args()
     warm = np.random.default_rng(0).normal(size=(5000, 3))
     for method in ("sharp", "s-sd"):
-        mb.mmd_bounds(warm[:60], warm[60:200], 0.2, method=method, rng=0)
-    mb.mmd_bounds(warm[:2000], warm[2000:], 0.01, method="s-sd", rng=0)
+        mb.mmd_bounds(warm[:60], warm[60:200], 0.2, exactly=True, method=method, rng=0)
+    mb.mmd_bounds(warm[:2000], warm[2000:], 0.01, exactly=True, method="s-sd", rng=0)
     mb.robust_test(warm[:2000], warm[2000:], 0.001, n_permutations=9, rng=0)
     heads = ["call", "rows", "estimate, s", "at most, s", "took, s", "ratio", "asking, s", "phases, s"]
     page = [

@@ -39,7 +39,7 @@ def main():
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(P, D)), rng.normal(0.05, 1.0, size=(Q, D))
-    shared = {"n_permutations": N_PERMUTATIONS, "at_most": False, "working_memory": BUDGET, "rng": 0}
+    shared = {"n_permutations": N_PERMUTATIONS, "exactly": True, "working_memory": BUDGET, "rng": 0}
     mb.robust_test(X[:2500], Y[:2500], 0.05, **(shared | {"n_permutations": 9}))  # compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     lines = []

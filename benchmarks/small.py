@@ -176,11 +176,11 @@ def ours(name):
     import mmdbounds as mb
 
     def test(X, Y, share, options):
-        return mb.robust_test(X, Y, share, at_most=False, n_permutations=N_PERMUTATIONS, rng=0, **options)
+        return mb.robust_test(X, Y, share, exactly=True, n_permutations=N_PERMUTATIONS, rng=0, **options)
 
     calls = {
         "mmd2": lambda X, Y, options: mb.mmd2(X, Y, **options),
-        "s-sd": lambda X, Y, options: mb.mmd_bounds(X, Y, 2 * SHARE, method="s-sd", **options),
+        "s-sd": lambda X, Y, options: mb.mmd_bounds(X, Y, 2 * SHARE, exactly=True, method="s-sd", **options),
         "robust_test, epsilon 0": lambda X, Y, options: test(X, Y, 0.0, options),
         f"robust_test, epsilon {SHARE:g}": lambda X, Y, options: test(X, Y, SHARE, options),
     }

@@ -110,7 +110,7 @@ def run_trial(job):
     seed = records.seed_of("confidence", setting.name, job.trial)
     filed = draw(setting, np.random.default_rng(seed))
     X, Y, amount = filed.X, filed.Y, filed.contamination
-    shared = {"level": LEVEL, "at_most": False, "rng": seed}
+    shared = {"level": LEVEL, "rng": seed}
     made = (
         confidence_interval(X, Y, amount, bandwidth=setting.bandwidth, fixed_kernel=True, **shared),
         confidence_interval(X, Y, amount, holdout=HOLDOUT, **shared),

@@ -69,7 +69,7 @@ def roots(population, X, Y, m, seed):
         result = mb.mmd_bounds(
             X,
             Y,
-            mb.Contamination(n_moved=m),
+            mb.Contamination(n_moved=m, exactly=True),
             method=method,
             kernel=population.kernel,
             estimator="biased",

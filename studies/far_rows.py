@@ -69,8 +69,8 @@ def outcome(size, number, backend):
         return "refused"  # no number any more
     try:
         found = mb.mmd_bounds(
-            X, Y, mb.Contamination(n_moved=n_moved), kernel=kernel, bandwidth=length, estimator=estimator,
-            rng=0, backend=backend,
+            X, Y, mb.Contamination(n_moved=n_moved, exactly=True), kernel=kernel, bandwidth=length,
+            estimator=estimator, rng=0, backend=backend,
         )  # fmt: skip
     except mb.MmdBoundsError:
         return "refused"

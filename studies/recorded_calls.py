@@ -71,8 +71,8 @@ def seeded(function, *args, **options):
 
 
 def bounds(*args, **options):
-    """Return a call of `mmd_bounds`."""
-    return seeded("mmd_bounds", *args, **options)
+    """Return a call of `mmd_bounds`; for exactly the stated number of rows unless told otherwise."""
+    return seeded("mmd_bounds", *args, **{"exactly": True, **options})
 
 
 def drawn(p, q, d=3, seed=0, shift=0.9):
@@ -143,9 +143,9 @@ def misfiling_calls():
     yield "two-way s-sd", bounds(X, Y, mb.Contamination(n_moved=5, n_moved_of_x=3), method="s-sd")
     two = mb.Contamination(n_moved=3, n_moved_of_x=2)
     yield "two-way exhaustive", bounds(*few, two, method=mb.Exhaustive(), estimator="biased")
-    yield "at most, sharp", bounds(X, Y, 0.2, at_most=True)
-    yield "at most, two-way", bounds(X, Y, both, method="s-sd", estimator="biased", at_most=True)
-    yield "range, sharp", bounds(X, Y, (0.05, 0.2), estimator="biased")
+    yield "at most, sharp", bounds(X, Y, 0.2, exactly=False)
+    yield "at most, two-way", bounds(X, Y, both, method="s-sd", estimator="biased", exactly=False)
+    yield "range, sharp", bounds(X, Y, (0.05, 0.2), estimator="biased", exactly=None)
     yield "share of Y, s-sd", bounds(X, Y, mb.Contamination(share_of_y=0.25), method="s-sd")
 
 
@@ -172,12 +172,13 @@ def inference_calls():
     near, apart = drawn(60, 90, seed=8, shift=0.45), drawn(150, 250, seed=9, shift=2.0)
     units = [i // 2 for i in range(60)], [100 + i // 3 for i in range(90)]
     yield "test, nothing misfiled", seeded("robust_test", *near, 0.0)
-    yield "test, exactly", seeded("robust_test", *near, 0.1, at_most=False, best_case=True)
-    yield "test, at most", seeded("robust_test", *near, 0.1, at_most=True, best_case=True, beta=0.01)
+    yield "test, exactly", seeded("robust_test", *near, 0.1, exactly=True, best_case=True)
+    yield "test, at most", seeded("robust_test", *near, 0.1, exactly=False, best_case=True, beta=0.01)
     yield "test, units", seeded("robust_test", *near, 0.1, unit=units, kernel="imq", n_permutations=199)
-    yield "sweep", seeded("sweep", X, Y, n_permutations=499)
+    yield "sweep", seeded("sweep", X, Y, exactly=True, n_permutations=499)
     shares = [0.0, 0.1, 0.2]
-    yield "sweep biased", seeded("sweep", X, Y, epsilons=shares, value=0.05, estimator="biased")
+    curve = {"epsilons": shares, "exactly": True, "value": 0.05}
+    yield "sweep biased", seeded("sweep", X, Y, estimator="biased", **curve)
     fixed = {"bandwidth": 2.0, "fixed_kernel": True}
     yield "interval, fixed kernel", seeded("confidence_interval", *apart, 0.02, **fixed)
     yield "interval, held out", seeded("confidence_interval", *apart, 0.02, holdout=0.2)

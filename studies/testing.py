@@ -50,7 +50,7 @@ class Setting(NamedTuple):
     n_columns: int
     mechanism: str
     epsilon: float
-    at_most: bool
+    exactly: bool
     difference: str = "none"
     size: float = 0.0
 
@@ -68,7 +68,7 @@ class Setting(NamedTuple):
     @property
     def misfiled(self):
         """What the analyst knows, in words."""
-        return f"{'up to' if self.at_most else 'exactly'} {self.epsilon:g}"
+        return f"{'exactly' if self.exactly else 'up to'} {self.epsilon:g}"
 
 
 class Job(NamedTuple):
@@ -105,8 +105,7 @@ def tested(job, study):
         result = mb.robust_test(
             filed.X,
             filed.Y,
-            setting.epsilon if setting.at_most else filed.contamination,
-            at_most=setting.at_most,
+            filed.contamination if setting.exactly else setting.epsilon,
             n_permutations=job.n_permutations,
             rng=seed,
         )
@@ -150,7 +149,9 @@ def most_x_like(X, Y, n_moved, rng):
 
 def adversary(X, Y, n_moved, rng):
     greedy = mb.Sharp(n_starts=ADVERSARY_STARTS, certify=False)
-    return mb.mmd_bounds(Y, X, mb.Contamination(n_moved=n_moved), method=greedy, rng=0).upper.rows
+    return mb.mmd_bounds(
+        Y, X, mb.Contamination(n_moved=n_moved, exactly=True), method=greedy, rng=0
+    ).upper.rows
 
 
 MECHANISMS = {

@@ -1,5 +1,6 @@
 """The front door: laws that must hold, hand-derived numbers, independent code, bad input."""
 
+import itertools
 import math
 
 import numpy as np
@@ -105,29 +106,78 @@ def test_shifting_all_rows_changes_nothing(seed, shift):
 def test_at_most_is_the_union_over_counts(seed):
     rng = np.random.default_rng(seed)
     A, B = rng.normal(size=(8, 2)), rng.normal(0.5, 1, size=(9, 2))
-    each = [mb.mmd_bounds(A, B, mb.Contamination(n_moved=m), method="exhaustive") for m in range(4)]
-    union = mb.mmd_bounds(A, B, mb.Contamination(n_moved=3), method="exhaustive", at_most=True)
+    each = [
+        mb.mmd_bounds(A, B, mb.Contamination(n_moved=m), method="exhaustive", exactly=True) for m in range(4)
+    ]
+    union = mb.mmd_bounds(A, B, mb.Contamination(n_moved=3), method="exhaustive")
     assert union.lower.value == min(r.lower.value for r in each)
     assert union.upper.value == max(r.upper.value for r in each)
     assert union.lower.certified == min(r.lower.certified for r in each)
     assert union.upper.certified == max(r.upper.certified for r in each)
-    assert union.at_most
+    assert not union.exactly
     assert union.lower.value <= union.observed <= union.upper.value
-    smaller = mb.mmd_bounds(A, B, mb.Contamination(n_moved=2), method="exhaustive", at_most=True)
+    smaller = mb.mmd_bounds(A, B, mb.Contamination(n_moved=2), method="exhaustive", exactly=False)
     assert union.lower.value <= smaller.lower.value <= smaller.upper.value <= union.upper.value
 
 
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("seed", range(6))
+def test_intervals_are_nested_and_hold_the_value_as_filed(seed, estimator):
+    rng = np.random.default_rng(seed)
+    A, B = rng.normal(size=(14, 2)), rng.normal(rng.uniform(0, 1), 1, size=(17, 2))
+    for method in ("sharp", "s-sd", "sd"):
+        every = [
+            mb.mmd_bounds(A, B, mb.Contamination(n_moved=m), method=method, estimator=estimator, rng=0)
+            for m in (0, 1, 3, 5, 9)
+        ]
+        for found in every:
+            low, high = found.interval
+            assert low <= found.observed <= high
+            assert found.lower.value <= found.observed <= found.upper.value
+        for few, many in itertools.pairwise(every):
+            # What is proved for more rows holds for fewer; what fewer rows reach can be reached.
+            assert many.interval[0] <= few.lower.value
+            assert few.upper.value <= many.interval[1]
+            if method != "sharp":  # every count is searched in the same way
+                rounding = of_mmd2(31, smallest=8)
+                assert many.lower.value <= few.lower.value + rounding
+                assert few.upper.value <= many.upper.value + rounding
+
+
+@pytest.mark.parametrize(
+    ("method", "amount", "message"),
+    [
+        ("qno", 0.2, r"^`method='qno'` is defined for an exact number of misfiled rows, not for a limit\. "),
+        ("s-qno", 0.2, r"`method='s-qno'` .* Pass `exactly=True`, or use method='sharp'\.$"),
+        ("sm", mb.Contamination(n_moved=2), r"`method='sm'` .* not for a limit"),
+        ("bootstrap", (0.1, 0.2), r"not for a range of shares\. Give one share and `exactly=True`, or use"),
+        (
+            mb.StepwiseDominance(schedule="paper"),
+            0.2,
+            r"^`schedule='paper'` is defined for .* Pass `exactly=True`, or use schedule='even'\.$",
+        ),
+    ],
+)
+def test_methods_of_the_paper_need_the_exact_number(method, amount, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.mmd_bounds(X, Y, amount, method=method)
+    if not isinstance(amount, tuple):
+        assert mb.mmd_bounds(X, Y, amount, method=method, exactly=True, rng=0).exactly
+
+
 def test_an_interval_of_shares_is_the_union_over_its_counts():
-    each = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m), method="s-sd") for m in range(5, 11)]
+    amounts = [mb.Contamination(n_moved=m, exactly=True) for m in range(5, 11)]
+    each = [mb.mmd_bounds(X, Y, amount, method="s-sd") for amount in amounts]
     union = mb.mmd_bounds(X, Y, epsilon=(0.1, 0.2), method="s-sd")
-    assert union.interval == (min(r.lower.value for r in each), max(r.upper.value for r in each))
+    expected = min(r.lower.value for r in each), max(r.upper.value for r in each)
+    np.testing.assert_allclose(union.interval, expected, rtol=0, atol=of_mmd2(100, smallest=40))
     assert (union.n_moved_range, union.n_moved, union.epsilon) == ((5, 10), 10, 0.2)
     assert "between" in union.summary()
 
 
 def test_two_way_at_most_reports_the_largest_counts_considered():
-    result = mb.mmd_bounds(X[:20], Y[:12], mb.Contamination(0.2, y_in_x=0.2), at_most=True, method="sd")
-    considered = mb.Contamination(0.2, y_in_x=0.2).admissible(20, 12, at_most=True)
+    result = mb.mmd_bounds(X[:20], Y[:12], mb.Contamination(0.2, y_in_x=0.2), exactly=False, method="sd")
+    considered = mb.Contamination(0.2, y_in_x=0.2).admissible(20, 12)
     assert result.n_moved == max(c.n_moved for c in considered)
     assert result.n_moved_of_x == max(c.n_moved_of_x for c in considered)
 
@@ -182,12 +232,12 @@ def test_refusals_come_before_the_pass_over_the_pairs(monkeypatch):
 
     monkeypatch.setattr("mmdbounds.problem.make_sums", no_pass)
     with pytest.raises(MmdBoundsError, match="tries every labelling, at most 2,000,000"):
-        mb.mmd_bounds(X, Y, 0.2, method="exhaustive", at_most=True)
+        mb.mmd_bounds(X, Y, 0.2, method="exhaustive", exactly=False)
     with pytest.raises(MmdBoundsError, match="takes groups of at most 2,000 rows; got 40 and 3,000"):
         mb.mmd_bounds(X, np.zeros((3000, 2)), mb.Contamination(n_moved=1), method="exhaustive", bandwidth=1.0)
     two_way = mb.Contamination(n_moved=2, n_moved_of_x=1)
     with pytest.raises(MmdBoundsError, match="is for one-way misfiling"):
-        mb.mmd_bounds(X, Y, two_way, method=mb.StepwiseDominance(schedule="paper"))
+        mb.mmd_bounds(X, Y, two_way, method=mb.StepwiseDominance(schedule="paper"), exactly=True)
 
 
 @pytest.mark.parametrize("failing", ["lower", "upper"])
@@ -306,7 +356,7 @@ def test_names_of_rows_follow_the_rows():
         ),
         ({"dtype": "float16"}, MmdBoundsError, r"`dtype` must be one of .*got 'float16'"),
         ({"working_memory": 0}, MmdBoundsError, r"`working_memory` must be a number of MiB from 1; got 0\."),
-        ({"at_most": "yes"}, MmdBoundsError, r"`at_most` must be True or False; got 'yes'\."),
+        ({"exactly": "yes"}, MmdBoundsError, r"`exactly` must be True or False; got 'yes'\."),
     ],
 )
 def test_bad_input_gets_one_clear_line(change, error, message):

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -59,27 +60,28 @@ def test_the_count_is_the_largest_with_a_share_of_at_most_epsilon(p, q, share):
 
 
 def test_admissible_counts():
-    exact = Contamination(0.2)
-    assert [c.n_moved for c in exact.admissible(40, 60)] == [10]
-    assert [c.n_moved for c in exact.admissible(40, 60, at_most=True)] == list(range(11))
-    between = Contamination((0.1, 0.2))
-    assert [c.n_moved for c in between.admissible(40, 60)] == [
-        5,
-        6,
-        7,
-        8,
-        9,
-        10,
-    ]  # 5/45 is the first share from 0.1
-    assert [c.n_moved for c in between.admissible(40, 60, at_most=True)] == list(range(11))
+    assert [c.n_moved for c in Contamination(0.2, exactly=True).admissible(40, 60)] == [10]
+    for exactly in (None, False):
+        assert [c.n_moved for c in Contamination(0.2, exactly=exactly).admissible(40, 60)] == list(range(11))
+        # 5/45 is the first share from 0.1
+        between = Contamination((0.1, 0.2), exactly=exactly)
+        assert [c.n_moved for c in between.admissible(40, 60)] == list(range(5, 11))
     assert [c.n_moved for c in Contamination((0.2, 0.2)).admissible(40, 60)] == [10]
+
+
+@given(st.integers(2, 60), st.integers(2, 60), st.floats(0, 0.9), st.floats(0, 0.9))
+def test_at_most_is_nested_and_ends_with_exactly(p, q, share, other):
+    small, large = sorted((share, other))
+    assume(Contamination(large).n_moved_for(p) <= q)
+    few, many = (Contamination(each).admissible(p, q) for each in (small, large))
+    assert few == many[: len(few)]
+    assert Contamination(large, exactly=True).admissible(p, q) == many[-1:]
+    assert few[0] == Counts(0, 0, p, q)
 
 
 def test_admissible_pairs_are_all_pairs_with_both_shares_small_enough():
     p, q = 12, 9
-    pairs = {
-        (c.n_moved, c.n_moved_of_x) for c in Contamination(0.25, y_in_x=0.2).admissible(p, q, at_most=True)
-    }
+    pairs = {(c.n_moved, c.n_moved_of_x) for c in Contamination(0.25, y_in_x=0.2).admissible(p, q)}
     expected = {
         (m, m_d)
         for m in range(q + 1)
@@ -90,7 +92,7 @@ def test_admissible_pairs_are_all_pairs_with_both_shares_small_enough():
         and Fraction(m_d, q - m + m_d) <= Fraction(1, 5)
     }
     assert pairs == expected
-    counted = Contamination(n_moved=2, n_moved_of_x=1).admissible(p, q, at_most=True)
+    counted = Contamination(n_moved=2, n_moved_of_x=1).admissible(p, q)
     assert [(c.n_moved, c.n_moved_of_x) for c in counted] == [(a, b) for a in range(3) for b in range(2)]
 
 
@@ -131,6 +133,8 @@ def test_wrong_shares(arguments, message):
         ),
         ({"x_in_y": 0.6, "y_in_x": 0.4}, r"must add up to less than 1, .*; got 0\.6 and 0\.4\."),
         ({"x_in_y": (0.1, 0.2), "y_in_x": 0.1}, r"together with a single share"),
+        ({"x_in_y": (0.1, 0.2), "exactly": True}, r"`exactly` must be left out where `epsilon` is a pair"),
+        ({"x_in_y": 0.1, "exactly": 1}, r"`exactly` must be True or False; got 1\."),
     ],
 )
 def test_wrong_combinations(options, message):
@@ -203,6 +207,57 @@ def test_sizes_that_are_too_small_for_the_estimator():
 
 def test_wherever_a_share_is_taken_a_contamination_is_taken():
     said = Contamination(n_moved=3)
-    assert as_contamination(said) is said
-    assert as_contamination(0.2) == Contamination(0.2)
-    assert as_contamination((0.1, 0.2)) == Contamination((0.1, 0.2))
+    assert as_contamination(said) == Contamination(n_moved=3, exactly=False)
+    assert as_contamination(0.2) == Contamination(0.2, exactly=False)
+    assert as_contamination((0.1, 0.2)) == Contamination((0.1, 0.2), exactly=False)
+
+
+@pytest.mark.parametrize(
+    ("inside", "beside", "decided"),
+    [
+        (None, None, False),
+        (None, True, True),
+        (None, False, False),
+        (True, None, True),
+        (False, None, False),
+        (True, True, True),
+        (False, np.False_, False),
+    ],
+)
+def test_exactly_is_said_inside_or_beside(inside, beside, decided):
+    assert as_contamination(Contamination(0.2, exactly=inside), beside).exactly is decided
+    if inside is None:
+        assert as_contamination(0.2, beside).exactly is decided
+
+
+def test_what_was_stated_makes_the_same_again():
+    for said in (Contamination(0.2, y_in_x=0.1, exactly=True), Contamination((0.1, 0.2))):
+        assert as_contamination(Contamination(**as_contamination(said).stated())) == as_contamination(said)
+    assert as_contamination(0.2).stated() == {"x_in_y": 0.2}  # a limit goes without saying
+    assert as_contamination(0.2, exactly=True).stated() == {"x_in_y": 0.2, "exactly": True}
+
+
+@pytest.mark.parametrize(
+    ("amount", "exactly", "message"),
+    [
+        (
+            Contamination(0.1, exactly=True),
+            False,
+            (
+                r"`exactly` must not contradict the Contamination; got False, and Contamination\(\.\.\., "
+                r"exactly=True\)\. Leave one of them out\.$"
+            ),
+        ),
+        (
+            Contamination(n_moved=1, exactly=False),
+            True,
+            r"got True, and Contamination\(\.\.\., exactly=False\)",
+        ),
+        ((0.1, 0.2), True, r"is a pair, which stands for every share from 0\.1 to 0\.2; got True\."),
+        (Contamination((0.1, 0.2)), True, r"`exactly` must be left out where `epsilon` is a pair"),
+        (0.1, "yes", r"^`exactly` must be True or False; got 'yes'\.$"),
+    ],
+)
+def test_contradictions_about_exactly(amount, exactly, message):
+    with pytest.raises(MmdBoundsError, match=message):
+        as_contamination(amount, exactly)

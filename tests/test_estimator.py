@@ -80,14 +80,17 @@ def test_bounds_are_those_of_the_function():
     assert (found.result_.name_x, found.result_.name_y) == ("MI", "healthy")
     said = found.result_.summary()
     assert said.startswith(
-        "Assumed: exactly 18.2 % of the true MI rows are misfiled, that is 2 of the 16 rows filed under"
+        "Assumed: at most 18.2 % of the true MI rows are misfiled, that is at most 2 of the 16 rows filed"
     )
+    exact = mb.MMDBounds(0.2, hidden="MI", exactly=True, rng=0).fit(X, LABELS)
+    assert exact.result_.exactly
+    assert exact.interval_ == mb.mmd_bounds(OF_X, OF_Y, 0.2, exactly=True, rng=0).interval
 
 
 @pytest.mark.parametrize("side", ["lower", "upper"])
 @pytest.mark.parametrize("contamination", [0.3, mb.Contamination(n_moved=3, n_moved_of_x=2)], ids=str)
 def test_rows_are_places_in_the_data(side: str, contamination: Any):
-    found = mb.MMDBounds(contamination, hidden="MI", bandwidth=2.0, rng=0).fit(X, LABELS)
+    found = mb.MMDBounds(contamination, hidden="MI", exactly=True, bandwidth=2.0, rng=0).fit(X, LABELS)
     rows = getattr(found, f"{side}_rows_")
     flipped = LABELS.copy()
     flipped[rows] = np.where(LABELS[rows] == "MI", "healthy", "MI")

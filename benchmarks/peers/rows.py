@@ -37,7 +37,7 @@ class Source:
         whole = self.n_x + self.n_y
         n = min(n, whole)
         p = round(n * self.n_x / whole)
-        moved = mb.Contamination(EPSILON).admissible(p, n - p, at_most=False)[0].n_moved
+        moved = mb.Contamination(EPSILON).counts(p, n - p).n_moved
         return {
             "X": str(self.X),
             "Y": str(self.Y),

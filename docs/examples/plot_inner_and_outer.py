@@ -25,7 +25,7 @@ for _ in range(rng.integers(3, 6)):
     centre = radius * np.cos(angle), radius * np.sin(angle)
     clumps.append((centre, rng.uniform(0.2, 0.6), (rng.integers(8, 14), 2)))
 Y = np.concatenate([rng.normal(0, 1.3, (14, 2)), *(rng.normal(*clump) for clump in clumps)])
-misfiled = mb.Contamination(n_moved=10)
+misfiled = mb.Contamination(n_moved=10, exactly=True)
 
 # %%
 # S-SD follows the gradient from its start and ends in one region of the data. The sharp method starts in

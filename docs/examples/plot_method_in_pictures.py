@@ -53,7 +53,7 @@ plt.show()
 # that look most like X (triangles pointing up). To make them as *alike* as possible, move the rows that
 # look least like it (pointing down).
 
-misfiled = mb.Contamination(n_moved=8)
+misfiled = mb.Contamination(n_moved=8, exactly=True)
 result = mb.mmd_bounds(X, Y, misfiled, rng=0)
 mb.plotting.plot_witness(result, X, Y)
 plt.show()
@@ -65,7 +65,8 @@ plt.show()
 # updates the witness, and moves the next. Here is the curve for the lower side after 0, 2, 4 and all 8
 # rows. It gets flatter with each step, and the squared MMD falls with it.
 
-order = [mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m), method="s-sd") for m in (0, 2, 4, 8)]
+steps = [mb.Contamination(n_moved=m, exactly=True) for m in (0, 2, 4, 8)]
+order = [mb.mmd_bounds(X, Y, step, method="s-sd") for step in steps]
 grid = np.linspace(-3, 4, 200)
 bandwidth = result.provenance.bandwidth
 

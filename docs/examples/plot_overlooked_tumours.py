@@ -41,7 +41,7 @@ true_share = len(table.overlooked) / np.count_nonzero(table.truth == "malignant"
 print(f"{truth:.4f} with {true_share:.1%} overlooked")
 
 # %%
-# The bounds, for shares from 0 to 40 %. At each share exactly that part of the malignant tumours is
+# The bounds, for shares from 0 to 40 %. At each share at most that part of the malignant tumours is
 # assumed to be filed as benign. Nothing is assumed about which ones.
 
 shares = np.linspace(0.0, 0.4, 21)
@@ -51,8 +51,8 @@ print("proved on both sides:", all(result.is_certified for result in results))
 
 # %%
 # The value as filed is one number and says nothing about the misfiling. The interval widens with the
-# share, and at the true share it contains the truth. From 23 % on, even the largest possible value is
-# below the value as filed. Both ends are proved: no labelling with that share lies beyond them.
+# share, and at the true share it contains the truth. The value as filed always lies inside. Both ends are
+# proved: no labelling with that share, or a smaller one, lies beyond them.
 
 blue, vermilion = "#0072B2", "#D55E00"  # told apart by colour-blind readers, and in grey
 percent = 100 * shares

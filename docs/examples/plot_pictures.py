@@ -43,7 +43,7 @@ plt.show()
 # The lower bound of the squared MMD beside the values of random labellings; ``bounds`` shades where the
 # value of the true groups can be.
 
-test = mb.robust_test(X, Y, epsilon=0.1, at_most=False, n_permutations=199, rng=0)
+test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=199, rng=0)
 bounds = mb.mmd_bounds(X, Y, epsilon=0.1, rng=0)
 mb.plotting.plot_null(test, bounds=bounds)
 plt.show()

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import check_flag, check_progress, check_seed
+from mmdbounds.checks import check_progress, check_seed
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.kernels import lists_kernels
@@ -20,6 +20,7 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.exchanges import expected_effects, row_effects
+from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -95,7 +96,7 @@ def mmd_bounds(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     method: str | Method = "sharp",
-    at_most: bool = False,
+    exactly: bool | None = None,
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -111,7 +112,7 @@ def mmd_bounds(
     X, Y : array-like of shape (p, d) and (q, d)
         The groups as filed; some rows of the true X are among the rows of `Y`.
     epsilon : float, (low, high) or Contamination
-        Share of the true X that was filed under Y: m = floor(epsilon p / (1 - epsilon)) rows.
+        Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
         A pair stands for every share in between; a `Contamination` says it in other ways
         (``n_moved=``, ``share_of_y=``, two-way).
     method : str or method object, default="sharp"
@@ -121,8 +122,9 @@ def mmd_bounds(
         witness and log-determinant), ``"bootstrap"`` (quantiles of resampled values: bounds nothing),
         ``"exhaustive"`` (every labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
         ``StepwiseDominance(n_steps=50)``.
-    at_most : bool, default=False
-        Whether any smaller number of rows may be misfiled too; else exactly m are.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled, as the paper assumes. By default at most m are: any smaller
+        number is possible too, the value as filed lies inside, and a larger `epsilon` gives a wider interval.
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
@@ -148,8 +150,9 @@ def mmd_bounds(
     `BoundsResult.is_certified` says whether both sides are proved.
 
     The cost of S-SD is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
-    the number of steps. With `at_most` or an interval S-SD searches every count. ``"sharp"`` searches the
-    largest one, and proves the others with it, for at most about the same work again.
+    the number of steps. All counts up to m share the columns (beyond 256 counts, S-SD searches 256 of them).
+    ``"sharp"`` searches the largest count, and proves the others with it, for at most about the same work
+    again. The other methods of the paper are defined for a known number of rows and need ``exactly=True``.
 
     Examples
     --------
@@ -164,13 +167,13 @@ def mmd_bounds(
     """
     started = time.perf_counter()
     search = as_method(method)
-    at_most = check_flag(at_most, "at_most")
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
+    check_exact_count(search, contamination)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     problem = pose(X, Y, comparison("mmd_bounds", options))
     estimator = problem.estimator
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    wanted = contamination.admissible(problem.p, problem.q)
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     plan = partial(expected_work, problem, admissible, search)
@@ -190,7 +193,7 @@ def mmd_bounds(
         lower=lower,
         upper=upper,
         observed=observed_mmd2(totals, estimator),
-        **_count_fields(contamination, admissible, at_most),
+        **_count_fields(contamination, admissible),
         **_row_fields(problem, two_way=most[1] > 0),
         share_of_y=most[0] / problem.q,
         approximation=approximation,
@@ -219,14 +222,14 @@ def expected_work(
     return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 
 
-def _count_fields(contamination: Contamination, admissible: list[Counts], at_most: bool) -> dict[str, Any]:
+def _count_fields(contamination: Contamination, admissible: list[Counts]) -> dict[str, Any]:
     """Return the fields of the result that say how much was assumed to be misfiled."""
     fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
     return {
         "n_moved": most,
         "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
-        "n_moved_range": (fewest, most) if contamination.is_range and fewest < most else None,
-        "at_most": at_most,
+        "n_moved_range": (fewest, most) if contamination.is_range else None,
+        "exactly": bool(contamination.exactly),
         "epsilon": float(max(c.epsilon for c in admissible)),
     }
 
@@ -274,5 +277,5 @@ def _effects(
     effects, n_x = row_effects(found.labelling, side), found.labelling.n_active_x
     if not most[1]:
         return effects, None
-    # With `at_most` the extreme may move rows of Y alone.
+    # Under "at most" the extreme may move rows of Y alone.
     return effects[n_x:], effects[:n_x] if n_x else np.full(p, np.nan)

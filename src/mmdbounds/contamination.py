@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from mmdbounds.checks import check_count, check_rate, check_share
+from mmdbounds.checks import check_count, check_flag, check_rate, check_share
 from mmdbounds.errors import MmdBoundsError
 
 SLACK = 1e-9  # added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9
@@ -61,6 +61,9 @@ class Contamination:
         The number of rows of X that belong to Y. Needs `n_moved`.
     share_of_y
         Share of the rows filed under Y that belong to X.
+    exactly
+        Whether exactly this many rows are misfiled, the paper's model. `False`: at most this many, which is
+        what `None` means unless the function that is called says otherwise (its own `exactly`).
 
     Examples
     --------
@@ -75,6 +78,7 @@ class Contamination:
     n_moved: int | None = None
     n_moved_of_x: int = 0
     share_of_y: float | None = None
+    exactly: bool | None = None
 
     def __post_init__(self) -> None:
         checks = {"x_in_y": _check_epsilon, "n_moved": check_count, "share_of_y": check_share}
@@ -87,6 +91,19 @@ class Contamination:
         for name, check in ((amount, checks[amount]), ("n_moved_of_x", check_count), ("y_in_x", check_share)):
             object.__setattr__(self, name, check(getattr(self, name), name))
         self._check_two_way()
+        self._check_exactly()
+
+    def _check_exactly(self) -> None:
+        if self.exactly is None:
+            return
+        object.__setattr__(self, "exactly", check_flag(self.exactly, "exactly"))
+        if self.exactly and isinstance(self.x_in_y, tuple):
+            low, high = self.x_in_y
+            msg = (
+                f"`exactly` must be left out where `epsilon` is a pair, which stands for every share from "
+                f"{low:g} to {high:g}; got True. Give one share, or leave `exactly=` out."
+            )
+            raise MmdBoundsError(msg)
 
     def _check_two_way(self) -> None:
         if self.y_in_x and not isinstance(self.x_in_y, float):
@@ -106,8 +123,8 @@ class Contamination:
     def from_sensitivity(cls, sensitivity: float, *, specificity: float = 1.0) -> Self:
         """Return the misfiling of a procedure whose error rates are known.
 
-        Rates of a procedure are probabilities; the shares in one sample scatter around them. To be on the
-        safe side, use `at_most` or a lower sensitivity.
+        Rates of a procedure are probabilities; the shares in one sample scatter around them. They stand for
+        "at most" unless the function that is called is told ``exactly=True``; a lower sensitivity is safer.
 
         Parameters
         ----------
@@ -119,7 +136,7 @@ class Contamination:
         Examples
         --------
         >>> Contamination.from_sensitivity(0.9, specificity=0.98)
-        Contamination(x_in_y=0.1, y_in_x=0.02, n_moved=None, n_moved_of_x=0, share_of_y=None)
+        Contamination(x_in_y=0.1, y_in_x=0.02, n_moved=None, n_moved_of_x=0, share_of_y=None, exactly=None)
         """
         rates = [check_rate(sensitivity, "sensitivity"), check_rate(specificity, "specificity")]
         # In decimals: 1 - 0.9 is meant as 0.1, not as 0.09999999999999998.
@@ -133,8 +150,9 @@ class Contamination:
         return cls(missed[0], y_in_x=missed[1])
 
     def stated(self) -> dict[str, Share | int]:
-        """Return what was given, by name: enough to make the same again."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        """Return what was given, by name: enough to make the same again; that it is a limit goes unsaid."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {name: value for name, value in given.items() if name != "exactly" or value}
 
     @property
     def is_two_way(self) -> bool:
@@ -157,24 +175,29 @@ class Contamination:
             return replace(counts, stated=Fraction(repr(self.x_in_y)))
         return counts
 
-    def admissible(self, p: int, q: int, *, at_most: bool = False) -> list[Counts]:
+    def admissible(self, p: int, q: int) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
-        With `at_most` all counts whose shares are no larger; for an interval all in it; otherwise just one.
+        With `exactly` just one; for an interval all in it; otherwise all whose shares are no larger.
         """
-        largest, first = self.counts(p, q), 0
-        if not (at_most or self.is_range):
+        largest = self.counts(p, q)
+        if self.exactly:
             return [largest]
-        if not at_most and isinstance(self.x_in_y, tuple):
-            low = self.x_in_y[0]
-            first = math.ceil(low * p / (1 - low) - SLACK)
-            if first > largest.n_moved:
-                none = f"no number of misfiled rows has a share between {low:g} and {self._highest_share:g}"
-                msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
-                raise MmdBoundsError(msg)
-        if not self.is_two_way:
-            return [_sized(m, 0, p, q) for m in range(first, largest.n_moved + 1)]
-        return self._pairs(p, q)
+        if self.is_two_way:
+            return self._pairs(p, q)
+        return [_sized(m, 0, p, q) for m in range(self._fewest(p, largest.n_moved), largest.n_moved + 1)]
+
+    def _fewest(self, p: int, most: int) -> int:
+        """Return the smallest one-way count: none, or the lower end of an interval of shares."""
+        if not isinstance(self.x_in_y, tuple):
+            return 0
+        low, high = self.x_in_y
+        fewest = math.ceil(low * p / (1 - low) - SLACK)
+        if fewest > most:
+            none = f"no number of misfiled rows has a share between {low:g} and {high:g}"
+            msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
+            raise MmdBoundsError(msg)
+        return fewest
 
     def _numbers(self, p: int, q: int) -> tuple[int, int]:
         if self.n_moved is not None:
@@ -211,9 +234,22 @@ class Contamination:
         ]
 
 
-def as_contamination(epsilon: Share | Contamination) -> Contamination:
-    """Return what `epsilon` stands for, wherever a function takes one."""
-    return epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
+def as_contamination(epsilon: Share | Contamination, exactly: bool | None = None) -> Contamination:
+    """Return what `epsilon` stands for, wherever a function takes one; whether exactly that is decided.
+
+    Either of the two may say `exactly`; if neither does, the amount is a limit.
+    """
+    amount = epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
+    if exactly is None:
+        return replace(amount, exactly=bool(amount.exactly))
+    exactly = check_flag(exactly, "exactly")
+    if amount.exactly is not None and amount.exactly != exactly:
+        msg = (
+            f"`exactly` must not contradict the Contamination; got {exactly}, "
+            f"and Contamination(..., exactly={amount.exactly}). Leave one of them out."
+        )
+        raise MmdBoundsError(msg)
+    return replace(amount, exactly=exactly)
 
 
 def _sized(m: int, m_d: int, p: int, q: int) -> Counts:

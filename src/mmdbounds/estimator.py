@@ -121,7 +121,7 @@ class MMDBounds(_TwoLabels):
     hidden : label
         The label whose rows may be hidden among those of the other. It must be given too: nothing in the data
         says which it is.
-    method, kernel, bandwidth, estimator, at_most, backend, dtype, working_memory, rng, progress
+    method, kernel, bandwidth, estimator, exactly, backend, dtype, working_memory, rng, progress
         As in `mmd_bounds`. `rng` is what scikit-learn calls ``random_state``: a whole number or a NumPy
         Generator; without it a seed is drawn, and ``result_.provenance.seed`` tells it. With
         ``kernel="precomputed"``, `X` in `fit` is the N x N matrix in the order of `y`.
@@ -164,7 +164,7 @@ class MMDBounds(_TwoLabels):
         kernel: KernelLike = "rbf",
         bandwidth: Bandwidth = "median",
         estimator: Estimator = "unbiased",
-        at_most: bool = False,
+        exactly: bool | None = None,
         backend: str = "auto",
         dtype: DType = "float64",
         working_memory: float = 1024,
@@ -177,7 +177,7 @@ class MMDBounds(_TwoLabels):
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.estimator = estimator
-        self.at_most = at_most
+        self.exactly = exactly
         self.backend = backend
         self.dtype = dtype
         self.working_memory = working_memory
@@ -222,7 +222,7 @@ class RobustTest(_TwoLabels):
     ----------
     epsilon, hidden, rng
         As in `MMDBounds`.
-    n_permutations, at_most, best_case, beta, kernel, bandwidth, estimator, backend, dtype, working_memory, \
+    n_permutations, exactly, best_case, beta, kernel, bandwidth, estimator, backend, dtype, working_memory, \
 progress
         As in `robust_test`.
 
@@ -252,7 +252,7 @@ progress
         *,
         hidden: Any = None,
         n_permutations: int = 999,
-        at_most: bool = True,
+        exactly: bool | None = None,
         best_case: bool = False,
         beta: float = 0.0,
         kernel: KernelLike = "rbf",
@@ -267,7 +267,7 @@ progress
         self.epsilon = epsilon
         self.hidden = hidden
         self.n_permutations = n_permutations
-        self.at_most = at_most
+        self.exactly = exactly
         self.best_case = best_case
         self.beta = beta
         self.kernel = kernel

@@ -81,8 +81,8 @@ class Simulated:
 
     @property
     def contamination(self) -> Contamination:
-        """The true amount, as `mmd_bounds` takes it."""
-        return Contamination(n_moved=self.n_moved)
+        """The true amount, exactly, as `mmd_bounds` takes it."""
+        return Contamination(n_moved=self.n_moved, exactly=True)
 
     def __repr__(self) -> str:
         filed = f"{self.n_moved} of {self.n_x} rows of X filed under Y with its {self.n_y} rows"

@@ -127,7 +127,7 @@ class Problem:
         self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None
     ) -> list[Counts]:
         """Return the counts, if all of them leave enough rows and pass the search's own `check`."""
-        for counts in (Counts(0, 0, self.p, self.q), *admissible):
+        for counts in (Counts(0, 0, self.p, self.q), *reversed(admissible)):  # the largest is refused first
             check_sizes(counts, self.p, self.q, unbiased=self.estimator == "unbiased")
             if check is not None:
                 check(counts, self.p, self.q)

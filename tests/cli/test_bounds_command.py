@@ -23,16 +23,16 @@ CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 
 
 def test_words_by_hand(table: str, capsys: pytest.CaptureFixture[str]):
-    assert run(["bounds", table, *GROUPS, "--n-moved", "1", "--method", "sd", "--bandwidth", "2"]) == 0
+    how = ["--n-moved", "1", "--exactly", "--method", "sd", "--bandwidth", "2"]
+    assert run(["bounds", table, *GROUPS, *how]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     lines = out.splitlines()
-    assert (
-        lines[0]
-        == "Assumed: exactly 25 % of the true A rows are misfiled, that is 1 of the 5 rows filed under B."
+    assert lines[0] == (
+        "Assumed: exactly 25 % of the true A rows are misfiled, that is exactly 1 of the 5 rows filed under"
     )
-    assert lines[1].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
-    assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step; nothing proved", lines[5])
+    assert lines[2].startswith("Depending on which rows they are, the squared MMD of the true groups can be")
+    assert re.fullmatch(r"  smallest found +-?[\d.]+   1 step; nothing proved", lines[6])
     # Of B, h lies among the rows of A: without it the groups are furthest apart.
     assert "    moves 1 row filed under B: h (row 8)" in lines
     assert lines[-1].startswith("kernel values in ") or " kernel values in " in out
@@ -95,13 +95,13 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
     flags = (
-        "--n-moved 2 --n-moved-of-x 1 --at-most --columns y --columns x --scale none --method s-sd "
+        "--n-moved 2 --n-moved-of-x 1 --exactly --columns y --columns x --scale none --method s-sd "
         "--n-steps 2 --schedule even --rng 3 --kernel imq --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress"
     )
     assert run(["bounds", table, *GROUPS, *flags.split()]) == 130
     X, Y, contamination, options = calls[0]
-    assert contamination == Contamination(n_moved=2, n_moved_of_x=1)
+    assert contamination == Contamination(n_moved=2, n_moved_of_x=1, exactly=True)
     assert (X.columns, X.values[0].tolist(), X.ids.tolist()) == (("y", "x"), [2.0, 1.0], ["a", "b", "c"])
     assert len(Y) == 5
     assert options == {
@@ -113,7 +113,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "dtype": "float32",
         "working_memory": 64.0,
         "rng": 3,
-        "at_most": True,
         "checkpoint": None,
         "progress": False,
     }
@@ -123,7 +122,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert X.columns == ("x",)
     assert X.record["scale"] == "standard"
     assert (options["method"], options["bandwidth"], options["progress"]) == (Sharp(), "median", None)
-    assert (options["at_most"], options["working_memory"], options["rng"]) == (False, 1024.0, 0)
+    assert (options["working_memory"], options["rng"]) == (1024.0, 0)
     paper = ["--method", "s-sd", "--schedule", "paper"]
     assert run(["bounds", table, *GROUPS, "--share-of-y", "0.4", *paper, "--progress"]) == 130
     _, _, contamination, options = calls[2]
@@ -175,16 +174,25 @@ def test_every_keyword_is_a_flag_with_the_same_default(function: Any):
         assert command[name].default == others.get(name, default), name
 
 
-def test_at_most_says_up_to(table: str, capsys: pytest.CaptureFixture[str]):
-    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--at-most"]) == 0
-    assert capsys.readouterr().out.startswith(
-        "Assumed: at most 40 % of the true A rows are misfiled, that is 2 of the 5 rows filed under B"
+def test_an_amount_is_a_limit(table: str, capsys: pytest.CaptureFixture[str]):
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2"]) == 0
+    assert " ".join(capsys.readouterr().out.split()).startswith(
+        "Assumed: at most 40 % of the true A rows are misfiled, that is at most 2 of the 5 rows filed under B"
     )
+
+
+def test_the_hint_names_the_flag(table: str, capsys: pytest.CaptureFixture[str]):
+    for dry in ([], ["--dry-run"]):
+        assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--method", "qno", *dry]) == 2
+        assert capsys.readouterr().err == (
+            "mmdbounds: `method='qno'` is defined for an exact number of misfiled rows, not for a limit. "
+            "Pass `--exactly`, or use method='sharp'.\n"
+        )
 
 
 def test_printed_schedule_bounds_nothing(table: str, capsys: pytest.CaptureFixture[str]):
     paper = ["--method", "s-sd", "--schedule", "paper", "--n-steps", "1"]
-    assert run(["bounds", table, *GROUPS, "--n-moved", "2", *paper]) == 0
+    assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--exactly", *paper]) == 0
     out = capsys.readouterr().out
     assert "(n_steps=1, schedule=paper, weights=sums)" in out
 

@@ -19,7 +19,7 @@ import mmdbounds as mb
 from mmdbounds.cli.main import run
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
-WHO = ["name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most"]
+WHO = ["name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"]
 FLAGS: dict[str, list[str]] = {
     "bounds": ["--n-moved", "1"],
     "test": ["--n-moved", "1", "--n-permutations", "19"],
@@ -60,7 +60,7 @@ def test_bounds_are_one_row(printed: Any, groups: Any):
         *("observed", "lower", "upper", "lower_certified", "upper_certified", "kind", "method"),
     ]
     assert (row["name_x"], row["name_y"], row["n_samples_X"], row["n_samples_Y"]) == ("A", "B", "3", "5")
-    assert (row["n_moved"], row["n_moved_of_x"], row["at_most"]) == ("1", "0", "false")
+    assert (row["n_moved"], row["n_moved_of_x"], row["exactly"]) == ("1", "0", "false")
     assert (row["kind"], row["method"]) == ("labelling", "sharp")
     assert [float(row[name]) for name in ("epsilon", "observed")] == [0.25, result.observed]
     for side in ("lower", "upper"):
@@ -116,7 +116,7 @@ def test_an_evaluation_has_the_columns_of_its_table(printed: Any, groups: Any, t
 def test_polars_reads_numbers_and_truths(command: str, table: str, capsys: pytest.CaptureFixture[str]):
     assert run([command, table, *GROUPS, *FLAGS[command], "--csv"]) == 0
     frame = pl.read_csv(io.StringIO(capsys.readouterr().out))
-    truths = [name for name in frame.columns if name.startswith(("is_", "at_most", "covers"))]
+    truths = [name for name in frame.columns if name.startswith(("is_", "exactly", "covers"))]
     assert all(frame.schema[name] == pl.Boolean for name in truths)
     assert frame.schema["n_moved"] == pl.Int64
     assert frame.schema["upper" if command != "test" else "pvalue"] == pl.Float64

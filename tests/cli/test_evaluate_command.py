@@ -93,7 +93,7 @@ def test_every_flag_arrives(table: str, tmp_path: Path, monkeypatch: pytest.Monk
         "mechanism": "random",
         "scale": "none",
         "preset": None,
-        "at_most": True,
+        "exactly": False,
         "kernel": "imq",
         "bandwidth": 2.5,
         "estimator": "biased",

@@ -74,7 +74,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     flags = (
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --progress"
+        "--dtype float32 --working-memory 64 --progress --exactly"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["sweep", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -82,6 +82,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert (X.columns, X.values[0].tolist(), len(Y)) == (("y", "x"), [2.0, 1.0], 5)
     assert options == {
         "epsilons": [0.1, 0.25],
+        "exactly": True,
         "level": 0.01,
         "value": -0.5,
         "n_permutations": 49,

@@ -35,7 +35,7 @@ def test_the_first_column_is_what_a_call_gives(line):
 @pytest.mark.parametrize("line", random.Random(0).sample(range(len(CELLS)), 5))
 def test_a_cell_is_what_a_call_gives(line):
     method, misfiling, estimator, *cells = CELLS[line]
-    way = misfiling.replace(", exactly or at most", "")
+    way = misfiling.replace("exactly or at most", "exactly")
     estimators = support.ESTIMATORS if estimator == "both" else [estimator]
     for each in estimators:
         found = [support.answer(method.strip("`"), way, computed, each) for computed in support.COMPUTED]

@@ -151,7 +151,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
         ({"kernel": mb.kernels.RBF(1.0)}, "kernel, bandwidth"),
         ({"bandwidth": 2.0}, "kernel, bandwidth"),
         ({"estimator": "biased"}, "estimator"),
-        ({"at_most": True}, "at_most"),
+        ({"exactly": False}, "exactly"),
         ({"rng": 4}, "rng"),
         ({"working_memory": 64}, "working_memory"),
     ],

@@ -284,8 +284,8 @@ def test_kernel_and_at_most_arrive():
     for value in (trial.truth, trial.observed, trial.bounds["s-sd"].lower, trial.bounds["s-sd"].upper):
         assert value == pytest.approx(unmoved, rel=1e-12)
     few, many = (
-        evaluate(X[:8], Y[:8], 0.4, methods=["exhaustive"], at_most=at_most, n_trials=4, rng=0)
-        for at_most in (False, True)
+        evaluate(X[:8], Y[:8], 0.4, methods=["exhaustive"], exactly=exactly, n_trials=4, rng=0)
+        for exactly in (True, False)
     )
     for one, other in zip(few.trials, many.trials, strict=True):
         low, high = one.bounds["exhaustive"].interval

@@ -35,7 +35,7 @@ X, Y = clean()
         ({"sizes": (5, 1)}, r"^`Y` has 1 row; the unbiased estimator needs at least 2\.$"),
         ({"sizes": (2, 9), "epsilon": 0.5}, r"`X` has 1 row"),
         ({"replace": 1}, r"^`replace` must be True or False; got 1\.$"),
-        ({"at_most": "yes"}, r"^`at_most` must be True or False; got 'yes'\.$"),
+        ({"exactly": "yes"}, r"^`exactly` must be True or False; got 'yes'\.$"),
         ({"n_trials": 0}, r"^`n_trials` must be a whole number from 1; got 0\.$"),
         ({"n_processes": 0}, r"^`n_processes` must be a whole number from 1; got 0\.$"),
         ({"only": 3}, r"^`only` must be a list of trial numbers; got 3\.$"),

@@ -88,7 +88,7 @@ def test_the_limit_is_the_rate_that_so_often_shows_no_miss():
         ({"scale": "standard"}, "in each trial, standardised over the rows of both; 6"),
         ({"mechanism": "random"}, "filed under Y, chosen at random."),
         ({"mechanism": last_rows}, "filed under Y, chosen by last_rows."),
-        ({"at_most": True}, "told that at most 6 of the 46 rows filed under Y belong to X, not which."),
+        ({"exactly": False}, "told that at most 6 of the 46 rows filed under Y belong to X, not which."),
         ({"epsilon": 0.01}, "the share is less than one of 30 X rows, so nothing was misfiled. In 1 trial"),
         ({"kernel": "linear"}, "Seed 0; kernel linear; unbiased"),
         ({"bandwidth": 2.5}, "kernel rbf, bandwidth 2.5;"),

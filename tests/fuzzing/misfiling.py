@@ -24,13 +24,13 @@ class Misfiling:
         ``"n_moved"``, ``"share"``, ``"range"``, ``"share_of_y"``, ``"counts"`` or ``"shares"`` (two-way).
     numbers
         One or two of them.
-    at_most
-        Whether fewer rows may be misfiled as well.
+    exactly
+        Whether fewer rows cannot be misfiled as well; never with a range.
     """
 
     form: str
     numbers: tuple
-    at_most: bool = False
+    exactly: bool = True
 
     def argument(self):
         """Return what `epsilon` takes."""
@@ -64,19 +64,19 @@ class Misfiling:
                 most = math.floor(exact(first) * q + SLACK)
             case "range":
                 most = of_share(rest[0], p)
-                least = 0 if self.at_most else math.ceil(exact(first) * p / (1 - exact(first)) - SLACK)
+                least = math.ceil(exact(first) * p / (1 - exact(first)) - SLACK)
                 return [(m, 0) for m in range(least, most + 1)]
             case "counts":
-                if not self.at_most:
+                if self.exactly:
                     return [(first, rest[0])]
                 return [(m, m_d) for m in range(first + 1) for m_d in range(rest[0] + 1)]
             case "shares":
                 return self._of_shares(p, q)
-        return [(m, 0) for m in range(0 if self.at_most else most, most + 1)]
+        return [(m, 0) for m in range(most if self.exactly else 0, most + 1)]
 
     def _of_shares(self, p, q):
         x, y = map(exact, self.numbers)
-        if self.at_most:
+        if not self.exactly:
             return [
                 (m, m_d)
                 for m in range(q + 1)
@@ -106,7 +106,7 @@ def misfilings(draw, p, q, estimator, *, two_way=True):
     most, most_of_x = max(q - fewest, 0), max(p - fewest, 0)
     m = draw(st.integers(0, most))
     forms = ["n_moved", "share", "share_of_y", "range"] + (["counts", "shares"] if two_way else [])
-    form, at_most = draw(st.sampled_from(forms)), draw(st.booleans())
+    form, exactly = draw(st.sampled_from(forms)), draw(st.booleans())
     match form:
         case "n_moved":
             numbers = (m,)
@@ -125,4 +125,4 @@ def misfilings(draw, p, q, estimator, *, two_way=True):
                 draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
                 draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
             )
-    return Misfiling(form, numbers, at_most)
+    return Misfiling(form, numbers, exactly and form != "range")

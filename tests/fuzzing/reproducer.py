@@ -34,7 +34,7 @@ def alone(call, name):
     if function in ("robust_test", "sweep"):
         options["n_permutations"] = call.n_permutations
     if function in ("robust_test", "mmd_bounds"):
-        options["at_most"] = call.misfiling.at_most
+        options["exactly"] = call.misfiling.exactly
     if function == "sweep":
         options["epsilons"] = sorted({m / (p + m) for m, _ in call.counts})
     written = {key: "users_kernel" if callable(value) else repr(value) for key, value in options.items()}

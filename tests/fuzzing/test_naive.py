@@ -84,4 +84,4 @@ def test_kernel_values_by_hand():
 def test_counts_of_the_documentation():
     assert Misfiling("share", (0.2,)).counts(40, 60) == [(10, 0)]
     assert Misfiling("shares", (0.2, 0.2)).counts(100, 40) == [(24, 4)]
-    assert Misfiling("n_moved", (2,), at_most=True).counts(5, 5) == [(0, 0), (1, 0), (2, 0)]
+    assert Misfiling("n_moved", (2,), exactly=False).counts(5, 5) == [(0, 0), (1, 0), (2, 0)]

@@ -66,8 +66,8 @@ def smallest(problem, counts):
     return float(naive_values(small_matrix(problem), marks, problem.estimator).min())
 
 
-def admissible(problem, *, at_most):
+def admissible(problem, *, exactly):
     """The counts, written down."""
     m, m_d = problem.counts.n_moved, problem.counts.n_moved_of_x
-    pairs = itertools.product(range(m + 1), range(m_d + 1)) if at_most else [(m, m_d)]
+    pairs = [(m, m_d)] if exactly else itertools.product(range(m + 1), range(m_d + 1))
     return [Contamination(n_moved=a, n_moved_of_x=b).counts(problem.p, problem.q) for a, b in pairs]

@@ -71,7 +71,7 @@ def test_the_pvalue_is_that_of_a_naive_loop(seed, estimator):
     naive = naive_pvalue(X, Y, [(m, 0) for m in range(4)], KERNELS, seed, 39, estimator)
     assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert result.is_valid
-    exact = aggregated_test(X, Y, amount, at_most=False, **options)
+    exact = aggregated_test(X, Y, amount, exactly=True, **options)
     naive = naive_pvalue(X, Y, [(3, 0)], KERNELS, seed, 39, estimator)
     assert naive <= exact.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert exact.pvalue <= result.pvalue
@@ -85,7 +85,7 @@ def test_ties_count_against_a_rejection(seed):
     kernels = (mb.kernels.RBF(1.0), mb.kernels.Laplacian(1.0))
     for m in (0, 2):
         amount = mb.Contamination(n_moved=m)
-        result = aggregated_test(X, Y, amount, at_most=False, kernels=kernels, n_permutations=199, rng=seed)
+        result = aggregated_test(X, Y, amount, exactly=True, kernels=kernels, n_permutations=199, rng=seed)
         naive = naive_pvalue(X, Y, [(m, 0)], kernels, seed, 199)
         assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
         assert m or result.pvalue == naive
@@ -105,7 +105,7 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
     X, Y = drawn(seed, p=25, q=30, shift=0.9)
     for options in (
         {"epsilon": 0.1},
-        {"epsilon": 0.1, "at_most": False},
+        {"epsilon": 0.1, "exactly": True},
         {"epsilon": 0.15, "estimator": "biased"},
         {"epsilon": mb.Contamination(n_moved=2, n_moved_of_x=2)},
         {"epsilon": 0.1, "beta": 0.01},
@@ -133,7 +133,7 @@ def test_repeating_a_kernel_changes_nothing():
 
 def test_means_and_deviations_come_from_other_permutations():
     X, Y = drawn(2)
-    result = aggregated_test(X, Y, 0.2, at_most=False, kernels=KERNELS, n_permutations=39, rng=2)
+    result = aggregated_test(X, Y, 0.2, exactly=True, kernels=KERNELS, n_permutations=39, rng=2)
     Z, n_x = np.concatenate([X, Y]), len(X) + result.n_moved
     for part, kernel in zip(result.parts, KERNELS, strict=True):
         others = naive_null(matrix(kernel, Z), Z, n_x, N_SCALING, [2, STREAM], "unbiased")
@@ -180,7 +180,7 @@ def test_type_one_error(m, n_trials, most):
             Y,
             mb.Contamination(n_moved=m),
             bandwidths=[0.25, 1.0, 4.0],
-            at_most=False,
+            exactly=True,
             n_permutations=19,
             rng=trial,
         )
@@ -280,7 +280,7 @@ def test_the_result_is_plain_data_and_back():
         ({"kernels": ["precomputed"]}, r"`kernels` must be computed from the rows.*; got 'precomputed'\."),
         ({"n_permutations": 0}, r"`n_permutations` must be a whole number from 1; got 0\."),
         ({"beta": 2}, r"`beta` must be in \[0, 1\); got 2\."),
-        ({"at_most": 1}, r"`at_most` must be True or False; got 1\."),
+        ({"exactly": 1}, r"`exactly` must be True or False; got 1\."),
         ({"rng": -1}, r"`rng` must be a whole number from 0"),
         ({"epsilon": 20}, r"`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?"),
         ({"epsilon": mb.Contamination(n_moved=9)}, r"the true `Y` would have 1 row"),

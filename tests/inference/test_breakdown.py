@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -79,31 +80,66 @@ def test_the_problems_above_break_down_everywhere():
     assert sum(first is not None and 0 < first < most for first, most in firsts) >= 5
 
 
+def every_labelling(problem, admissible, permutations):
+    """The statistics and the p-values of all labellings with one of these counts."""
+    K, values, pvalues = small_matrix(problem), [], []
+    for counts in admissible:
+        marks = all_labellings(problem.p, problem.q, counts)
+        values.extend(naive_values(K, marks, problem.estimator))
+        pvalues.extend(reference.every_pvalue(problem, counts, permutations))
+    return np.array(values), pvalues, max(reference.tolerance(K, counts) for counts in admissible)
+
+
+@pytest.mark.parametrize("how", ["exactly", "at most", "at most, few points"])
 @pytest.mark.parametrize("seed", range(8))
-def test_no_labelling_is_outside_the_curve(seed):
-    problem = differing(seed + 300)
+def test_no_labelling_is_outside_the_curve(seed, how):
+    problem, exactly = differing(seed + 300), how == "exactly"
     most = problem.q - 2
-    shares = [m / (problem.p + m) for m in range(most + 1)]
+    moved = sorted({most // 2, most}) if how.endswith("few points") else range(most + 1)
     result = mb.sweep(
         problem.X,
         problem.Y,
-        epsilons=shares,
+        epsilons=[m / (problem.p + m) for m in moved],
+        exactly=exactly,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
         **reference.options(problem),
     )
-    K, permutations = small_matrix(problem), reference.drawn(problem, N_PERMUTATIONS, seed)
-    assert [point.n_moved for point in result.points] == list(range(most + 1))
+    permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
+    assert [point.n_moved for point in result.points] == list(moved)
+    assert result.exactly == exactly
     for point in result.points:
-        counts = Contamination(n_moved=point.n_moved).counts(problem.p, problem.q)
-        values = naive_values(K, all_labellings(problem.p, problem.q, counts), problem.estimator)
-        pvalues = reference.every_pvalue(problem, counts, permutations)
-        tie = reference.tolerance(K, counts)
+        admissible = Contamination(n_moved=point.n_moved, exactly=exactly).admissible(problem.p, problem.q)
+        values, pvalues, tie = every_labelling(problem, admissible, permutations)
         assert point.lower_certified - tie <= values.min() <= point.lower + tie
         assert point.upper - tie <= values.max() <= point.upper_certified + tie
         assert point.best_case <= min(pvalues)
         assert max(pvalues) <= point.pvalue
-        assert point.epsilon == pytest.approx(shares[point.n_moved], rel=1e-12)
+        assert point.epsilon == pytest.approx(point.n_moved / (problem.p + point.n_moved), rel=1e-12)
+
+
+def ascending(values):
+    return all(here <= there for here, there in pairwise(values))
+
+
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_curve_is_monotone_and_holds_the_value_as_filed(seed, estimator):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(15, 2)), rng.normal(rng.uniform(0, 2), 1.0, size=(25, 2))
+    result = mb.sweep(X, Y, n_permutations=39, estimator=estimator, rng=0)
+    points = result.points
+    for outwards in ("upper", "upper_certified", "pvalue"):
+        assert ascending([getattr(point, outwards) for point in points]), outwards
+    for inwards in ("lower", "lower_certified", "best_case"):
+        assert ascending([-getattr(point, inwards) for point in points]), inwards
+    for point in points:
+        assert point.lower_certified <= point.lower <= result.observed <= point.upper <= point.upper_certified
+    # Each count by itself gives less: at most is never narrower than exactly.
+    exact = mb.sweep(X, Y, exactly=True, n_permutations=39, estimator=estimator, rng=0).points
+    for wide, narrow in zip(points, exact, strict=True):
+        assert wide.lower_certified <= narrow.lower
+        assert narrow.upper <= wide.upper_certified
 
 
 def groups(p=20, q=24, shift=0.8, seed=0):
@@ -158,14 +194,14 @@ def poor_outcome(monkeypatch):
 
 def test_a_point_knows_the_better_proof(monkeypatch):
     """The curve has a search of its own: the tighter floor of the two gives the p-value in the table."""
-    beyond = {"epsilons": [0.4], "value": 9.0, "n_permutations": 99, "rng": 0}  # the scan ends before
+    beyond = {"epsilons": [0.4], "exactly": True, "value": 9.0, "n_permutations": 99, "rng": 0}
     good = mb.sweep(*groups(), **beyond).points[0]
     poor_outcome(monkeypatch)
     same = mb.sweep(*groups(), **beyond).points[0]
     assert same.lower_certified > good.lower_certified - 0.01
     assert same.pvalue < good.pvalue + 0.1
     monkeypatch.undo()
-    monkeypatch.setattr(breakdown, "CURVE_GAP", 0.9)
+    monkeypatch.setattr("mmdbounds.inference.curve.CURVE_GAP", 0.9)
     rough = mb.sweep(*groups(), **beyond).points[0]
     assert rough.lower_certified > good.lower_certified - 0.01
     assert rough.upper_certified > good.upper_certified + 0.01

@@ -56,7 +56,7 @@ def interval(X, Y, epsilon, **options):
 @pytest.mark.parametrize("seed", range(3))
 def test_one_count_by_definition(level, seed):
     X, Y = far_groups(seed=seed)
-    result = interval(X, Y, mb.Contamination(n_moved=3), level=level, at_most=False, method="exhaustive")
+    result = interval(X, Y, mb.Contamination(n_moved=3), level=level, exactly=True, method="exhaustive")
     low, high, r = naive_interval(X, Y, [(3, 0)], 1 - level)
     assert 0 < low < high < math.sqrt(2)  # neither end is cut off, so both are tested
     np.testing.assert_allclose((*result.interval, result.radius), (low, high, r), rtol=0, atol=ROUNDING)
@@ -67,7 +67,7 @@ def test_one_count_by_definition(level, seed):
 def test_several_counts_by_definition(how, every_count):
     X, Y = far_groups(p=60)
     amount = 4 / 64 if how == "at most" else (2 / 62, 4 / 64)
-    result = interval(X, Y, amount, level=0.05, at_most=how == "at most", method="exhaustive")
+    result = interval(X, Y, amount, level=0.05, exactly=how == "exactly", method="exhaustive")
     low, high, r = naive_interval(X, Y, [(m, 0) for m in every_count], 0.95)
     assert 0 < low < high < math.sqrt(2)
     assert low - ALIKE * r - ROUNDING <= result.low <= low + ROUNDING
@@ -82,7 +82,7 @@ def test_two_ways_by_definition():
     rng = np.random.default_rng(3)
     X, Y = rng.normal(0, 0.3, size=(40, 1)), rng.normal(1.1, 0.2, size=(12, 1))
     result = interval(
-        X, Y, mb.Contamination(n_moved=2, n_moved_of_x=1), level=0.02, at_most=True, method="exhaustive"
+        X, Y, mb.Contamination(n_moved=2, n_moved_of_x=1), level=0.02, exactly=False, method="exhaustive"
     )
     low, high, r = naive_interval(X, Y, [(m, m_d) for m in range(3) for m_d in range(2)], 0.98)
     assert 0 < low < high < math.sqrt(2)
@@ -92,7 +92,7 @@ def test_two_ways_by_definition():
 
 
 def test_counts_that_share_a_radius_have_nearly_the_same():
-    admissible = mb.Contamination(0.4).admissible(30, 90, at_most=True)
+    admissible = mb.Contamination(0.4).admissible(30, 90)
     runs = alike(admissible, mb.kernels.RBF(1.0), 0.05)
     assert sorted(c.n_moved for run, _ in runs for c in run) == [c.n_moved for c in admissible]
     assert 1 < len(runs) < len(admissible)
@@ -243,16 +243,16 @@ def test_the_words():
     X, Y = far_groups(p=40)
     proved = interval(X, Y, 0.05).summary()
     assert proved.startswith(
-        "Assumed: at most 4.76 % of the true X rows are misfiled, that is 2 of the 13 rows filed under Y.\n"
-        "With 95 % confidence"
+        "Assumed: at most 4.76 % of the true X rows are misfiled, that is at most 2 of the 13 rows filed\n"
+        "under Y.\nWith 95 % confidence"
     )
     assert "(proved)" in proved
-    near = confidence_interval(X, Y, 0.05, at_most=False, rng=0).summary()
+    near = confidence_interval(X, Y, 0.05, exactly=True, rng=0).summary()
     assert near.startswith(
-        "Assumed: exactly 4.76 % of the true X rows are misfiled, that is 2 of the 13 rows"
+        "Assumed: exactly 4.76 % of the true X rows are misfiled, that is exactly 2 of the 13 rows"
     )
     assert "approximately; not proved" in near
-    between = interval(X, Y, (0.02, 0.05), at_most=False)
+    between = interval(X, Y, (0.02, 0.05))
     assert between.summary().startswith(
         "Assumed: between 2.44 % and 4.76 % of the true X rows are misfiled, that is 1 to 2 of the"
     )
@@ -295,7 +295,7 @@ def test_a_printed_proved_end_is_still_proved():
             r"`fixed_kernel` must go with a number for `bandwidth` or a kernel object; got",
         ),
         ({"fixed_kernel": 1}, r"`fixed_kernel` must be True or False; got 1\."),
-        ({"at_most": "yes"}, r"`at_most` must be True or False; got 'yes'\."),
+        ({"exactly": "yes"}, r"`exactly` must be True or False; got 'yes'\."),
         ({"rng": -1}, r"`rng` must be a whole number from 0"),
         ({"method": "sharpest"}, r"`method` must be one of"),
         ({"progress": 2}, r"`progress` must be True or False; got 2\."),
@@ -319,7 +319,7 @@ def test_resampling_by_definition():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(12, 2)), rng.normal(1, 1, size=(14, 2))
     made = resampling_interval(
-        X, Y, mb.Contamination(n_moved=2), level=0.8, n_resamples=21, at_most=False, rng=3
+        X, Y, mb.Contamination(n_moved=2), level=0.8, n_resamples=21, exactly=True, rng=3
     )
     draws = np.random.default_rng(3)
     lower, upper = [], []
@@ -400,7 +400,7 @@ def finite_sample(setting, trial):
         filed.contamination,
         bandwidth=setting.bandwidth,
         fixed_kernel=True,
-        at_most=False,
+        exactly=True,
         rng=0,
     )
     assert made.label == "proved"

@@ -102,7 +102,7 @@ def test_the_counts_left_are_all_that_can_be_left(m_and_m_d):
 def test_an_exact_count_becomes_a_range_once_rows_are_held_out():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(60, 2))
-    made = confidence_interval(X, Y, mb.Contamination(n_moved=9), at_most=False, holdout=0.1, rng=1)
+    made = confidence_interval(X, Y, mb.Contamination(n_moved=9), exactly=True, holdout=0.1, rng=1)
     held_of_y = 60 - made.n_samples_Y
     assert 0 < held_of_y < 9
     assert made.n_moved_range == (9 - held_of_y, 9)

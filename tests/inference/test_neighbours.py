@@ -7,9 +7,8 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.contamination import Counts
-from mmdbounds.inference import breakdown
-from mmdbounds.inference import breakdown as neighbours
-from mmdbounds.inference.breakdown import along, from_neighbour, resized
+from mmdbounds.inference import curve
+from mmdbounds.inference.curve import along, from_neighbour, resized
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found
@@ -103,7 +102,7 @@ def test_nothing_is_lost_and_nothing_proved_is_searched_again(monkeypatch):
     best, worse = local(problem, 3, 6), local(problem, 4, 0)
     assert from_neighbour(best, worse, "upper") is best
     tried = []
-    monkeypatch.setattr(neighbours, "resized", lambda *_: tried.append(1))
+    monkeypatch.setattr(curve, "resized", lambda *_: tried.append(1))
     proved = replace(worse, certified=worse.value)
     assert from_neighbour(proved, best, "upper") is proved
     free = Found(0.3, None, kind="free points")
@@ -128,12 +127,12 @@ def test_what_one_count_knows_goes_up_and_down_the_curve(knows):
 def test_no_point_of_a_curve_is_worse_than_without(seed, monkeypatch):
     """And some are better, where there are few starts."""
     problem = small_problem(seed + 40, two_way=False, kernel="rbf", most=(12, 5))
-    monkeypatch.setattr(breakdown, "CURVE_STARTS", 1)
-    monkeypatch.setattr(breakdown, "CURVE_PATIENCE", 1e-9)
+    monkeypatch.setattr(curve, "CURVE_STARTS", 1)
+    monkeypatch.setattr(curve, "CURVE_PATIENCE", 1e-9)
     options = {"kernel": problem.kernel, "estimator": problem.estimator, "n_permutations": 19, "rng": seed}
-    warm = mb.sweep(problem.X, problem.Y, **options)
-    monkeypatch.setattr(breakdown, "along", lambda ends: ends)
-    cold = mb.sweep(problem.X, problem.Y, **options)
+    warm = mb.sweep(problem.X, problem.Y, **options, exactly=True)
+    monkeypatch.setattr(curve, "along", lambda ends: ends)
+    cold = mb.sweep(problem.X, problem.Y, **options, exactly=True)
     assert warm.breakdown_n_moved == cold.breakdown_n_moved
     for after, before in zip(warm.points, cold.points, strict=True):
         assert after.lower <= before.lower
@@ -153,7 +152,7 @@ def test_a_curve_asks_every_neighbour_once_each_way(monkeypatch):
         asked.append((len(found.rows), len(neighbour.rows), side))
         return found
 
-    monkeypatch.setattr(neighbours, "from_neighbour", remember)
+    monkeypatch.setattr(curve, "from_neighbour", remember)
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(12, 2)), rng.normal(1, 1, size=(12, 2))
     mb.sweep(X, Y, epsilons=[0, 0.2, 0.3], n_permutations=19, rng=0)

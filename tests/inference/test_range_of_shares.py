@@ -36,7 +36,6 @@ def test_the_pvalue_is_the_largest_over_the_range(seed, monkeypatch):
         problem.X,
         problem.Y,
         shares,
-        at_most=False,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
         **reference.options(problem),

@@ -19,13 +19,13 @@ from problems import small_problem
 N_PERMUTATIONS = 59
 
 
-def asked(problem, *, at_most, seed, **more):
+def asked(problem, *, exactly, seed, **more):
     counts = Contamination(n_moved=problem.counts.n_moved, n_moved_of_x=problem.counts.n_moved_of_x)
     return mb.robust_test(
         problem.X,
         problem.Y,
         counts,
-        at_most=at_most,
+        exactly=exactly,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
         **reference.options(problem),
@@ -33,21 +33,21 @@ def asked(problem, *, at_most, seed, **more):
     )
 
 
-def every(problem, *, at_most, seed):
+def every(problem, *, exactly, seed):
     """For each admissible count the p-values of all its labellings."""
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
-    admissible = reference.admissible(problem, at_most=at_most)
+    admissible = reference.admissible(problem, exactly=exactly)
     return {(c.n_moved, c.n_moved_of_x): reference.every_pvalue(problem, c, permutations) for c in admissible}
 
 
-@pytest.mark.parametrize("at_most", [False, True])
+@pytest.mark.parametrize("exactly", [True, False])
 @pytest.mark.parametrize("two_way", [False, True])
 @pytest.mark.parametrize("seed", range(25))
-def test_is_the_largest_over_every_labelling(seed, two_way, at_most, monkeypatch):
+def test_is_the_largest_over_every_labelling(seed, two_way, exactly, monkeypatch):
     monkeypatch.setattr(worst_case, "NEARLY", 0.0)  # tight is equal
     problem = small_problem(seed, two_way=two_way, most=(10, 6))
-    result = asked(problem, at_most=at_most, seed=seed)
-    pvalues = every(problem, at_most=at_most, seed=seed)
+    result = asked(problem, exactly=exactly, seed=seed)
+    pvalues = every(problem, exactly=exactly, seed=seed)
     largest = max(map(max, pvalues.values()))
     assert result.is_valid
     assert result.is_tight
@@ -64,8 +64,8 @@ def test_is_the_largest_over_every_labelling(seed, two_way, at_most, monkeypatch
 @pytest.mark.parametrize("seed", range(25))
 def test_no_labelling_is_outside_the_range(seed):
     problem = small_problem(seed + 100, most=(9, 5))
-    result = asked(problem, at_most=True, seed=seed, best_case=True)
-    pvalues = every(problem, at_most=True, seed=seed)
+    result = asked(problem, exactly=False, seed=seed, best_case=True)
+    pvalues = every(problem, exactly=False, seed=seed)
     low, high = result.pvalue_range
     assert low <= min(map(min, pvalues.values()))
     assert max(map(max, pvalues.values())) <= high == result.pvalue
@@ -79,8 +79,8 @@ def test_both_ends_of_the_range_are_reached(monkeypatch):
     reached = 0
     for seed in range(25):
         problem = small_problem(seed + 100, most=(9, 5))
-        result = asked(problem, at_most=True, seed=seed, best_case=True)
-        pvalues = every(problem, at_most=True, seed=seed)
+        result = asked(problem, exactly=False, seed=seed, best_case=True)
+        pvalues = every(problem, exactly=False, seed=seed)
         reached += result.pvalue_range == (min(map(min, pvalues.values())), max(map(max, pvalues.values())))
     # All but a few: a proof's margin can exceed the width of ties, and then the extreme labelling is no tie.
     assert reached >= 20
@@ -89,11 +89,11 @@ def test_both_ends_of_the_range_are_reached(monkeypatch):
 @pytest.mark.parametrize("seed", range(12))
 def test_a_loose_proof_errs_on_the_safe_side(seed, monkeypatch):
     problem = small_problem(seed + 200, two_way=False, most=(10, 6))
-    tight = asked(problem, at_most=True, seed=seed)
+    tight = asked(problem, exactly=False, seed=seed)
     monkeypatch.setattr(worst_case, "ROUGH", 3.0)
     monkeypatch.setattr(worst_case, "MOST_TIGHTENED", 0)
-    loose = asked(problem, at_most=True, seed=seed)
-    largest = max(map(max, every(problem, at_most=True, seed=seed).values()))
+    loose = asked(problem, exactly=False, seed=seed)
+    largest = max(map(max, every(problem, exactly=False, seed=seed).values()))
     assert loose.pvalue >= tight.pvalue >= largest
     assert loose.is_valid
     assert loose.is_tight == (0.95 * loose.pvalue <= max(c.attained for c in loose.counts))
@@ -102,9 +102,9 @@ def test_a_loose_proof_errs_on_the_safe_side(seed, monkeypatch):
 def test_some_loose_proofs_are_loose(monkeypatch):
     monkeypatch.setattr(worst_case, "ROUGH", 3.0)
     problems = [small_problem(seed + 200, two_way=False, most=(10, 6)) for seed in range(12)]
-    tight = [asked(problem, at_most=True, seed=0) for problem in problems]
+    tight = [asked(problem, exactly=False, seed=0) for problem in problems]
     monkeypatch.setattr(worst_case, "MOST_TIGHTENED", 0)
-    loose = [asked(problem, at_most=True, seed=0) for problem in problems]
+    loose = [asked(problem, exactly=False, seed=0) for problem in problems]
     assert all(result.is_tight for result in tight)
     assert not all(result.is_tight for result in loose)
     assert any("The proof is not tight" in " ".join(r.summary().split()) for r in loose)
@@ -139,7 +139,7 @@ def posed(X, Y):
 def worst_of(**more):
     """The machinery itself on a small problem."""
     X, Y = np.random.default_rng(0).normal(size=(6, 2)), np.random.default_rng(1).normal(size=(10, 2))
-    admissible = Contamination(n_moved=5).admissible(6, 10, at_most=True)
+    admissible = Contamination(n_moved=5).admissible(6, 10)
     return WorstCase(posed(X, Y), admissible, N_PERMUTATIONS, 0, Meter(), **more), admissible
 
 
@@ -199,7 +199,7 @@ def test_the_work_is_foreseen(most, monkeypatch):
     monkeypatch.setattr(plan, "SMALL_ROWS", 0)
     rng = np.random.default_rng(0)
     problem = posed(rng.normal(size=(90, 2)), rng.normal(size=(110, 2)))
-    admissible = Contamination(n_moved=most).admissible(90, 110, at_most=True)
+    admissible = Contamination(n_moved=most).admissible(90, 110)
     meter = Meter()
     WorstCase(problem, admissible, 40, 0, meter)
     one_pass, permutations = worst_case.expected_null(problem, admissible, 40)
@@ -251,8 +251,8 @@ def test_tightening_goes_to_the_worst_count_and_ends_where_nothing_is_gained():
 def test_best_cases_of_many_counts_at_once_are_undercut_by_no_labelling(seed, monkeypatch):
     monkeypatch.setattr(count_range, "MOST_SEARCHED", 0)
     problem = small_problem(seed + 100, two_way=False, most=(10, 6))
-    result = asked(problem, at_most=True, seed=seed, best_case=True)
-    pvalues = every(problem, at_most=True, seed=seed)
+    result = asked(problem, exactly=False, seed=seed, best_case=True)
+    pvalues = every(problem, exactly=False, seed=seed)
     for count in result.counts:
         assert count.best_case <= min(pvalues[count.n_moved, count.n_moved_of_x])
 
@@ -272,11 +272,11 @@ def test_at_most_costs_at_most_twice_exactly(monkeypatch):
         monkeypatch.setattr(sharp, "DENSE_ROWS", dense_rows)
         X, Y = rng.normal(size=(n // 2, 3)), rng.normal(0.6, 1.0, size=(n // 2, 3))
         costs = []
-        for at_most in (False, True):
+        for exactly in (True, False):
             spent[0] = 0.0
-            result = mb.robust_test(X, Y, 0.1, at_most=at_most, n_permutations=199, rng=0)
+            result = mb.robust_test(X, Y, 0.1, exactly=exactly, n_permutations=199, rng=0)
             assert result.is_valid
-            assert len(result.counts) == (int(n / 18) + 1 if at_most else 1)
+            assert len(result.counts) == (1 if exactly else int(n / 18) + 1)
             costs.append(spent[0] + result.provenance.n_pairs + 199 * n * n / 100)
         assert costs[1] <= 2 * costs[0]
 
@@ -286,8 +286,8 @@ def test_no_labelling_of_any_count_has_a_larger_pvalue(block):
     """200 more problems, every kernel; with a proof that may be loose."""
     for seed in range(40 * block + 1000, 40 * block + 1040):
         problem = small_problem(seed, two_way=False, most=(9, 6))
-        result = asked(problem, at_most=True, seed=seed)
-        pvalues = every(problem, at_most=True, seed=seed)
+        result = asked(problem, exactly=False, seed=seed)
+        pvalues = every(problem, exactly=False, seed=seed)
         assert result.is_valid
         assert result.pvalue >= max(map(max, pvalues.values()))
         assert all(c.pvalue >= max(pvalues[c.n_moved, c.n_moved_of_x]) for c in result.counts)

@@ -73,7 +73,7 @@ def make_test(**changes: Any) -> RobustTestResult:
         "counts": [count],
         "n_admissible": 1,
         "n_permutations": 99,
-        "at_most": False,
+        "exactly": True,
         "epsilon": 0.1,
         "share_of_y": 0.1,
         "n_samples_X": 27,
@@ -283,7 +283,7 @@ def test_one_interval_on_a_line(pyplot: Any):
     assert [text.get_text() for text in ax.texts] == ["0.25", "0.3975"]  # rounded outwards
     title = ax.get_title().replace("\n", " ")
     assert (
-        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of "
+        title == "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of "
         "the 1,234 rows filed under healthy."
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())
@@ -299,7 +299,7 @@ def test_confidence_on_the_root_scale(pyplot: Any):
         CountedBounds(n_moved=(0, 1), n_moved_of_x=(0, 0), lower=low, upper=high, radius=0.1)
         for low, high in ((0.04, 0.09), (-0.01, 0.16))
     ]
-    made: dict[str, Any] = {"n_samples_X": 5, "n_samples_Y": 5, "n_moved_range": (0, 1), "at_most": True}
+    made: dict[str, Any] = {"n_samples_X": 5, "n_samples_Y": 5, "n_moved_range": (0, 1), "exactly": False}
     result = ConfidenceInterval(
         low=0.0,
         high=0.50001,

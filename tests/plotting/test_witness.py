@@ -15,7 +15,7 @@ from tolerances import of_a_mean
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(9, 3)), RNG.normal(0.7, 1.0, size=(11, 3))
-BOUNDS = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3, n_moved_of_x=1), rng=0)
+BOUNDS = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=3, n_moved_of_x=1, exactly=True), rng=0)
 
 
 CLOSE = 2 * of_a_mean(20)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.inference.breakdown import ROWS_KEPT
+from mmdbounds.inference.curve import ROWS_KEPT
 
 rng = np.random.default_rng(5)
 X, Y = rng.normal(size=(15, 2)), rng.normal(0.7, 1, size=(20, 2))

@@ -15,6 +15,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.report.of_sweep import EXACTLY
 from mmdbounds.words import testing
 from report.made import CELL, COLUMN, GROUP, HIDDEN, NAMES, Parsed, many_rows, page_data
 
@@ -175,7 +176,7 @@ def test_a_column_is_added_in_one_place(
 
 
 def test_columns_with_nothing_to_say_are_left_out(groups: Any, page_of: Any):
-    results = [mb.mmd_bounds(*groups, 0.2, method=method, rng=0) for method in ("sharp", "qno")]
+    results = [mb.mmd_bounds(*groups, 0.2, exactly=True, method=method, rng=0) for method in ("sharp", "qno")]
     heads = [Parsed(page_of(result)).under("th") for result in results]
     assert ["proved limit" in head for head in heads] == [True, False]
     assert ["rows moved" in head for head in heads] == [True, False]
@@ -222,12 +223,22 @@ def test_rows_of_the_same_name_are_page_data_apart(groups: Any, page_of: Any):
 
 @pytest.mark.parametrize("method", ["qno", "bootstrap", mb.StepwiseDominance(schedule="paper")])
 def test_values_that_no_rows_reach_have_a_page_too(method: Any, groups: Any, page_of: Any):
-    result = mb.mmd_bounds(*groups, 0.2, method=method, rng=0)
+    result = mb.mmd_bounds(*groups, 0.2, exactly=True, method=method, rng=0)
     page = page_of(result)
     assert ('id="single"' in page) == (result.lower.kind == "resized labelling")
     assert 'id="chart-rows"' not in page  # nothing is known of what its rows do
     assert "nothing proved" not in page
     assert page_of(mb.mmd_bounds(*groups, 0.0, rng=0)).count("<table") == 1
+
+
+def test_the_page_says_where_curve_and_answer_differ(groups: Any, page_of: Any):
+    for exactly in (False, True):
+        result = mb.sweep(*groups, epsilons=[0.1, 0.2], exactly=exactly, n_permutations=19, rng=0)
+        page = page_of(result)
+        assert (EXACTLY in page) == exactly
+        how = "exactly" if exactly else "at most"
+        sentences = page_data(page)["moments"][1]["sentences"]
+        assert sentences[0].startswith(f"Assumed: {how} ")
 
 
 def test_two_way_rows_are_named_by_their_group(groups: Any, page_of: Any):

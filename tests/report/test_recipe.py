@@ -47,29 +47,34 @@ def test_from_a_file(kind: str, table: Path, request: pytest.FixtureRequest, mon
 
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
+EXACT = mb.Contamination(0.3, exactly=True)
 
 
 @pytest.mark.parametrize(
     ("function", "amount", "options"),
     [
         (mb.mmd_bounds, (0.1, 0.3), {"rng": 2, "kernel": "laplacian", "estimator": "biased"}),
-        (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"at_most": True, "rng": 0}),
-        (mb.mmd_bounds, 0.3, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
-        (mb.mmd_bounds, 0.3, {"method": "qno", "rng": 1, "kernel": mb.kernels.Polynomial(degree=2)}),
+        (mb.mmd_bounds, mb.Contamination(n_moved=2, n_moved_of_x=1), {"exactly": False, "rng": 0}),
+        (mb.mmd_bounds, EXACT, {"method": "s-qno", "rng": 1, "dtype": "float32"}),
+        (mb.mmd_bounds, EXACT, {"method": "qno", "rng": 1, "kernel": mb.kernels.Polynomial(degree=2)}),
         (mb.mmd_bounds, 0.3, {"method": "sd", "kernel": mb.RandomFeatures("rbf", n_features=64, seed=5)}),
         (mb.mmd_bounds, 0.3, {"method": "exhaustive"}),
         (mb.mmd_bounds, 0.3, {"method": "s-sd"}),
-        (mb.mmd_bounds, 0.3, {"method": "sm"}),
+        (mb.mmd_bounds, 0.3, {"method": "sm", "exactly": True}),
         # Of 9 rows, 0.25 is 3 of 12, but 0.28 is 3 as well: these take the share as it was stated.
-        (mb.mmd_bounds, 0.28, {"method": "bootstrap", "rng": 4}),
-        (mb.mmd_bounds, mb.Contamination(share_of_y=0.27), {"method": "bootstrap", "rng": 4}),
-        (mb.mmd_bounds, 0.28, {"method": mb.StepwiseDominance(schedule="paper")}),
-        (mb.mmd_bounds, 0.31, {"method": mb.StepwiseDominance(schedule="paper", weights="means")}),
+        (mb.mmd_bounds, 0.28, {"method": "bootstrap", "exactly": True, "rng": 4}),
+        (mb.mmd_bounds, mb.Contamination(share_of_y=0.27, exactly=True), {"method": "bootstrap", "rng": 4}),
+        (mb.mmd_bounds, 0.28, {"method": mb.StepwiseDominance(schedule="paper"), "exactly": True}),
+        (
+            mb.mmd_bounds,
+            mb.Contamination(0.31, exactly=True),
+            {"method": mb.StepwiseDominance(schedule="paper", weights="means")},
+        ),
         # Shares and counts allow other pairs of counts.
-        (mb.mmd_bounds, mb.Contamination(0.3, y_in_x=0.2), {"at_most": True, "rng": 0}),
+        (mb.mmd_bounds, mb.Contamination(0.3, y_in_x=0.2), {"exactly": False, "rng": 0}),
         (mb.mmd_bounds, mb.Contamination(np.float64(0.3), y_in_x=np.float64(0.1)), {"rng": 0}),
-        (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "at_most": False, "beta": 0.01}),
-        (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "at_most": False}),
+        (mb.robust_test, 0.2, {"n_permutations": 19, "rng": 3, "exactly": True, "beta": 0.01}),
+        (mb.robust_test, (0.1, 0.3), {"n_permutations": 19, "rng": 3, "exactly": False}),
         (mb.robust_test, mb.Contamination(0.2, y_in_x=0.2), {"n_permutations": 19, "rng": 3}),
     ],
 )
@@ -110,10 +115,14 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
     [
         *(
             ["bounds", "--epsilon", "0.21", "--method", method, "--rng", "3"]
-            for method in ("sharp", "s-sd", "sd", "s-qno", "qno", "sm", "bootstrap")
+            for method in ("sharp", "s-sd", "sd")
+        ),
+        *(
+            ["bounds", "--epsilon", "0.21", "--method", method, "--rng", "3", "--exactly"]
+            for method in ("sharp", "s-qno", "qno", "sm", "bootstrap")
         ),
         ["bounds", "--n-moved", "2", "--method", "exhaustive", "--estimator", "biased"],
-        ["bounds", "--epsilon", "0.21", "--method", "s-sd", "--schedule", "paper", "--n-steps", "3"],
+        ["bounds", "--epsilon", "0.21", "--exactly", "--method", "s-sd", "--schedule", "paper"],
         ["bounds", "--epsilon", "0.1", "--n-starts", "2", "--certify", "no", "--gap", "0", "--kernel", "imq"],
         ["bounds", "--epsilon", "0.1", "--certify", "yes", "--bandwidth", "2", "--scale", "rank"],
         [
@@ -122,7 +131,7 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
             "0.1",
             "--y-in-x",
             "0.1",
-            "--at-most",
+            "--exactly",
             "--columns",
             "age",
             "--columns",
@@ -147,6 +156,7 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
         ["test", "--epsilon", "0.1", "--n-permutations", "19", "--rng", "7"],
         ["sweep", "--epsilons", "0.1", "--epsilons", "0.3", "--n-permutations", "19", "--level", "0.1"],
         ["sweep", "--epsilons", "0.2", "--n-permutations", "19", "--value", "0.01", "--unit", "id"],
+        ["sweep", "--epsilons", "0.1", "--epsilons", "0.3", "--n-permutations", "19", "--exactly"],
     ],
     ids=lambda flags: " ".join(flags[:1] + flags[3:]),
 )

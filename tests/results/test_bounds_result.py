@@ -48,7 +48,7 @@ COPIES = [unchanged, through_json, through_dict, through_pickle, copy.deepcopy, 
     "changes",
     [
         {},
-        {"n_moved_range": (0, 2), "at_most": True, "name_x": "<b>", "n_moved_of_x": 1},
+        {"n_moved_range": (0, 2), "exactly": False, "name_x": "<b>", "n_moved_of_x": 1},
         {"ids_of_y": list("abcdef"), "file_rows_of_y": range(6), "ids_of_x": ["é", "", "=1", "x"]},
     ],
 )
@@ -83,14 +83,14 @@ def test_computed_result_goes_through_json():
     X = mb.Group(rng.normal(size=(12, 2)), ids=np.arange(12).astype(str), file_rows=np.arange(12))
     Y = rng.normal(1, 1, size=(15, 2))
     for how_much in (mb.Contamination(n_moved=3), mb.Contamination(n_moved=15, n_moved_of_x=2)):
-        result = mb.mmd_bounds(X, Y, how_much)
+        result = mb.mmd_bounds(X, Y, how_much, exactly=True)
         back = through_json(result)
         assert back.to_dict() == result.to_dict()
         check_arrays(result, back, RESULT_FIELDS)
         check_arrays(result.upper, back.upper, BOUND_FIELDS)
     assert result.ids_of_x is not None
     assert np.isnan(back.upper.effects).all()  # all rows of Y have moved
-    nothing = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.0)
+    nothing = mb.mmd_bounds(rng.normal(size=(12, 2)), rng.normal(1, 1, size=(15, 2)), 0.0, exactly=True)
     back = through_json(nothing)
     assert back.lower.rows.dtype == np.intp
     assert back.lower.n_moved == 0
@@ -321,8 +321,8 @@ def test_counts_of_a_bound():
     ("changes", "text"),
     [
         ({}, "exactly 2 of 6 rows of Y misfiled"),
-        ({"at_most": True, "n_moved_range": (0, 2)}, "at most 2 of 6 rows of Y misfiled"),
-        ({"n_moved_range": (1, 2)}, "1 to 2 of 6 rows of Y misfiled"),
+        ({"exactly": False, "n_moved_range": (0, 2)}, "at most 2 of 6 rows of Y misfiled"),
+        ({"exactly": False, "n_moved_range": (1, 2)}, "1 to 2 of 6 rows of Y misfiled"),
         ({"n_moved_of_x": 1}, "exactly 2 of 6 rows of Y and exactly 1 of 4 rows of X misfiled"),
     ],
 )

@@ -19,7 +19,7 @@ def made(**changes):
         "counts": [CountTest(**COUNT)],
         "n_admissible": 1,
         "n_permutations": 2,
-        "at_most": True,
+        "exactly": False,
         "epsilon": 0.1,
         "share_of_y": 0.2,
         "n_samples_X": 27,

@@ -11,6 +11,8 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
+from mmdbounds.problem import Comparison, pose
+from mmdbounds.progress import Meter
 from mmdbounds.search.baselines import STREAM, Bootstrap, resampled_values
 from mmdbounds.search.protocol import Task
 from mmdbounds.sums.cpu.blocked import BlockedSums
@@ -69,7 +71,7 @@ def test_both_sides_are_the_quantiles_of_the_definition(estimator):
 def test_resampled_rows_handed_in_give_the_same_values():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(12, 3)), rng.normal(0.5, 1, size=(9, 3))
-    result = mb.mmd_bounds(X, Y, 0.1, method=Bootstrap(n_resamples=30, alpha=0), rng=5)
+    result = mb.mmd_bounds(X, Y, 0.1, method=Bootstrap(n_resamples=30, alpha=0), rng=5, exactly=True)
     draws = np.random.default_rng([5, STREAM])
     values = [
         mb.mmd2(
@@ -113,10 +115,16 @@ def test_little_memory_draws_the_same_rows(monkeypatch):
     assert widths == [54] * 6 + [22] * 3
 
 
-def bounds(how_much, method=None, **options):
+def groups():
     rng = np.random.default_rng(7)
-    X, Y = rng.normal(size=(43, 2)), rng.normal(0.5, 1, size=(67, 2))
-    return mb.mmd_bounds(X, Y, how_much, method=method or Bootstrap(n_resamples=13), rng=0, **options)
+    return rng.normal(size=(43, 2)), rng.normal(0.5, 1, size=(67, 2))
+
+
+def bounds(how_much, method=None, **options):
+    X, Y = groups()
+    return mb.mmd_bounds(
+        X, Y, how_much, method=method or Bootstrap(n_resamples=13), rng=0, **options, exactly=True
+    )
 
 
 def order_statistics():
@@ -155,21 +163,22 @@ def test_nothing_misfiled_gives_the_smallest_and_the_largest():
 
 
 def test_several_counts_give_the_outermost_values():
-    values = order_statistics()
-    assert bounds(0.2, at_most=True).interval == (values[0], values[-1])
     # 0.1 to 0.2 of the true X, with 43 rows filed under it: 5 to 10 rows, and 5/48 / (53/48) at the least.
-    ranged = bounds((0.1, 0.2))
-    assert ranged.n_moved_range == (5, 10)
-    assert ranged.interval == bounds(Contamination(n_moved=5)).interval
-    assert ranged.lower.status == "13 resamples, alpha 0.09434"
-    fixed = bounds(0.2, Bootstrap(n_resamples=13, alpha=0.25), at_most=True)
+    admissible = Contamination((0.1, 0.2)).admissible(43, 67)
+    totals = pose(*groups(), Comparison(kernel="rbf")).one_pass(Meter())
+    lower, upper = Bootstrap(n_resamples=13).both_sides(Task(totals, admissible, "unbiased", seed=0))
+    assert (lower.value, upper.value) == bounds(Contamination(n_moved=5)).interval
+    assert lower.status == "13 resamples, alpha 0.09434"
+    values, fixed = order_statistics(), bounds(0.2, Bootstrap(n_resamples=13, alpha=0.25))
     assert fixed.interval == pytest.approx((values[3], values[9]), rel=1e-12)
 
 
 def test_the_seed_is_recorded_and_repeats_the_draws():
     rng = np.random.default_rng(3)
     X, Y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
-    one, same, other = (mb.mmd_bounds(X, Y, 0.2, method=Bootstrap(n_resamples=50), rng=s) for s in (1, 1, 2))
+    one, same, other = (
+        mb.mmd_bounds(X, Y, 0.2, method=Bootstrap(n_resamples=50), rng=s, exactly=True) for s in (1, 1, 2)
+    )
     assert one.interval == same.interval != other.interval
     assert (one.provenance.seed, one.provenance.method) == (1, "bootstrap")
     assert one.provenance.options == {"n_resamples": 50, "alpha": None}

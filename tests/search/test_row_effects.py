@@ -207,14 +207,14 @@ def test_two_way_rows_of_both_groups():
 
 
 def test_where_there_is_nothing_to_say():
-    nothing = mb.mmd_bounds(A, B, 0.0)
-    printed = mb.mmd_bounds(A, B, 0.3, method=mb.StepwiseDominance(schedule="paper", n_steps=2))
+    nothing = mb.mmd_bounds(A, B, 0.0, exactly=True)
+    printed = mb.mmd_bounds(A, B, 0.3, method=mb.StepwiseDominance(schedule="paper", n_steps=2), exactly=True)
     assert printed.upper.kind == "resized labelling"
     for bound in (nothing.lower, nothing.upper, printed.upper):
         assert bound.effects is None
         assert bound.effects_of_x is None
     # Groups that are equal as filed: nothing moved is smallest, so no exchange is possible there.
-    same = mb.mmd_bounds(A[:15], A[:15], TWO_WAY, at_most=True, estimator="biased", method="s-sd")
+    same = mb.mmd_bounds(A[:15], A[:15], TWO_WAY, exactly=False, estimator="biased", method="s-sd")
     assert (same.lower.n_moved, same.lower.n_moved_of_x) == (0, 0)
     assert np.isnan(same.lower.effects).tolist() == [True] * 15
     assert np.isnan(same.lower.effects_of_x).tolist() == [True] * 15

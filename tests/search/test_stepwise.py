@@ -1,5 +1,7 @@
 """S-SD against a version that computes everything anew in every step: the same rows, ties included."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,8 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
+from mmdbounds.search import stepwise
+from mmdbounds.search.protocol import Task, most_extreme
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.cpu.blocked import BlockedSums
@@ -58,6 +62,61 @@ def test_blocked_sums_move_the_same_rows():
     assert compared == set(KERNELS)
 
 
+def of_count(problem, K, counts, steps, side):
+    """Rows and value of one count by the definition."""
+    own = replace(problem, counts=counts)
+    rows, rows_of_x = naive_stepwise(K, own, steps, side)
+    in_x = np.arange(len(K)) < problem.p
+    in_x[np.array(rows, dtype=int) + problem.p] = True
+    in_x[rows_of_x] = False
+    return rows, rows_of_x, naive_mmd2(K, in_x, problem.estimator)
+
+
+@pytest.mark.parametrize("start", range(0, 24, 8))
+def test_at_most_is_the_extreme_over_counts_each_by_the_definition(start, monkeypatch):
+    monkeypatch.setattr(stepwise, "_n_together", lambda *_: 4)  # several batches
+    for seed in range(start, start + 8):
+        problem = random_problem(seed)
+        most = min(problem.counts.n_moved, 9), min(problem.counts.n_moved_of_x, 1)
+        admissible = Contamination(n_moved=most[0], n_moved_of_x=most[1]).admissible(problem.p, problem.q)
+        admissible = [c for c in admissible if min(c.n_x, c.n_y) > 1]
+        K, asked = naive_matrix(problem), [None, 1, 4, 1000][seed % 4]
+        method, sums = StepwiseDominance(n_steps=asked), make_sums(problem.Z, problem.kernel)
+        totals = group_sums(sums, problem.p, problem.q)
+        margin = 1e-10 * np.abs(np.diag(K)).max()
+        for side, outermost in (("lower", min), ("upper", max)):
+            found = most_extreme(
+                method.search_counts(Task(totals, admissible, problem.estimator), side), side
+            )
+            every = {c: of_count(problem, K, c, method.steps_for(c), side) for c in admissible}
+            np.testing.assert_allclose(
+                found.value, outermost(value for *_, value in every.values()), rtol=0, atol=margin
+            )
+            own = every[found.labelling.quadratic.counts]
+            assert (found.rows.tolist(), found.rows_of_x.tolist()) == own[:2], (seed, side)
+
+
+def test_many_counts_are_thinned_to_an_even_grid_with_both_ends(monkeypatch):
+    rng = np.random.default_rng(1)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(1, 1, size=(40, 2))
+    full = mb.mmd_bounds(X, Y, Contamination(n_moved=25), method="s-sd")
+    assert full.upper.status == "10 steps"
+    searched = []
+    together = StepwiseDominance._together
+
+    def remember(self, task, admissible, side):
+        searched.append([counts.n_moved for counts in admissible])
+        return together(self, task, admissible, side)
+
+    monkeypatch.setattr(StepwiseDominance, "_together", remember)
+    monkeypatch.setattr(stepwise, "MOST_COUNTS", 6)
+    thinned = mb.mmd_bounds(X, Y, Contamination(n_moved=25), method="s-sd")
+    assert searched == [[0, 5, 10, 15, 20, 25]] * 2
+    assert thinned.upper.status == "10 steps; 6 of 26 counts searched"
+    assert full.lower.value <= thinned.lower.value <= thinned.observed <= thinned.upper.value
+    assert thinned.upper.value <= full.upper.value + of_mmd2(70, smallest=15)
+
+
 @pytest.mark.parametrize("weights", ["sums", "means"])
 @pytest.mark.parametrize("side", ["lower", "upper"])
 def test_paper_schedule_follows_its_definition(side, weights):
@@ -87,7 +146,7 @@ def test_paper_schedule_follows_its_definition(side, weights):
 def test_the_paper_schedule_moves_fifteen_rows_where_ten_are_misfiled():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(60, 2))
-    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=10, schedule="paper"))
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=10, schedule="paper"), exactly=True)
     assert result.n_moved == 10
     assert (result.lower.n_moved, result.upper.n_moved) == (15, 15)
     assert result.upper.kind == "resized labelling"
@@ -98,7 +157,7 @@ def test_quantile_counts_are_computed_in_integers():
     # One sixth of 60 rows is 10; in floating point 60 * (0.2 / 1.2) is a little more, and 11 rows would move.
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(40, 1)), rng.normal(size=(60, 1))
-    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=1, schedule="paper"))
+    result = mb.mmd_bounds(X, Y, 0.2, method=mb.StepwiseDominance(n_steps=1, schedule="paper"), exactly=True)
     assert (result.lower.n_moved, result.upper.n_moved) == (11, 10)
 
 
@@ -108,15 +167,15 @@ def test_the_paper_schedule_keeps_the_share_as_stated():
     rng = np.random.default_rng(1)
     X, Y = rng.normal(size=(43, 1)), rng.normal(size=(67, 1))
     method = mb.StepwiseDominance(n_steps=1, schedule="paper")
-    assert mb.mmd_bounds(X, Y, 0.2, method=method).upper.n_moved == 12
-    assert mb.mmd_bounds(X, Y, Contamination(n_moved=10), method=method).upper.n_moved == 11
+    assert mb.mmd_bounds(X, Y, 0.2, method=method, exactly=True).upper.n_moved == 12
+    assert mb.mmd_bounds(X, Y, Contamination(n_moved=10), method=method, exactly=True).upper.n_moved == 11
 
 
 def test_ties_go_to_the_lowest_rows():
     # Y holds four copies of 1 and four of 0; X sits at 1, so that the copies of 1 look most like X.
     X = np.ones((6, 1))
     Y = np.array([[0.0], [1.0], [0.0], [1.0], [1.0], [0.0], [1.0], [0.0]])
-    result = mb.mmd_bounds(X, Y, Contamination(n_moved=3), bandwidth=1.0, method="sd")
+    result = mb.mmd_bounds(X, Y, Contamination(n_moved=3), bandwidth=1.0, method="sd", exactly=True)
     assert result.upper.rows.tolist() == [1, 3, 4]
     assert result.lower.rows.tolist() == [0, 2, 5]
 
@@ -180,14 +239,18 @@ def test_no_rows_to_move_gives_the_observed_value():
     rng = np.random.default_rng(2)
     X, Y = rng.normal(size=(8, 2)), rng.normal(size=(9, 2))
     for method in ("s-sd", "sd", "exhaustive", StepwiseDominance(schedule="paper")):
-        result = mb.mmd_bounds(X, Y, 0.0, method=method)
+        result = mb.mmd_bounds(X, Y, 0.0, method=method, exactly=True)
         assert result.lower.value == result.upper.value == result.observed == mb.mmd2(X, Y)
 
 
 def test_paper_schedule_refuses_to_empty_y():
     with pytest.raises(MmdBoundsError, match="would move all 4 rows of `Y`"):
         mb.mmd_bounds(
-            np.eye(8), np.ones((4, 8)), Contamination(n_moved=2), method=StepwiseDominance(schedule="paper")
+            np.eye(8),
+            np.ones((4, 8)),
+            Contamination(n_moved=2),
+            method=StepwiseDominance(schedule="paper"),
+            exactly=True,
         )
 
 

@@ -77,7 +77,7 @@ def test_a_record_says_what_the_definition_says():
     X, Y = testing.draw(TINY[0], rng)
     filed = mb.simulate(X, Y, 0.2, mechanism=testing.lowest, rng=rng)
     amount = mb.Contamination(n_moved=2)
-    result = mb.robust_test(filed.X, filed.Y, amount, at_most=False, n_permutations=19, rng=record["seed"])
+    result = mb.robust_test(filed.X, filed.Y, amount, exactly=True, n_permutations=19, rng=record["seed"])
     assert (record["m"], record["most_moved"], record["pvalue"]) == (2, 2, result.pvalue)
     observed = math.sqrt(mb.mmd2(filed.X, filed.Y, estimator="biased"))
     K = testing.kernel_matrix(filed.X, filed.Y)
@@ -145,7 +145,7 @@ def test_how_long_each_holds_by_a_scan(monkeypatch, shift):
     data = power.DataSet("made up", None, 0.3)
     record = power.run_data(power.DataJob(data, None, n_permutations=99))
     most = mb.Contamination(0.3).n_moved_for(30)
-    options = {"at_most": False, "n_permutations": 99, "rng": record["seed"]}
+    options = {"exactly": True, "n_permutations": 99, "rng": record["seed"]}
     rejects = [
         mb.robust_test(X, Y, mb.Contamination(n_moved=m), **options).pvalue <= 0.05 for m in range(most + 1)
     ]

@@ -12,9 +12,9 @@ from studies import records, testing, type_one
 from studies.testing import Setting
 
 TINY = (
-    Setting("normal", 9, 8, 2, "lowest", 0.2, at_most=False),  # 1 row, where 8 filed rows would admit 2
-    Setting("binary", 9, 8, 1, "adversary", 0.25, at_most=True),
-    Setting("skewed", 8, 8, 1, "random", 0.2, at_most=True),
+    Setting("normal", 9, 8, 2, "lowest", 0.2, exactly=True),  # 1 row, where 8 filed rows would admit 2
+    Setting("binary", 9, 8, 1, "adversary", 0.25, exactly=False),
+    Setting("skewed", 8, 8, 1, "random", 0.2, exactly=False),
 )
 
 
@@ -56,7 +56,7 @@ def test_the_settings_of_the_issue():
     assert min(by_mechanism.values()) >= 3
     sizes = {n for s in chosen for n in (s.n_x, s.n_y)}
     assert (min(sizes), max(sizes)) == (30, 200)
-    assert {s.n_x == s.n_y for s in chosen} == {s.at_most for s in chosen} == {True, False}
+    assert {s.n_x == s.n_y for s in chosen} == {s.exactly for s in chosen} == {True, False}
     columns, shares = ({getattr(s, name) for s in chosen} for name in ("n_columns", "epsilon"))
     assert (min(columns), max(columns)) == (1, 50)
     assert (min(shares), max(shares)) == (0.02, 0.3)
@@ -122,8 +122,8 @@ def test_a_record_says_what_the_definition_says(setting):
     chosen = "random" if setting.mechanism == "random" else testing.lowest
     filed = mb.simulate(X, Y, setting.epsilon, mechanism=chosen, rng=rng)
     assert record["m"] == filed.n_moved == math.floor(setting.epsilon * setting.n_x)
-    options = {"n_permutations": 19, "rng": record["seed"], "at_most": setting.at_most}
-    amount = setting.epsilon if setting.at_most else mb.Contamination(n_moved=record["m"])
+    options = {"n_permutations": 19, "rng": record["seed"], "exactly": setting.exactly}
+    amount = mb.Contamination(n_moved=record["m"]) if setting.exactly else setting.epsilon
     result = mb.robust_test(filed.X, filed.Y, amount, **options)
     assert (record["pvalue"], record["pvalue_as_filed"]) == (result.pvalue, result.pvalue_as_filed)
     assert record["is_valid"]
@@ -176,7 +176,7 @@ def test_the_adversary_makes_the_groups_look_more_different_than_any_other_way()
 def test_true_groups_are_drawn_as_said():
     rng = np.random.default_rng(0)
     for data, mean in (("normal", 0.0), ("binary", testing.RATE_OF_ONES), ("skewed", math.exp(0.5))):
-        X, Y = testing.draw(Setting(data, 4000, 3000, 2, "random", 0.1, at_most=True), rng)
+        X, Y = testing.draw(Setting(data, 4000, 3000, 2, "random", 0.1, exactly=False), rng)
         assert (X.shape, Y.shape) == ((4000, 2), (3000, 2))
         np.testing.assert_allclose([X.mean(), Y.mean()], mean, rtol=0, atol=0.1)
     assert set(np.unique(testing.draw(Setting("binary", 50, 50, 1, "random", 0.1, True), rng)[0])) == {0, 1}

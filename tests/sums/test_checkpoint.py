@@ -88,7 +88,7 @@ QUESTIONS = {
     "float32": {"dtype": "float32"},
     "without a product": {"kernel": "laplacian"},
     "two-way": {"epsilon": mb.Contamination(n_moved=40, n_moved_of_x=20)},
-    "at most": {"epsilon": mb.Contamination(n_moved=3), "at_most": True},
+    "at most": {"epsilon": mb.Contamination(n_moved=3), "exactly": False},
     "sharp": {"method": mb.Sharp(n_starts=2, gap=0.3)},
 }
 

@@ -19,8 +19,8 @@ def settings_of(found):
 
 def test_summary_of_an_attained_result():
     assert RESULT.summary().splitlines() == [
-        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
-        "healthy.",
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of the 1,234 rows filed",
+        "under healthy.",
         "Depending on which rows they are, the squared MMD of the true groups can be as small as 0.276 or as",
         "large as 0.3974; as filed it is 0.3837. Labellings reach both values; that none lies beyond them is",
         "not proved. If more or fewer rows are misfiled, it can lie outside this range.",
@@ -51,23 +51,25 @@ def test_proved_numbers_are_rounded_outwards(value: float, side: Any, text: str)
     assert phrases.proved_number(value, side) == text
 
 
-ONE_WAY = "20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under healthy"
+MANY = "20 % of the true MI rows are misfiled, that is"
+WHERE = "of the 1,234 rows filed under healthy"
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({}, f"exactly {ONE_WAY}."),
-        ({"at_most": True}, f"at most {ONE_WAY}."),
-        ({"at_most": True, "n_moved_range": (0, 2)}, f"at most {ONE_WAY}."),
-        ({"n_moved_range": (1, 2)}, f"between 11.1 % and {ONE_WAY.replace('2 of', '1 to 2 of')}."),
+        ({}, f"exactly {MANY} exactly 2 {WHERE}."),
+        ({"exactly": False}, f"at most {MANY} at most 2 {WHERE}."),
+        ({"exactly": False, "n_moved_range": (0, 2)}, f"at most {MANY} at most 2 {WHERE}."),
+        ({"exactly": False, "n_moved_range": (1, 2)}, f"between 11.1 % and {MANY} 1 to 2 {WHERE}."),
+        ({"exactly": False, "n_moved_range": (2, 2)}, f"exactly {MANY} exactly 2 {WHERE}."),
         (
             {"n_moved_of_x": 1},
-            f"exactly {ONE_WAY}; exactly 1 of the 8 rows filed under MI belongs to healthy.",
+            f"exactly {MANY} exactly 2 {WHERE}; exactly 1 of the 8 rows filed under MI belongs to healthy.",
         ),
         (
-            {"n_moved_of_x": 3, "at_most": True},
-            f"at most {ONE_WAY}; at most 3 of the 8 rows filed under MI belong to healthy.",
+            {"n_moved_of_x": 3, "exactly": False},
+            f"at most {MANY} at most 2 {WHERE}; at most 3 of the 8 rows filed under MI belong to healthy.",
         ),
     ],
 )
@@ -76,7 +78,7 @@ def test_assumption(changes: dict[str, Any], sentence: str):
 
 
 def test_converse_of_a_range():
-    assert words.finding(result(n_moved_range=(1, 2))).endswith(
+    assert words.finding(result(n_moved_range=(1, 2), exactly=False)).endswith(
         "If more or fewer rows are misfiled, it can lie outside this range."
     )
 

@@ -29,8 +29,8 @@ def of_kind(kind: str, low: float = 0.27602, high: float = 0.39744, **changes: A
 
 def test_summary_of_resampled_values():
     assert of_kind("resampling").summary().splitlines()[:9] == [
-        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
-        "healthy.",
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of the 1,234 rows filed",
+        "under healthy.",
         "The values below are quantiles of resampled values, neither attained nor proved: they say how much",
         "the value as filed varies, and nothing about misfiling; as filed the squared MMD is 0.3837.",
         "",
@@ -43,8 +43,8 @@ def test_summary_of_resampled_values():
 
 def test_summary_of_free_points():
     assert of_kind("free points").summary().splitlines()[:9] == [
-        "Assumed: exactly 20 % of the true MI rows are misfiled, that is 2 of the 1,234 rows filed under",
-        "healthy.",
+        "Assumed: exactly 20 % of the true MI rows are misfiled, that is exactly 2 of the 1,234 rows filed",
+        "under healthy.",
         "The values below have 2 free points instead of rows: neither attained nor proved, they bound",
         "nothing; as filed the squared MMD is 0.3837.",
         "",
@@ -61,8 +61,8 @@ def test_summary_of_free_points():
         ({}, "have 2 free points instead"),
         ({"n_moved": 1}, "have 1 free point instead"),
         ({"n_moved": 1200}, "have 1,200 free points instead"),
-        ({"at_most": True, "n_moved_range": (0, 2)}, "have at most 2 free points instead"),
-        ({"n_moved_range": (1, 2)}, "have 1 to 2 free points instead"),
+        ({"exactly": False, "n_moved_range": (0, 2)}, "have at most 2 free points instead"),
+        ({"exactly": False, "n_moved_range": (1, 2)}, "have 1 to 2 free points instead"),
     ],
 )
 def test_number_of_free_points(changes: dict[str, Any], text: str):
@@ -186,7 +186,9 @@ def test_sides_that_do_not_cross():
 def test_a_computed_result():
     rng = np.random.default_rng(0)
     Y = mb.Group(rng.normal(1, 1, size=(15, 2)), ids=np.array([f"P{i}" for i in range(15)]))
-    drawn = mb.mmd_bounds(rng.normal(size=(12, 2)), Y, 0.2, method=Bootstrap(n_resamples=20), rng=0)
+    drawn = mb.mmd_bounds(
+        rng.normal(size=(12, 2)), Y, 0.2, method=Bootstrap(n_resamples=20), rng=0, exactly=True
+    )
     text = drawn.summary()
     assert "quantiles of resampled values" in text
     assert "20 resamples, alpha 0.1667; neither attained nor proved" in text

@@ -47,7 +47,7 @@ def test_both_sides_proved():
 
 
 def test_up_to_so_many_rows():
-    assert words.finding(proved(0.27539, 0.39801, at_most=True)).endswith(
+    assert words.finding(proved(0.27539, 0.39801, exactly=False)).endswith(
         " If more rows are misfiled, it can lie outside this range."
     )
 
@@ -83,7 +83,7 @@ def test_lower_side_alone_is_proved():
 
 
 def test_upper_side_alone_is_proved():
-    half = proved(None, 0.41, at_most=True)
+    half = proved(None, 0.41, exactly=False)
     assert words.finding(half) == (
         "Whichever rows they are, the squared MMD of the true groups is at most 0.41 (proved); "
         "as filed it is 0.3837. "

@@ -32,7 +32,7 @@ def smallest_value(X, Y, bandwidth, n_moved):
             working_memory=1024,
         ),
     )
-    (counts,) = mb.Contamination(n_moved=n_moved).admissible(problem.p, problem.q, at_most=False)
+    (counts,) = mb.Contamination(n_moved=n_moved, exactly=True).admissible(problem.p, problem.q)
     quadratic = Quadratic(problem.one_pass(Meter()), counts, "biased")
     shared = SharedRows(StepwiseDominance().from_quadratic(quadratic, "lower"))
     shared.improve(TOLERANCE, Effort(ENOUGH))

@@ -11,7 +11,7 @@ def both_sides(X, Y, bandwidth, n_moved):
     result = mb.mmd_bounds(
         X,
         Y,
-        mb.Contamination(n_moved=n_moved),
+        mb.Contamination(n_moved=n_moved, exactly=True),
         bandwidth=bandwidth,
         backend="numpy",
         rng=0,

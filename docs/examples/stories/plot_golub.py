@@ -41,7 +41,7 @@ plt.show()
 #
 # Which patients to check first?
 # ------------------------------
-# Suppose three are misfiled. The bounds name the three that make the difference smallest and the three
+# Suppose at most three are misfiled. The bounds name those that make the difference smallest and those
 # that make it largest. For every patient they also say how much a bound changes once the diagnosis is
 # certain. They are in the order of the lower bound: the first can raise it most.
 
@@ -56,8 +56,8 @@ plt.show()
 # suspect. The method did not know this. Among those filed as AML, patient 66 looks most like ALL, so
 # if 66 belongs there, the groups cannot be as alike as the lower bound says.
 #
-# **What it says.** Whichever three patients of the AML group are ALL, the squared MMD is in the printed
-# interval. Examining patient 66 again would tell most about its lower end.
+# **What it says.** Whichever patients of the AML group are ALL, if they are at most three, the squared MMD
+# is in the printed interval. Examining patient 66 again would tell most about its lower end.
 #
 # **What it does not say.** It does not say that patient 66 is misfiled. It is worth checking first,
 # no more: it may be a rare kind of AML. Nor does it say which genes differ.

@@ -196,7 +196,7 @@ def _wrong(message: str) -> int:
 def _on_one_line(message: str) -> str:
     """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
     return " ".join(
-        re.sub(r"`([a-z_]+)=`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
+        re.sub(r"`([a-z_]+)=(?:True)?`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
     )
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mmdbounds.search import Method
 
 CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
-AT_MOST = ("Read the amount as an upper limit, or as exact.", None, MISFILED, "--at-most/--exactly")
+EXACTLY = ("Take the amount as exact, not as an upper limit.", None, MISFILED, "--exactly")
 CHECKPOINT = ("Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED)
 PROGRESS = "Show progress.  [default: on a terminal]"
 
@@ -67,7 +67,7 @@ class Table:
 
 @options(MISFILED)
 class Misfiling:
-    """How much is misfiled: at most that, or exactly that."""
+    """How much is misfiled: at most that, unless told that it is exact."""
 
     epsilon: float | None = option(None, "Share of the true A rows filed under B.", "SHARE")
     share_of_y: float | None = option(
@@ -76,7 +76,7 @@ class Misfiling:
     n_moved: int | None = option(None, "Instead: number of rows filed under B that belong to A.", "ROWS")
     y_in_x: float = option(0.0, "Two-way: share of the true B rows filed under A.", "SHARE")
     n_moved_of_x: int = option(0, "Two-way: number of rows filed under A that belong to B.", "ROWS")
-    at_most: bool = option(True, *AT_MOST)
+    exactly: bool | None = option(None, *EXACTLY)
 
     def contamination(self) -> Contamination:
         """Return how much is misfiled, stated in exactly one way."""
@@ -88,7 +88,7 @@ class Misfiling:
             flags = " and ".join(given) if given else "none of them"
             msg = f"give exactly one of --epsilon, --share-of-y and --n-moved; got {flags}."
             raise MmdBoundsError(msg)
-        stated = {name: value for name, value in vars(self).items() if name not in ("epsilon", "at_most")}
+        stated = {name: value for name, value in vars(self).items() if name != "epsilon"}
         return Contamination(self.epsilon, **stated)
 
 

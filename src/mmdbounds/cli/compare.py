@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
-    AT_MOST,
     CHECKPOINT,
+    EXACTLY,
     Comparison,
     Misfiling,
     Output,
@@ -50,13 +51,6 @@ if TYPE_CHECKING:
 DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
 
-@options(MISFILED)
-class ExactMisfiling(Misfiling):
-    """How much is misfiled: exactly that, unless told otherwise."""
-
-    at_most: bool = option(False, *AT_MOST)
-
-
 @options(SHOWN)
 class BoundsFiles(PageWithRows):
     """The files that are also written."""
@@ -74,7 +68,7 @@ class BoundsFiles(PageWithRows):
 @grouped
 def bounds_command(
     table: Table,
-    misfiling: ExactMisfiling,
+    misfiling: Misfiling,
     search: Search,
     comparison: Comparison,
     files: BoundsFiles,
@@ -92,19 +86,21 @@ def bounds_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.bounds import expected_work, mmd_bounds
     from mmdbounds.search import as_method
+    from mmdbounds.search.protocol import check_exact_count
 
     files.plan(table)
     amount, method, how = misfiling.contamination(), search.chosen(), comparison.keywords()
     split = read_split(table)
     X, Y = recorded(split, table)
     if output.dry_run:
-        counts, asked = amount.admissible(len(X), len(Y), at_most=misfiling.at_most), as_method(method)
+        check_exact_count(asked := as_method(method), amount)
+        counts = amount.admissible(len(X), len(Y))
         show_plan(X, Y, output, how, lambda problem: expected_work(problem, counts, asked, rehearse=True))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
     with interruptible(files.checkpoint):
-        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.rng, "progress": output.progress}
         result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
@@ -145,13 +141,13 @@ def robust_test_command(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        counts = amount.admissible(len(X), len(Y), at_most=misfiling.at_most)
+        counts = amount.admissible(len(X), len(Y))
         asked = testing.n_permutations, testing.best_case
         show_plan(X, Y, output, how, lambda problem: expected_test(problem, counts, *asked))
         return
     note_changes(X, output)
     with interruptible(testing.checkpoint):
-        how |= {"at_most": misfiling.at_most, "rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.rng, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(result, table, output)
@@ -164,6 +160,7 @@ class Sweeping(Permutations):
     epsilons: list[float] | None = option(
         None, "Share of the true A rows to try; repeat for more.  [default: 0 to 0.5]", "SHARE", MISFILED
     )
+    exactly: bool | None = option(None, *EXACTLY)
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
 
@@ -192,7 +189,8 @@ def sweep_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         asked = sweeping.epsilons, sweeping.n_permutations
-        show_plan(X, Y, output, how, lambda problem: expected_sweep(problem, *asked))
+        curve = partial(expected_sweep, exactly=bool(sweeping.exactly))
+        show_plan(X, Y, output, how, lambda problem: curve(problem, *asked))
         return
     note_changes(X, output)
     with interruptible(sweeping.checkpoint):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Columns = Mapping[str, Iterable[Any]]
 
 WHO = (
-    *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "at_most"),
+    *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"),
     "observed",
 )
 TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations")

@@ -57,7 +57,7 @@ def demo_command(wanted: Demonstration) -> None:
     X, Y = _groups(tumours, tumours.filed)
     opening = (
         f"Real data: {len(X) + len(Y)} breast tumours with 30 measurements each, {len(X)} filed as malignant "
-        f"and {len(Y)} as benign. But {n_overlooked} of those filed as benign are malignant: they were "
+        f"and {len(Y)} as benign. But up to {n_overlooked} of those filed as benign are malignant: they were "
         "overlooked, and nobody knows which ones they are. How different are the two kinds really?"
     )
     say(wrapped(opening))

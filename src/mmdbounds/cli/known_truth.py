@@ -50,7 +50,9 @@ class Trials:
     """Options of `evaluate`, under their names there."""
 
     epsilon: float = option(REQUIRED, "Share of the A rows to file under B.", "SHARE", MISFILED)
-    at_most: bool = option(False, "Tell the methods an upper limit, not the exact number.", section=MISFILED)
+    exactly: bool = option(
+        True, "Tell the methods the exact number, or an upper limit.", None, MISFILED, "--exactly/--at-most"
+    )
     mechanism: str = option(
         "nonrandom", "Rows to misfile: 'nonrandom' (those typical of A) or 'random'.", "NAME", MISFILED
     )
@@ -108,7 +110,7 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     X, Y = split.X, split.Y
     if output.dry_run:
         how["estimator"] = comparison.estimator or "unbiased"
-        asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes
+        asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes, trials.exactly
         show_plan(X, Y, output, how, lambda problem: run.expected_trials(problem, *asked))
         return
     note_changes(X, output)

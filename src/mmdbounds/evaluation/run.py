@@ -110,7 +110,7 @@ def evaluate(
     scale: str | None = None,
     preset: str | None = None,
     estimator: Estimator | None = None,
-    at_most: bool = False,
+    exactly: bool = True,
     n_processes: int | None = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     rng: int | np.random.Generator | None = None,
@@ -150,7 +150,10 @@ def evaluate(
         A protocol in place of `methods`, `scale` and `estimator`: the paper's six methods as the paper
         seems to have run them (``"paper-bio"`` for its gene expressions), or as they should be run, with the
         sharp method added. The page on the paper says how the protocols were chosen.
-    estimator, at_most, kernel, bandwidth, backend, dtype
+    exactly : bool, default=True
+        Whether the methods are told the exact number of misfiled rows, as in the paper, or that at most this
+        many are misfiled.
+    estimator, kernel, bandwidth, backend, dtype
         As in `mmd_bounds` (`estimator` is ``"unbiased"`` unless given); the median bandwidth is that of the
         rows of the trial.
     working_memory : float, default=1024
@@ -211,7 +214,7 @@ def evaluate(
         scale=protocol.scale,
         mechanism=mechanism,
         how=comparison("evaluate", options, estimator=protocol.estimator),
-        at_most=at_most,
+        exactly=exactly,
         seed=check_seed(rng),
     )
     kept = None if checkpoint is None else Checkpoint(checkpoint, design)
@@ -301,6 +304,7 @@ def expected_trials(
     methods: Any,
     n_trials: int,
     n_processes: int | None,
+    exactly: bool,
 ) -> list[Phase]:
     """Return one phase, all trials with these rows and methods, shared by the processes."""
     drawn = [size or n for size, n in zip(sizes or (None, None), (problem.p, problem.q), strict=True)]
@@ -309,7 +313,8 @@ def expected_trials(
     width = problem.pooled.shape[1]
     X, Y = as_groups(np.resize(problem.pooled, (p, width)), np.resize(problem.pooled, (q, width)))
     filed = dataclasses.replace(problem, X=X, Y=Y, pooled=np.concatenate([X.values, Y.values]))
-    counts, chosen = [Contamination(n_moved=moved).counts(p, q)], labelled_methods(methods or DEFAULT_METHODS)
+    counts = Contamination(n_moved=moved, exactly=exactly).admissible(p, q)
+    chosen = labelled_methods(methods or DEFAULT_METHODS)
     work = [phase for method in chosen.values() for phase in expected_work(filed, counts, method)]
     trial = together("trial", [Phase("", units=len(chosen) * TRIAL), one_pass(filed), *work])
     share = min(thread_count() if n_processes is None else n_processes, n_trials)
@@ -339,7 +344,7 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
         mean_observed=float(np.mean([trial.observed for trial in trials])),
         epsilon=float(design.epsilon),
         n_moved=design.n_moved,
-        at_most=bool(design.at_most),
+        exactly=bool(design.exactly),
         n_x=design.n_x,
         n_y=design.n_y,
         n_samples_X=len(design.X),

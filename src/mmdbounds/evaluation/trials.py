@@ -21,7 +21,7 @@ from mmdbounds._version import __version__
 from mmdbounds.atomic_write import check_writable
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share
-from mmdbounds.contamination import Counts, check_sizes
+from mmdbounds.contamination import Contamination, Counts, check_sizes
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
 from mmdbounds.mechanisms import MechanismLike, check_from_rows, check_mechanism, misfiled_count, simulate
@@ -32,6 +32,7 @@ from mmdbounds.results import BoundsResult
 from mmdbounds.results.evaluation import Trial, TrialBounds
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
+from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -55,14 +56,14 @@ class Design:
     scale: str
     mechanism: MechanismLike
     how: Comparison
-    at_most: bool
+    exactly: bool
     seed: int  # with the number of a trial it determines everything random in it
 
     def __post_init__(self) -> None:
         check_share(self.epsilon, "epsilon")
         check_option(self.scale, "scale", SCALES)
         check_flag(self.replace, "replace")
-        check_flag(self.at_most, "at_most")
+        check_flag(self.exactly, "exactly")
         check_mechanism(self.mechanism)
         for name, group, size in zip(("X_clean", "Y_clean"), (self.X, self.Y), self.sizes, strict=True):
             if size is not None and size > len(group) and not self.replace:
@@ -78,6 +79,7 @@ class Design:
         for counts in (Counts(0, 0, self.n_x, self.n_y), Counts(0, 0, p, q)):
             check_sizes(counts, counts.n_x, counts.n_y, unbiased=self.how.estimator == "unbiased")
         for method in self.methods.values():
+            check_exact_count(method, Contamination(n_moved=self.n_moved, exactly=self.exactly))
             method.check(Counts(self.n_moved, 0, self.n_x, self.n_y), p, q)
 
     @property
@@ -131,7 +133,7 @@ class Design:
             "kernel": self.kernel_name if kernel is None else _kernel_settings(kernel),
             "bandwidth": "median" if kernel is None else kernel.length,
             "estimator": self.how.estimator,
-            "at_most": bool(self.at_most),
+            "exactly": bool(self.exactly),
             "backend": self.how.backend,
             "dtype": self.how.dtype,
             "working_memory": float(self.how.working_memory),
@@ -225,11 +227,12 @@ def run_trial(design: Design, trial: int) -> Trial:
         )
         how = dataclasses.replace(design.how, kernel=filed.kernel, bandwidth="median")
         totals = pose(X, Y, how).one_pass(Meter())  # of the true groups, with the same kernel as the bounds
-    options: dict[str, Any] = {**vars(how), "at_most": design.at_most, "rng": seed, "progress": False}
+    told = Contamination(n_moved=filed.n_moved)
+    options: dict[str, Any] = {**vars(how), "exactly": design.exactly, "rng": seed, "progress": False}
     results = {}
     for label, method in design.methods.items():
         with _named_in_errors(f"trial {trial}, method {label!r}"):
-            found = mmd_bounds(filed.X, filed.Y, filed.contamination, method=method, **options)
+            found = mmd_bounds(filed.X, filed.Y, told, method=method, **options)
             results[label] = _checked_bounds(found)
     first = next(iter(results.values()))
     return Trial(

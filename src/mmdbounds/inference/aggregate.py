@@ -29,7 +29,6 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
-    check_flag,
     check_progress,
     check_seed,
     check_share,
@@ -171,7 +170,7 @@ def aggregated_test(
     kernels: Sequence[KernelLike] | None = None,
     bandwidths: Sequence[Bandwidth] | None = None,
     n_permutations: int = 999,
-    at_most: bool = True,
+    exactly: bool | None = None,
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
@@ -190,7 +189,7 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, at_most, beta, unit, rng
+    n_permutations, exactly, beta, unit, rng
         As in `robust_test`.
 
     Returns
@@ -208,13 +207,13 @@ def aggregated_test(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    at_most, beta, seed = check_flag(at_most, "at_most"), check_share(beta, "beta"), check_seed(rng)
+    beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
     X, Y, units_note = by_units(X, Y, unit, None, seed)
     problem = pose(X, Y, comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median"))
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    wanted = contamination.admissible(problem.p, problem.q)
     admissible = problem.checked_counts(wanted)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
@@ -241,7 +240,7 @@ def aggregated_test(
         problem=problem,
         admissible=admissible,
         beta=beta,
-        at_most=at_most,
+        exactly=bool(contamination.exactly),
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
@@ -299,7 +298,7 @@ def _result(
     problem: Problem,
     admissible: list[Counts],
     beta: float,
-    at_most: bool,
+    exactly: bool,
     units_note: str,
     made: Provenance,
 ) -> AggregatedResult:
@@ -323,7 +322,7 @@ def _result(
         parts=tuple(_part(m, own) for m, own in zip(several.members, top.each, strict=True)),
         n_permutations=len(null),
         beta=beta,
-        at_most=at_most,
+        exactly=exactly,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=max(c.n_moved for c in admissible) / problem.q,
         **problem.group_fields(),

@@ -1,8 +1,4 @@
-"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks.
-
-Neighbours on a curve have nearly the same extreme rows, and each has had starts of its own. So what one
-of them found helps the others: up along the counts, rows are added to it, and down, taken away.
-"""
+"""How much misfiling it takes to explain a difference away: the curve over epsilon, and where it breaks."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -20,41 +15,26 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
+    check_flag,
     check_number,
     check_progress,
     check_seed,
     check_share,
 )
 from mmdbounds.contamination import Contamination, Counts, check_sizes
-from mmdbounds.costs import for_each, together
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.curve import Curve, expected_curve
 from mmdbounds.inference.units import Units, by_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_floor, expected_null
-from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.inference.worst_case import CountOutcome, expected_null
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Side
-from mmdbounds.results.curve import SweepPoint, SweepResult
-from mmdbounds.results.row_table import Found as RowsAndEffects
-from mmdbounds.results.row_table import ranked, row_columns
-from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import expected_effects, refine, row_effects
-from mmdbounds.search.protocol import Found, largest, outwards
-from mmdbounds.search.sharp import sharp_sides
-from mmdbounds.search.sharp.expected_work import bounds_work, searching
+from mmdbounds.results.curve import SweepResult
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.threads import one_blas_thread
-from mmdbounds.tables import Group
 from mmdbounds.words.testing import sweep_conditions
 
 GRID = 21  # points of the curve, unless the user names them
-NEIGHBOURS = 4  # labellings of its neighbours that each point refines
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
-
-CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
-"""Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
-tenth of what a single proof may spend."""
 
 
 @compares()
@@ -63,6 +43,7 @@ def sweep(
     Y: Any,
     *,
     epsilons: Any = None,
+    exactly: bool | None = None,
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
@@ -81,6 +62,9 @@ def sweep(
     epsilons : sequence of float, optional
         The shares of the curve; by default evenly from 0 to 0.5, at whole rows. One-way: for rows misfiled
         both ways there is `robust_test`.
+    exactly : bool, optional
+        Whether each point of the curve assumes exactly its number of misfiled rows. By default at most that
+        many: the curve is monotone, and the value as filed lies inside. The breakdown is the same for both.
     level : float, default=0.05
         Level of the test.
     value : float, default=0
@@ -97,8 +81,7 @@ def sweep(
     -----
     Every count of misfiled rows from 0 up to the breakdown is tested, as in `robust_test`. That needs no
     correction: if there is no difference, the statement errs only if the test at the true count errs, which
-    happens with a probability of at most `level`. The points of the curve assume *exactly* the
-    stated number of misfiled rows; the breakdown covers any number *up to* it.
+    happens with a probability of at most `level`.
 
     Examples
     --------
@@ -113,20 +96,21 @@ def sweep(
     level, seed = _checked_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     check_progress(progress)
-    shares = _checked_shares(epsilons)
+    shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
     grid = _grid(problem, shares)
-    plan = partial(expected_sweep, problem, shares, n_permutations)
+    plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         scan = Scan(problem, grid, n_permutations, seed, meter, kept)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
-        points = scan.points(grid)
+        points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem.Y)
     return SweepResult(
         **where,
         points=points,
+        exactly=exactly,
         observed=scan.worst.observed,
         is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
@@ -145,21 +129,16 @@ def sweep(
     )
 
 
-def expected_sweep(problem: Problem, shares: list[float] | None, n_permutations: int) -> list[Phase]:
+def expected_sweep(
+    problem: Problem, shares: list[float] | None, n_permutations: int, *, exactly: bool = False
+) -> list[Phase]:
     """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
     grid = _grid(problem, shares)
-    every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q, at_most=True)
-
-    def curve(counts: Counts) -> Phase:
-        work = bounds_work(problem, [counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
-        neighbours = [searching(problem, counts, side, NEIGHBOURS / 2) for side in SIDES]
-        solved = expected_floor(problem, counts)
-        return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
-
+    every = Contamination(n_moved=grid[-1].n_moved).admissible(problem.p, problem.q)
     return [
         *expected_null(problem, [*every, *grid], n_permutations),
         expected_counts(problem, every),
-        for_each("bounds, share", grid, curve),
+        expected_curve(problem, grid, every, exactly=exactly),
     ]
 
 
@@ -176,7 +155,7 @@ class Scan:
         checkpoint: Checkpoint | None = None,
     ) -> None:
         most = Contamination(n_moved=grid[-1].n_moved)
-        every = most.admissible(problem.p, problem.q, at_most=True)
+        every = most.admissible(problem.p, problem.q)
         self.problem, self._meter = problem, meter
         self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
         self.is_proved = True  # of every count looked at
@@ -208,39 +187,6 @@ class Scan:
             if is_it(found):
                 return found
         return None
-
-    def points(self, grid: list[Counts]) -> tuple[SweepPoint, ...]:
-        """Return the curve."""
-        ends = along([self._numbered(grid, i) for i in range(len(grid))])
-        return tuple(self._point(counts, *both) for counts, both in zip(grid, ends, strict=True))
-
-    def _numbered(self, grid: list[Counts], i: int) -> Ends:
-        self._meter.phase("bounds, share", i, len(grid))
-        return self._ends(grid[i])
-
-    def _ends(self, counts: Counts) -> Ends:
-        """Return the smallest and the largest squared MMD found for one count, and what is proved."""
-        if self.outcome(counts).found.labelling is None:
-            self.worst.closer(counts)
-        lower, upper = sharp_sides(self.worst.task(counts), CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
-        return self.worst.improved(self.outcome(counts), lower).found, upper
-
-    def _point(self, counts: Counts, lower: Found, upper: Found) -> SweepPoint:
-        """Return the bounds and the p-values at one point of the curve."""
-        outcome = self.worst.improved(self.outcome(counts), lower)
-        proved = upper.certified
-        return SweepPoint(
-            epsilon=float(counts.epsilon),
-            n_moved=counts.n_moved,
-            lower=outcome.found.value,
-            upper=upper.value,
-            lower_certified=outcome.found.certified,
-            upper_certified=proved,
-            pvalue=outcome.pvalue,
-            best_case=None if proved is None else self.worst.pvalue(proved, counts),
-            null_quantile=self.worst.null_quantile(counts),
-            rows=kept_rows(self.problem.Y, outcome.found, upper),
-        )
 
 
 def _breakdown(scan: Scan, level: float) -> dict[str, Any]:
@@ -302,78 +248,3 @@ def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
     grid = [Contamination(n_moved=m).counts(p, q) for m in moved]
     check_sizes(grid[-1], p, q, unbiased=unbiased)
     return grid
-
-
-SIDES: tuple[Side, Side] = ("lower", "upper")
-
-Ends = tuple[Found, Found]  # what was found for one count, on the lower and on the upper side; one-way
-
-
-def along(ends: list[Ends]) -> list[Ends]:
-    """Return what was found for each count of a curve, once each has learnt from its neighbours.
-
-    No end is less extreme than it was, and what is proved stays: it holds for every labelling.
-    """
-    ends = list(ends)
-    up = range(1, len(ends))
-    for here, there in [(i, i - 1) for i in up] + [(i - 1, i) for i in reversed(up)]:
-        lower, upper = (
-            from_neighbour(own, other, side)
-            for own, other, side in zip(ends[here], ends[there], SIDES, strict=True)
-        )
-        ends[here] = lower, upper
-    return ends
-
-
-def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
-    """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
-    own, other = found.labelling, neighbour.labelling
-    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
-        return found
-    with one_blas_thread():  # two threads would add in another order than one
-        started = resized(own.quadratic, other.moved, side)
-        refine(started, side)
-    value = started.value()
-    if outwards(side) * (value - found.value) <= own.quadratic.totals.margin:  # the same, but for rounding
-        return found
-    return replace(found, value=value, labelling=started)
-
-
-def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
-    """Return a labelling near one of another count: the best rows are added, or the worst given back."""
-    labelling = Labelling(quadratic, np.flatnonzero(moved))
-    scores = outwards(side) * labelling.sign * labelling.gradient()
-    missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
-    if missing >= 0:
-        changed = largest(scores, missing, ~moved, quadratic.tie_width)
-    else:
-        changed = largest(-scores, -missing, moved, quadratic.tie_width)
-    labelling.move(changed)
-    return labelling
-
-
-def _is_proved(found: Found, quadratic: Quadratic) -> bool:
-    """Return whether there is nothing left to find, but for rounding."""
-    return (
-        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
-    )
-
-
-ROWS_KEPT = 30
-"""Rows kept at each point, those to be checked first: as many as a person reads, and little to keep."""
-
-CHANGES = ("lower_change", "upper_change")
-
-
-def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
-    """Return the known columns of `BoundsResult.row_table` for the rows to be checked first; one-way."""
-    if not len(lower.rows):
-        return {}
-    sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}
-    table = ranked([row_columns(Y.name, len(Y), Y.ids, Y.file_rows, sides)])
-    first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
-    return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
-
-
-def _effects(found: Found, side: Side) -> RowsAndEffects:
-    return found.rows, None if found.labelling is None else row_effects(found.labelling, side)

@@ -38,6 +38,7 @@ from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, co
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
+from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
@@ -63,7 +64,7 @@ def confidence_interval(
     level: float = 0.95,
     fixed_kernel: bool = False,
     holdout: float | None = None,
-    at_most: bool = True,
+    exactly: bool | None = None,
     method: str | Method = ENOUGH,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
@@ -92,8 +93,8 @@ def confidence_interval(
         Share of all rows to set aside, drawn at random without looking at the groups. The median
         bandwidth is that of these rows; the interval rests on the others. As it is unknown how many misfiled
         rows are among those set aside, every number is considered.
-    at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     method : str or method object, default=Sharp(gap=0.02)
         The search; one that proves nothing gives an approximate interval.
     rng : int or Generator, optional
@@ -129,11 +130,12 @@ def confidence_interval(
     check_progress(progress)
     how = comparison("confidence_interval", options, estimator="biased")
     _check_choice(how.kernel, how.bandwidth, fixed, holdout)
-    seed, contamination = check_seed(rng), as_contamination(epsilon)
+    seed, contamination = check_seed(rng), as_contamination(epsilon, exactly)
+    check_exact_count(search, contamination)
     kept = _kept(X, Y, how.kernel, holdout, seed, how.working_memory)
     problem = pose(kept.X, kept.Y, replace(how, kernel=kept.kernel))
     kernel_bound(problem.kernel)
-    before = contamination.admissible(*kept.n_before, at_most=check_flag(at_most, "at_most"))
+    before = contamination.admissible(*kept.n_before)
     admissible = problem.checked_counts(kept.counts(before), search.check)
     with Meter(lambda: [one_pass(problem), Phase("search")], show=progress) as meter:
         totals = problem.one_pass(meter)
@@ -152,7 +154,7 @@ def confidence_interval(
         why=missing or (_ground(kept),),
         n_held_out=kept.n_held,
         parts=parts,
-        **count_fields(before, admissible, at_most),
+        **count_fields(before, admissible, contamination),
         **problem.group_fields(),
         provenance=problem.provenance(
             totals,
@@ -165,13 +167,15 @@ def confidence_interval(
     )
 
 
-def count_fields(before: list[Counts], admissible: list[Counts], at_most: bool) -> dict[str, Any]:
+def count_fields(
+    before: list[Counts], admissible: list[Counts], contamination: Contamination
+) -> dict[str, Any]:
     """Return the fields on how many rows are misfiled; `before` rows were held out, and after."""
     moved = [c.n_moved for c in admissible]
     return {
         "n_moved_range": (min(moved), max(moved)),
         "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
-        "at_most": bool(at_most),
+        "exactly": bool(contamination.exactly),
         "epsilon": float(max(c.epsilon for c in before)),
     }
 

@@ -11,7 +11,6 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
-    check_flag,
     check_number,
     check_progress,
     check_seed,
@@ -38,7 +37,7 @@ def odds_bounds(
     epsilon: float | tuple[float, float] | Contamination,
     odds: float = 2.0,
     *,
-    exactly: bool = False,
+    exactly: bool | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> OddsResult:
@@ -56,8 +55,8 @@ def odds_bounds(
         Share of the true X that was filed under Y, one-way; as in `mmd_bounds`.
     odds : float, default=2.0
         The factor, from 1. With 2, one row may have up to 4 times the odds of another.
-    exactly : bool, default=False
-        Whether exactly that many rows are misfiled; else any smaller number may be.
+    exactly : bool, optional
+        Whether exactly that many rows are misfiled; by default at most that many, as in `mmd_bounds`.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`; the kernel must be known to be positive definite.
 
@@ -84,11 +83,10 @@ def odds_bounds(
     """
     started = time.perf_counter()
     factor = check_odds(odds)
-    exactly = check_flag(exactly, "exactly")
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
     problem = posed(X, Y, comparison("odds_bounds", options))
-    numbers = misfiled_numbers(contamination, problem, exactly)
+    numbers = misfiled_numbers(contamination, problem)
     with Meter(lambda: [one_pass(problem)], show=progress) as meter:
         totals = problem.one_pass(meter)
         meter.phase("search")
@@ -103,14 +101,14 @@ def odds_bounds(
         odds=factor,
         n_moved=most,
         n_moved_range=(numbers[0], most),
-        exactly=exactly,
+        exactly=bool(contamination.exactly),
         epsilon=most / (problem.p + most),
         share_of_y=most / problem.q,
         **problem.group_fields(),
         provenance=problem.provenance(
             totals,
             method="odds",
-            options={"odds": factor, "exactly": exactly},
+            options={"odds": factor},
             seed=None,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
@@ -126,7 +124,7 @@ def odds_sweep(
     epsilons: float | Sequence[float] = EPSILONS,
     odds: Sequence[float] = ODDS,
     *,
-    exactly: bool = False,
+    exactly: bool | None = None,
     n_permutations: int = 999,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
@@ -168,14 +166,13 @@ def odds_sweep(
     [None, 4.3]
     """
     started = time.perf_counter()
-    exactly = check_flag(exactly, "exactly")
     factors = sorted({check_odds(each) for each in _as_list(odds, "odds")})
     n_permutations = check_count(n_permutations, "n_permutations", least=19, most=MOST_PERMUTATIONS)
     check_progress(progress)
     seed = check_seed(rng)
     problem = posed(X, Y, comparison("odds_sweep", options))
-    shares = [as_contamination(each) for each in _as_list(epsilons, "epsilons")]
-    numbers_by_share = [misfiled_numbers(share, problem, exactly) for share in shares]
+    shares = [as_contamination(each, exactly) for each in _as_list(epsilons, "epsilons")]
+    numbers_by_share = [misfiled_numbers(share, problem) for share in shares]
     runs = [run for _, run in sorted({run[-1]: run for run in numbers_by_share}.items())]
     with Meter(lambda: [one_pass(problem)], show=progress) as meter:
         totals = problem.one_pass(meter)
@@ -199,13 +196,13 @@ def odds_sweep(
         breakdown=tuple(breakdown),
         chance=chance,
         observed=ranges.hidden.observed,
-        exactly=exactly,
+        exactly=all(share.exactly for share in shares),
         n_permutations=n_permutations,
         **problem.group_fields(),
         provenance=problem.provenance(
             totals,
             method="odds",
-            options={"exactly": exactly},
+            options={"odds": factors},
             seed=seed,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
@@ -240,13 +237,12 @@ def posed(X: Any, Y: Any, how: Any) -> Problem:
     return problem
 
 
-def misfiled_numbers(contamination: Contamination, problem: Problem, exactly: bool) -> range:
+def misfiled_numbers(contamination: Contamination, problem: Problem) -> range:
     """Return the numbers of misfiled rows of Y that are considered."""
     if contamination.is_two_way:
         msg = "`odds` needs one-way misfiling, of rows of X filed under Y; got two-way. Leave `y_in_x` out."
         raise MmdBoundsError(msg)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=not exactly)
-    admissible = problem.checked_counts(wanted)
+    admissible = problem.checked_counts(contamination.admissible(problem.p, problem.q))
     return range(admissible[0].n_moved, admissible[-1].n_moved + 1)
 
 

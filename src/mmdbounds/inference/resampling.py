@@ -13,7 +13,6 @@ from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_chance,
     check_count,
-    check_flag,
     check_progress,
     check_seed,
 )
@@ -25,6 +24,7 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval
 from mmdbounds.search import Method, Task, as_method
+from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.protocol import Float64s
 
@@ -40,7 +40,7 @@ def resampling_interval(
     level: float = 0.95,
     n_resamples: int = 200,
     method: str | Method = "s-sd",
-    at_most: bool = True,
+    exactly: bool | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
@@ -61,8 +61,8 @@ def resampling_interval(
         How often the rows are drawn anew.
     method : str or method object, default="s-sd"
         The search; ``Sharp(certify=False)`` searches harder. Proofs are of no use here.
-    at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     rng : int or Generator, optional
         Seed of the draws and of the search.
     backend, dtype, working_memory, progress
@@ -92,8 +92,9 @@ def resampling_interval(
     n_resamples = check_count(n_resamples, "n_resamples", least=2, most=MOST_PERMUTATIONS)
     check_progress(progress)
     problem = pose(X, Y, comparison("resampling_interval", options))
-    contamination, seed = as_contamination(epsilon), check_seed(rng)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=check_flag(at_most, "at_most"))
+    contamination, seed = as_contamination(epsilon, exactly), check_seed(rng)
+    check_exact_count(search, contamination)
+    wanted = contamination.admissible(problem.p, problem.q)
     admissible = problem.checked_counts(wanted, search.check)
     with Meter(lambda: [one_pass(problem), Phase("resample")], show=progress) as meter:
         totals = problem.one_pass(meter)  # of the rows as filed: says early if the kernel cannot be used
@@ -112,7 +113,7 @@ def resampling_interval(
         label="heuristic",
         why=(WHY,),
         n_resamples=n_resamples,
-        **count_fields(admissible, admissible, at_most),
+        **count_fields(admissible, admissible, contamination),
         **problem.group_fields(),
         provenance=problem.provenance(
             totals,

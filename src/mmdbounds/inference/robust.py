@@ -42,7 +42,7 @@ def robust_test(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     n_permutations: int = 999,
-    at_most: bool = True,
+    exactly: bool | None = None,
     best_case: bool = False,
     beta: float = 0.0,
     unit: tuple[Units, Units] | None = None,
@@ -64,9 +64,8 @@ def robust_test(
         As in `mmd_bounds`.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
-    at_most : bool, default=True
-        Whether any smaller number of rows may be misfiled too; else exactly m are, or, if `epsilon` is a
-        pair, the numbers between its ends.
+    exactly : bool, optional
+        Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -116,15 +115,15 @@ def robust_test(
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    at_most, best_case = check_flag(at_most, "at_most"), check_flag(best_case, "best_case")
+    best_case = check_flag(best_case, "best_case")
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    contamination = as_contamination(epsilon)
+    contamination = as_contamination(epsilon, exactly)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, units_note = by_units(X, Y, unit, how.kernel, seed)
     problem = pose(X, Y, how)
-    wanted = contamination.admissible(problem.p, problem.q, at_most=at_most)
+    wanted = contamination.admissible(problem.p, problem.q)
     admissible = problem.checked_counts(wanted)
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
@@ -136,7 +135,7 @@ def robust_test(
         **_finding(worst, outcomes, len(admissible)),
         **_tests(outcomes, best, beta),
         **_question(problem, admissible),
-        at_most=at_most,
+        exactly=bool(contamination.exactly),
         n_permutations=n_permutations,
         conditions=conditions(beta, of_units=bool(units_note)),
         units_note=units_note,

@@ -22,7 +22,7 @@ from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Task, outwards
+from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
 from mmdbounds.sums.checkpoint import Checkpoint
@@ -320,9 +320,4 @@ def tighten(
 def thinned(admissible: list[Counts], q: int) -> list[Counts]:
     """Return the counts, or an even grid of them with both ends where all would take too long."""
     most = max(FEWEST_COUNTS, min(MOST_COUNTS, int(MOST_PAIRS / q**2)))
-    if len(admissible) <= most:
-        return admissible
-    return [
-        admissible[place]
-        for place in np.unique(np.linspace(0, len(admissible) - 1, most).round().astype(int))
-    ]
+    return spread_evenly(admissible, most)

@@ -41,7 +41,8 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         title=f"Rows filed under {y} to check first",
         caption=f"Rows filed under {y} to check first, at the share chosen above",
     )
-    notes = (testing.tried(result), testing.breakdown_of_value(result), result.units_note, EXACTLY)
+    about = EXACTLY if result.exactly else ""
+    notes = (testing.tried(result), testing.breakdown_of_value(result), result.units_note, about)
     return Contents(
         title=f"{x} and {y}: how much misfiling could explain the difference?",
         answer=testing.breakdown(result),
@@ -87,6 +88,7 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
         lower=Bound(side="lower", value=point.lower, certified=low, rows=none, rows_of_x=none),
         upper=Bound(side="upper", value=point.upper, certified=high, rows=none, rows_of_x=none),
         n_moved=point.n_moved,
+        exactly=result.exactly or not point.n_moved,
         epsilon=point.epsilon,
         share_of_y=point.n_moved / result.n_samples_Y,
         **{name: getattr(result, name) for name in same},

@@ -158,7 +158,7 @@ def recipe(result: Reproducible) -> str:
 
 def _amount(result: Reproducible) -> Contamination | None:
     """Return how much was taken as misfiled, as it was stated; a curve has its points."""
-    stated = result.provenance.misfiling
+    stated = {name: value for name, value in result.provenance.misfiling.items() if name != "exactly"}
     return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
 
 
@@ -245,16 +245,17 @@ def _as_text(value: Any) -> Any:
 def _own_flags(result: Reproducible) -> dict[str, Any]:
     """Return the flags that only one command has, or that differ from the keywords of Python."""
     if isinstance(result, SweepResult):
-        return {"epsilons": [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]}
+        shares = [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]
+        return {"epsilons": shares, "exactly": bool(result.exactly)}
     if isinstance(result, RobustTestResult):
-        return {"exactly": not result.at_most}
+        return {"exactly": bool(result.exactly)}
     method, options = result.provenance.method, result.provenance.options
     if method not in METHOD_CLASSES:
-        return {"at_most": bool(result.at_most), "method": "YOUR_METHOD"}
+        return {"exactly": bool(result.exactly), "method": "YOUR_METHOD"}
     flags = {name: options.get(name) for name in METHOD_FLAGS.get(method, ())}
     if isinstance(certify := flags.get("certify"), bool):
         flags["certify"] = "yes" if certify else "no"
-    return {"at_most": bool(result.at_most), "method": method, **flags}
+    return {"exactly": bool(result.exactly), "method": method, **flags}
 
 
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
@@ -300,13 +301,14 @@ def _call(result: Reproducible) -> str:
         options = {"method": _Code(_method(made)), **options}
     elif result.units_note:
         options["unit"] = _Code("(units_of_x, units_of_y)")
+    exactly = {"exactly": True} if result.exactly else {}  # else a limit, as everywhere
     if isinstance(result, SweepResult):
         # By their counts, which are shorter than the shares, and exact.
         counts = ", ".join(f"{point.n_moved:d}" for point in result.points)
         shares = _Code(f"[m / ({result.n_samples_X:d} + m) for m in ({counts},)]")
-        return f"mb.sweep(X, Y, {_keywords({'epsilons': shares, **options})})"
+        return f"mb.sweep(X, Y, {_keywords({'epsilons': shares, **exactly, **options})})"
     function = "robust_test" if isinstance(result, RobustTestResult) else "mmd_bounds"
-    options = {"at_most": bool(result.at_most), **options}
+    options = {**exactly, **options}
     return f"mb.{function}(X, Y, {_amount_code(_amount(result))}, {_keywords(options)})"
 
 

@@ -205,12 +205,12 @@ class BoundsResult(ReportedResult):
         Rows of the groups as filed.
     n_moved, n_moved_of_x
         Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
-        With `at_most` (or an interval of shares) the largest numbers considered.
+        Unless `exactly`, the largest numbers considered.
     n_moved_range
-        For an interval of shares the smallest and largest number of misfiled rows of Y considered,
-        if they differ. Otherwise `None`.
-    at_most
-        Whether every smaller number of misfiled rows was considered too.
+        For an interval of shares the smallest and largest number of misfiled rows of Y considered.
+        Otherwise `None`.
+    exactly
+        Whether exactly these numbers were considered; else every smaller one (or those of the interval) too.
     epsilon
         Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
         where several counts were considered, the largest share.
@@ -244,7 +244,7 @@ class BoundsResult(ReportedResult):
     n_moved: int
     n_moved_of_x: int = 0
     n_moved_range: tuple[int, int] | None = None
-    at_most: bool = False
+    exactly: bool = False
     epsilon: float
     share_of_y: float
     name_x: str = "X"
@@ -345,9 +345,9 @@ class BoundsResult(ReportedResult):
         if others := [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]:
             proof = f"by {others[0]}, neither attained nor proved"
         crossed = ", crossed" if self.is_crossed else ""
-        how = "at most" if self.at_most else "exactly"
+        how = "exactly" if self.exactly else "at most"
         count = f"{how} {self.n_moved}"
-        if self.n_moved_range is not None and not self.at_most:
+        if self.n_moved_range is not None and self.n_moved_range[0]:
             count = "{} to {}".format(*self.n_moved_range)
         other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
         return (

@@ -18,15 +18,16 @@ class SweepPoint:
     Attributes
     ----------
     epsilon, n_moved
-        Share of the true X, and number of rows of Y, taken as misfiled: exactly this number.
+        Share of the true X, and number of rows of Y, taken as misfiled: at most this number, or exactly
+        (`SweepResult.exactly`).
     lower, upper
         The smallest and the largest squared MMD found.
     lower_certified, upper_certified
         Numbers proved to lie beyond every labelling, or `None`.
     pvalue
-        At `lower_certified`: no labelling with this number has a larger one. At `lower` without a proof.
+        No labelling has a larger one, if `lower_certified` is known; else the largest found.
     best_case
-        At `upper_certified`: no labelling has a smaller one. `None` where nothing is proved.
+        No labelling has a smaller one. `None` where nothing is proved.
     null_quantile
         The 95 % quantile of the statistic on random labellings of these sizes; as in `RobustTestResult`.
     rows
@@ -63,6 +64,8 @@ class SweepResult(ReportedResult):
     ----------
     points
         The curve, see `SweepPoint`.
+    exactly
+        Whether each point assumes exactly its number of misfiled rows, or at most that many.
     observed
         Squared MMD of the groups as filed.
     level
@@ -91,6 +94,7 @@ class SweepResult(ReportedResult):
     LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
 
     points: tuple[SweepPoint, ...]
+    exactly: bool = False
     observed: float
     level: float
     breakdown_n_moved: int | None

@@ -208,8 +208,8 @@ class Evaluation(Result):
         Mean squared MMD of the true groups, and of the groups as filed.
     epsilon, n_moved
         Share of the true X that was to be misfiled, and the number of rows that it makes.
-    at_most
-        Whether the methods were told "up to" this number, or "exactly".
+    exactly
+        Whether the methods were told the exact number, or that at most this many rows are misfiled.
     n_x, n_y
         Rows of the true groups in each trial.
     n_samples_X, n_samples_Y
@@ -230,7 +230,7 @@ class Evaluation(Result):
     mean_observed: float
     epsilon: float
     n_moved: int
-    at_most: bool
+    exactly: bool
     n_x: int
     n_y: int
     n_samples_X: int  # noqa: N815 -- X and Y are the notation

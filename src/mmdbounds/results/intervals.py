@@ -62,8 +62,8 @@ class ConfidenceInterval(Result):
         The smallest and the largest number of misfiled rows of Y considered among these rows.
     n_moved_of_x
         The largest number of misfiled rows of X considered.
-    at_most
-        Whether every smaller number was considered too.
+    exactly
+        Whether an exact number was stated; else every smaller one (or those of a range) was considered too.
     epsilon
         The largest share of the true X taken as misfiled, before rows were held out.
     parts
@@ -88,7 +88,7 @@ class ConfidenceInterval(Result):
     n_held_out: int = 0
     n_moved_range: tuple[int, int]
     n_moved_of_x: int = 0
-    at_most: bool
+    exactly: bool
     epsilon: float
     parts: tuple[CountedBounds, ...] = ()
     n_resamples: int | None = None
@@ -116,7 +116,7 @@ class ConfidenceInterval(Result):
 
     def __repr__(self) -> str:
         fewest, most = self.n_moved_range
-        how = "at most " if self.at_most else f"{fewest} to " if fewest < most else "exactly "
+        how = "exactly " if fewest == most else f"{fewest} to " if fewest or self.exactly else "at most "
         return (
             f"ConfidenceInterval(root MMD in [{self.low:.6g}, {self.high:.6g}] at level {self.level:g}, "
             f"{self.label}, {how}{most} of {self.n_samples_Y} rows of Y misfiled)"
@@ -176,10 +176,10 @@ class MixtureCeiling(Result):
 
     @property
     def contamination(self) -> Any:
-        """The number of rows as `mmd_bounds` takes it, a `Contamination`; use it with ``at_most=True``."""
+        """The number of rows as `mmd_bounds` takes it, a `Contamination`: at most that many."""
         import mmdbounds
 
-        return mmdbounds.Contamination(n_moved=self.n_moved)
+        return mmdbounds.Contamination(n_moved=self.n_moved, exactly=False)
 
     def __repr__(self) -> str:
         return (

@@ -89,7 +89,7 @@ class MisfilingTest(Result):
     n_admissible: int
     n_permutations: int
     beta: float = 0.0
-    at_most: bool
+    exactly: bool
     epsilon: float
     share_of_y: float
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
@@ -122,8 +122,8 @@ class MisfilingTest(Result):
     def _assumed(self) -> str:
         """Return the numbers of misfiled rows for the one-line form."""
         (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
-        how = "at most " if self.at_most else f"{fewest} to " if fewest < most else "exactly "
-        other = f" and {'at most' if self.at_most else 'exactly'} {of_x} of {self.n_samples_X} rows of X"
+        how = "exactly " if self.exactly else f"{fewest} to " if fewest else "at most "
+        other = f" and {'exactly' if self.exactly else 'at most'} {of_x} of {self.n_samples_X} rows of X"
         return f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
 
     @property
@@ -166,7 +166,7 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         Random labellings.
     beta
         Probability that the true count is outside the range considered; part of `pvalue`.
-    at_most, epsilon, share_of_y
+    exactly, epsilon, share_of_y
         The misfiling considered; the largest shares.
     n_samples_X, n_samples_Y, name_x, name_y
         The groups as filed.
@@ -218,7 +218,7 @@ class AggregatedResult(MisfilingTest):
     pvalue
         The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
         for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, at_most, epsilon, share_of_y
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
     null
         The maximum on random labellings of the sizes at the worst count.

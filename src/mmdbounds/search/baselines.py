@@ -60,8 +60,7 @@ class Bootstrap(Method):
     -----
     The values are not bounds: no labelling reaches them, nothing is proved, and they ignore what misfiling
     could have done. Since alpha grows with epsilon, more misfiling makes them *narrower*. Without misfiling
-    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed. The same
-    holds with ``at_most=True``, which takes the outermost values of all counts, 0 included.
+    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed.
 
     Two copies of a row in a resample are a pair like any other, with k(x, x). That raises the unbiased
     estimator: its mean over all resamples is the biased one of the rows as filed.
@@ -73,6 +72,7 @@ class Bootstrap(Method):
     alpha: float | None = None
     name: ClassVar[str] = "bootstrap"
     is_random: ClassVar[bool] = True
+    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         count = check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
@@ -183,6 +183,7 @@ class Submodular(EachSide):
     absolute: bool = False
     jitter: float = 1e-8
     name: ClassVar[str] = "sm"
+    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weight = check_number(self.weight, "weight", "a number from 0", lambda size: 0 <= size < math.inf)
@@ -199,24 +200,14 @@ class Submodular(EachSide):
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
-        return self.search_counts(Task(totals, [counts], estimator), side)[0]
-
-    def search_counts(self, task: Task, side: Side) -> list[Found]:
-        """Return what is found for each count; the rows are put in order once for all of them."""
-        totals, numbers = task.totals, [counts.n_moved for counts in task.admissible]
         if self.weight:
-            order = self.order(totals, max(numbers), side)
-            chosen = [order[:m] for m in numbers]
-            how = "taken one by one"
+            rows, how = self.order(totals, counts.n_moved, side), "taken one by one"
         else:
             worth, everyone = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
-            chosen = [largest(worth, m, everyone, totals.tie_width) for m in numbers]
+            rows = largest(worth, counts.n_moved, everyone, totals.tie_width)
             how = "taken by the witness"
-        quadratics = [Quadratic(totals, counts, task.estimator) for counts in task.admissible]
-        return [
-            Found.at(Labelling(f, rows), status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
-            for f, rows in zip(quadratics, chosen, strict=True)
-        ]
+        labelling = Labelling(Quadratic(totals, counts, estimator), rows)
+        return Found.at(labelling, status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
 
     def order(self, totals: GroupSums, count: int, side: Side) -> Indices:
         """Return the first `count` rows of Y that are taken, in order."""

@@ -14,7 +14,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
 from mmdbounds.problem import Problem
@@ -90,6 +90,11 @@ class Method(Protocol):
         """Whether the result depends on the seed."""
         return False
 
+    @property
+    def needs_exact_count(self) -> bool:
+        """Whether it is defined for exactly m misfiled rows alone, and so refused for "at most m"."""
+        return False
+
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse, before the work starts, counts that this method cannot handle; by default none."""
         return
@@ -115,6 +120,22 @@ class Method(Protocol):
         ...
 
 
+def check_exact_count(method: Method, contamination: Contamination) -> None:
+    """Refuse a method of the paper that needs the exact number of misfiled rows, where a limit was given."""
+    if contamination.exactly or not getattr(method, "needs_exact_count", False):
+        return
+    given, hint = "a limit", "Pass `exactly=True`"
+    if contamination.is_range:
+        given, hint = "a range of shares", "Give one share and `exactly=True`"
+    printed = method.options().get("schedule") == "paper"
+    who, instead = f"method='{method.name}'", "method='sharp'"
+    if printed:
+        who, instead = "schedule='paper'", "schedule='even'"
+    needs = f"`{who}` is defined for an exact number of misfiled rows, not for {given}"
+    msg = f"{needs}. {hint}, or use {instead}."
+    raise MmdBoundsError(msg)
+
+
 class EachSide(Method):
     """A method that searches one side of one count at a time."""
 
@@ -123,7 +144,7 @@ class EachSide(Method):
         raise NotImplementedError
 
     def search_counts(self, task: Task, side: Side) -> list[Found]:
-        """Return the extreme of one side for each pair of counts."""
+        """Return the extremes of one side; the most extreme one over all counts is among them."""
         return [self.search(task.totals, counts, task.estimator, side) for counts in task.admissible]
 
     def both_sides(self, task: Task) -> tuple[Found, Found]:
@@ -187,6 +208,13 @@ def most_extreme(every: list[Found], side: Side) -> Found:
         certified=proved(found.certified for found in every),
         fractional=proved(found.fractional for found in every),
     )
+
+
+def spread_evenly(counts: list[Counts], most: int) -> list[Counts]:
+    """Return the counts or, if there are more than `most`, an even grid of them with both ends."""
+    if len(counts) <= most:
+        return counts
+    return [counts[i] for i in np.unique(np.linspace(0, len(counts) - 1, most).round().astype(int))]
 
 
 def largest(scores: Float64s, count: int, eligible: Mask, tie_width: float) -> Indices:

@@ -99,6 +99,11 @@ class QuasiNewton(Method):
         return "qno" if self.n_steps == 1 else "s-qno"
 
     @property
+    def needs_exact_count(self) -> bool:
+        """Whether it is refused for "at most m": yes."""
+        return True
+
+    @property
     def is_random(self) -> bool:
         """Whether the points start at random rows."""
         return self.start != "s-sd"

@@ -8,29 +8,40 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
 from typing import Literal
 
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option
 from mmdbounds.contamination import Counts, check_sizes
-from mmdbounds.costs import columns, for_each
+from mmdbounds.costs import columns
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, at_least, largest, outwards
+from mmdbounds.search.protocol import (
+    EachSide,
+    Found,
+    Task,
+    at_least,
+    largest,
+    most_extreme,
+    outwards,
+    spread_evenly,
+)
 from mmdbounds.sums.cpu.engines import take_one_by_one
-from mmdbounds.sums.plan import kept_columns
+from mmdbounds.sums.plan import MIB, kept_columns, strips
 from mmdbounds.sums.protocol import Float64s
 
 DEFAULT_STEPS = 10
 FEW = 32  # steps that move fewer rows than this take their columns from the cache
 AHEAD = 2  # about how often the cache is filled
+MOST_COUNTS = 256  # counts that are searched under "at most", evenly spread where there are more
+HELD = 6  # numbers of each pooled row that the search of one count holds
+RANKING = 2.0  # work of finding the largest scores, for each of them
 
 
 @dataclass(frozen=True)
@@ -71,6 +82,11 @@ class StepwiseDominance(EachSide):
         most = max(counts.n_moved, counts.n_moved_of_x)
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
+    @property
+    def needs_exact_count(self) -> bool:
+        """Whether it is refused for "at most m": the printed schedule is."""
+        return self.schedule == "paper"
+
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse two-way counts with the paper's schedule."""
         if self.schedule == "paper" and counts.n_moved_of_x:
@@ -78,8 +94,17 @@ class StepwiseDominance(EachSide):
             raise MmdBoundsError(msg)
 
     def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return one phase: on each side the columns of the rows that move."""
-        return [for_each("search", admissible, partial(self._columns, problem))]
+        """Return one phase: on each side the columns of the rows that move, shared by all counts."""
+        last, some = admissible[-1], min(len(admissible), MOST_COUNTS)
+        if some == 1:
+            return [self._columns(problem, last)]
+        n = problem.p * (last.n_moved_of_x > 0) + problem.q
+        steps, moved = self.steps_for(last), last.n_moved + last.n_moved_of_x
+        batches = math.ceil(some / _n_together(len(problem.pooled), problem.working_memory))
+        fetched = min(moved * (1 + steps) / 2, n * steps)  # counts move the same row in different steps
+        shared = columns("search", problem, n, fetched, times=steps, again=2 * batches)
+        ranked = RANKING * 2 * some * steps * n
+        return [replace(shared, products=2.0 * some * moved * n, units=shared.units + ranked)]
 
     def _columns(self, problem: Problem, counts: Counts) -> Phase:
         n = problem.p * (counts.n_moved_of_x > 0) + problem.q
@@ -95,7 +120,29 @@ class StepwiseDominance(EachSide):
         if self.schedule == "paper" and steps:
             return self._printed(totals, counts, estimator, side)
         labelling = self.from_quadratic(Quadratic(totals, counts, estimator), side)
-        return Found.at(labelling, status=f"{steps} step{'' if steps == 1 else 's'}")
+        return Found.at(labelling, status=_said(steps))
+
+    def search_counts(self, task: Task, side: Side) -> list[Found]:
+        """Return the most extreme count of each batch; an even grid of the counts if these are many."""
+        if len(task.admissible) == 1:
+            return super().search_counts(task, side)
+        some = spread_evenly(task.admissible, MOST_COUNTS)
+        left_out = len(task.admissible) - len(some)
+        note = f"; {len(some):,} of {len(task.admissible):,} counts searched" if left_out else ""
+        sums = task.totals.sums
+        batches = strips([0, len(some)], _n_together(sums.n_rows, sums.working_memory))
+        best = [most_extreme(self._together(task, some[a:b], side), side) for a, b in batches]
+        return [replace(found, status=found.status + note) for found in best]
+
+    def _together(self, task: Task, admissible: list[Counts], side: Side) -> list[Found]:
+        """Return what each count finds by itself, step by step: the counts share the columns of a step."""
+        quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in admissible]
+        labellings, steps = [Labelling(f) for f in quadratics], [self.steps_for(c) for c in admissible]
+        for s in range(1, max(steps) + 1):
+            moving = [i for i, most in enumerate(steps) if s <= most]
+            chosen = [_next_rows(labellings[i], s, steps[i], outwards(side))[0] for i in moving]
+            _move_together([labellings[i] for i in moving], chosen)
+        return [Found.at(one, status=_said(most)) for one, most in zip(labellings, steps, strict=True)]
 
     def from_quadratic(self, quadratic: Quadratic, side: Side) -> Labelling:
         """Return the labelling that the even schedule reaches."""
@@ -154,24 +201,54 @@ class ColumnCache:
 
 def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
     """Move floor(m s / S) rows by step s, the most extreme gradients first."""
-    counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
+    counts = labelling.quadratic.counts
     memory = labelling.quadratic.totals.sums.working_memory
     cache = ColumnCache(labelling, kept_columns(len(labelling.sign), memory))
     if steps == counts.n_moved and not counts.n_moved_of_x:
         _move_one_by_one(labelling, cache, towards)
         return
-    of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
     for s in range(1, steps + 1):
-        both = counts.n_moved, counts.n_moved_of_x
-        quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
-        scores = towards * labelling.sign * labelling.gradient()
-        rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
-        if quota_x:
-            rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
+        rows, scores = _next_rows(labelling, s, steps, towards)
         if len(rows) < FEW:
             labelling.move(rows, labelling.sign[rows] @ cache.columns_of(rows, scores))
         else:
             labelling.move(rows)
+
+
+def _next_rows(labelling: Labelling, s: int, steps: int, towards: float) -> tuple[Indices, Float64s]:
+    """Return the rows that step s of the even schedule moves, and the scores of all rows."""
+    counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
+    both = counts.n_moved, counts.n_moved_of_x
+    quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
+    of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
+    scores = towards * labelling.sign * labelling.gradient()
+    rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
+    if quota_x:
+        rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
+    return rows, scores
+
+
+def _move_together(labellings: list[Labelling], chosen: list[Indices]) -> None:
+    """Move rows of several labellings; each column of the kernel matrix is computed once."""
+    ends = [(one.active.start, one.active.stop) for one in labellings]
+    first, last = min(start for start, _ in ends), max(stop for _, stop in ends)
+    pooled = [one.pooled(rows) for one, rows in zip(labellings, chosen, strict=True)]
+    every = np.unique(np.concatenate(pooled))
+    weights = np.zeros((len(every), len(labellings)))
+    for i, (one, rows) in enumerate(zip(labellings, chosen, strict=True)):
+        weights[np.searchsorted(every, pooled[i]), i] = one.sign[rows]
+    shifts = labellings[0].quadratic.totals.sums.apply(slice(first, last), every, weights)
+    for i, (one, rows) in enumerate(zip(labellings, chosen, strict=True)):
+        one.move(rows, shifts[ends[i][0] - first : ends[i][1] - first, i])
+
+
+def _n_together(n_rows: int, working_memory: float) -> int:
+    """Return how many counts are searched at a time: both sides hold an eighth of the budget."""
+    return max(1, int(working_memory * MIB / (8 * HELD * 8 * max(n_rows, 1))))
+
+
+def _said(steps: int) -> str:
+    return f"{steps} step{'' if steps == 1 else 's'}"
 
 
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:

@@ -10,9 +10,11 @@ import numpy as np
 from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
 from mmdbounds.words.phrases import (
     assumption,
+    considered,
     kernel_name,
     named_rows,
     number,
+    others,
     percent,
     proved_number,
     row_name,
@@ -57,7 +59,7 @@ def finding(result: BoundsResult) -> str:
         return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
     if result.is_crossed:
         return f"{CROSSED} Labellings reach both; method='sharp' searches further."
-    more = f"If {'more' if result.at_most else 'more or fewer'} rows are misfiled, it can"
+    more = f"If {others(result)} rows are misfiled, it can"
     return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
 
 
@@ -82,10 +84,8 @@ def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
 
 def _how_many(result: BoundsResult) -> str:
     """Return the number of rows of Y assumed to be misfiled: 10, at most 10, 5 to 10."""
-    if result.at_most:
-        return f"at most {result.n_moved:,}"
-    fewest = "" if result.n_moved_range is None else f"{result.n_moved_range[0]:,} to "
-    return f"{fewest}{result.n_moved:,}"
+    how, fewest, most = considered(result)
+    return {"exactly": f"{most:,}", "at most": f"at most {most:,}", "between": f"{fewest:,} to {most:,}"}[how]
 
 
 def _statement(result: BoundsResult) -> str:

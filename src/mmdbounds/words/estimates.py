@@ -82,7 +82,7 @@ def _what_was_done(result: Evaluation) -> str:
     done = f"Simulated: {_drawn(result)}{scaled}"
     if not m:
         return f"{done}; the share is less than one of {result.n_x:,} {x} rows, so nothing was misfiled."
-    stated = f"{'at most' if result.at_most else 'exactly'} {m:,}"
+    stated = f"{'exactly' if result.exactly else 'at most'} {m:,}"
     return (
         f"{done}; {m:,} of the {result.n_x:,} {x} rows ({percent(m / result.n_x)}) "
         f"{'was' if m == 1 else 'were'} then filed under {y}, {_how_chosen(result)}. Every method was told "

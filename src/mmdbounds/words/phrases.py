@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import decimal
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
 
@@ -13,10 +13,13 @@ if TYPE_CHECKING:
         AggregatedResult,
         BoundsResult,
         ConfidenceInterval,
+        OddsResult,
         Provenance,
         RobustTestResult,
         Side,
     )
+
+Misfiled: TypeAlias = "BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval"
 
 ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
 WIDTH = 100  # columns of a line; tables are not wrapped
@@ -89,16 +92,29 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def assumption(result: BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval) -> str:
+def considered(result: Misfiled | OddsResult) -> tuple[str, int, int]:
+    """Return how the number of misfiled rows of Y is to be read, and the fewest and the most of them."""
+    filed = result.n_moved if result.exactly else 0
+    fewest, most = result.n_moved_range or (filed, result.n_moved)
+    if fewest == most and (most or result.exactly):
+        return "exactly", fewest, most
+    return "between" if fewest or result.exactly else "at most", fewest, most
+
+
+def others(result: Misfiled) -> str:
+    """Say which numbers of misfiled rows were not considered."""
+    return "more" if considered(result)[0] == "at most" else "more or fewer"
+
+
+def assumption(result: Misfiled) -> str:
     """Say back what was understood: how many rows are taken as misfiled."""
     x, y = shown(result.name_x), shown(result.name_y)
-    fewest, most = result.n_moved_range or (result.n_moved, result.n_moved)
+    how, fewest, most = considered(result)
     of_x = getattr(result, "most_moved_of_x", result.n_moved_of_x)
-    how = "at most" if result.at_most else "exactly" if fewest == most else "between"
-    share, count = percent(result.epsilon), f"{most:,}"
+    share, count = percent(result.epsilon), f"{how} {most:,}"
     if how == "between":
         share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
-        count = f"{fewest:,} to {count}"
+        count = f"{fewest:,} to {most:,}"
     where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
     one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}"
     if not of_x:

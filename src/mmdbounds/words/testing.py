@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mmdbounds.words.phrases import (
     assumption,
     number,
+    others,
     percent,
     proved_number,
     rows,
@@ -76,11 +77,10 @@ def statement(result: RobustTestResult) -> str:
         return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
     if not result.is_valid:
         return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
-    others = "more" if result.at_most else "more or fewer"
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups is at most "
-        f"{pvalue} (proved).{loose} If {others} rows are misfiled, it can be larger."
+        f"{pvalue} (proved).{loose} If {others(result)} rows are misfiled, it can be larger."
     )
 
 
@@ -272,11 +272,11 @@ def _aggregated_statement(result: AggregatedResult) -> str:
             else "That no labelling has a larger one is not proved"
         )
         return f"The largest p-value found over {n} kernels is {pvalue}. {missing}: validity not guaranteed."
-    others = "more" if result.at_most else "more or fewer"
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is at most {pvalue} (proved). If {others} rows are misfiled, it can be larger. {as_filed}"
+        f"together, is at most {pvalue} (proved). If {others(result)} rows are misfiled, it can be larger. "
+        f"{as_filed}"
     )
 
 

@@ -28,7 +28,7 @@ def several_counts(seed, kernel):
             break
         seed += 100_000
     how_much = Contamination(n_moved=problem.counts.n_moved)
-    every = how_much.admissible(problem.p, problem.q, at_most=True)
+    every = how_much.admissible(problem.p, problem.q)
     return problem, every[seed % 2 :]
 
 
@@ -95,7 +95,7 @@ def test_at_most_costs_at_most_twice_exactly(n, monkeypatch):
     X, Y = rng.normal(size=(n // 2, 5)), rng.normal(0.5, 1.2, size=(n // 2, 5))
     for epsilon in (0.1, 0.2):
         of_one, one = spent_by(lambda e=epsilon: mb.mmd_bounds(X, Y, e, rng=0), monkeypatch)
-        of_all, every = spent_by(lambda e=epsilon: mb.mmd_bounds(X, Y, e, at_most=True, rng=0), monkeypatch)
+        of_all, every = spent_by(lambda e=epsilon: mb.mmd_bounds(X, Y, e, exactly=False, rng=0), monkeypatch)
         assert of_all <= 2 * of_one + 3 * at_most.LEAST  # which is soon done
         assert every.provenance.n_pairs <= 2 * one.provenance.n_pairs
         width = one.upper.value - one.lower.value

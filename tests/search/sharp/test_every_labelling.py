@@ -194,7 +194,7 @@ def test_with_many_counts_the_proof_holds_for_each(monkeypatch, dense_rows):
         problem = small_problem(seed, kernel="rbf", most=(9, 6))
         n, n_of_x = problem.counts.n_moved, problem.counts.n_moved_of_x
         how_much = mb.Contamination(n_moved=n, n_moved_of_x=n_of_x)
-        admissible = how_much.admissible(problem.p, problem.q, at_most=True)
+        admissible = how_much.admissible(problem.p, problem.q)
         assert len(admissible) == (n + 1) * (n_of_x + 1)
         K = small_matrix(problem)
         every = [

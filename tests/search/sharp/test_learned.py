@@ -200,7 +200,7 @@ def of_the_best(X, Y):
     """The largest labelling that a search finds with a fifth misfiled, and multipliers for it."""
     result = mb.mmd_bounds(X, Y, 0.2, method=mb.Sharp(certify=False), bandwidth=1.5, rng=0)
     problem = pose(X, Y, comparison("mmd_bounds", {"bandwidth": 1.5}))
-    [counts] = as_contamination(0.2).admissible(len(X), len(Y), at_most=False)
+    [counts] = as_contamination(0.2, exactly=True).admissible(len(X), len(Y))
     totals = problem.one_pass(Meter())
     labelling = Labelling(Quadratic(totals, counts, "unbiased"), result.upper.rows)
     return labelling, LearnedMultipliers(labelling, 0)

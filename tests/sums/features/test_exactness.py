@@ -123,13 +123,13 @@ def test_at_most_and_random_features(estimator):
     X, Y = rng.normal(size=(6, 2)), rng.normal(1, 1, size=(9, 2))
     kernel = mb.RandomFeatures("rbf", 16, bandwidth=1.5)
     result = mb.mmd_bounds(
-        X, Y, mb.Contamination(n_moved=3), kernel=kernel, at_most=True, estimator=estimator
+        X, Y, mb.Contamination(n_moved=3), kernel=kernel, exactly=False, estimator=estimator
     )
     Z = np.concatenate([X, Y])
     phi = make_map(resolve_kernel(kernel, "median", Z), 2)(Z)
     values = [
         naive_values(phi @ phi.T, all_labellings(6, 9, counts), estimator)
-        for counts in mb.Contamination(n_moved=3).admissible(6, 9, at_most=True)
+        for counts in mb.Contamination(n_moved=3).admissible(6, 9)
     ]
     assert result.lower.value == pytest.approx(min(map(np.min, values)), abs=1e-9)
     assert result.upper.value == pytest.approx(max(map(np.max, values)), abs=1e-9)

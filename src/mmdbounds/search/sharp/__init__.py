@@ -22,7 +22,7 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
-from mmdbounds.search.sharp.at_most import FEW, RangeSearch
+from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
@@ -103,8 +103,10 @@ class Sharp(Method):
 
 def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -> tuple[Found, Found]:
     """Return both extremes; `patience` is what a proof may spend (1: a second or so; `None`: no proof)."""
-    many = len(task.admissible) > FEW and patience is not None
-    if many and (of := range_search(task, n_starts, gap)) is not None:
+    many = len(task.admissible) > FEW
+    if many and patience is None and not any(counts.n_moved_of_x for counts in task.admissible):
+        return _without_proofs(task, n_starts)
+    if many and patience is not None and (of := range_search(task, n_starts, gap)) is not None:
         return of.both_sides(
             *_searched(replace(task, admissible=task.admissible[-1:]), n_starts, gap, patience)
         )
@@ -122,6 +124,22 @@ def _searched(
     (task.meter or Meter()).phase("proof")
     found = for_both_sides(lambda side: most_extreme(sides[side].finish(slack, patience or 0.0), side), task)
     return found, (lower.spent, upper.spent)
+
+
+def _without_proofs(task: Task, n_starts: int) -> tuple[Found, Found]:
+    """Return both extremes over many one-way counts: of the ends, and of the best count on the way."""
+
+    def search(counts: Counts, side: Side) -> Found:
+        one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=False)
+        return one.finish(0.0, 0.0)[0]
+
+    def find(side: Side) -> Found:
+        first, last = (search(counts, side) for counts in (task.admissible[0], task.admissible[-1]))
+        place = best_on_the_way(first, last, side)
+        between = [search(task.admissible[place], side)] if 0 < place < len(task.admissible) - 1 else []
+        return most_extreme([first, *between, last], side)
+
+    return for_both_sides(find, task)
 
 
 def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:

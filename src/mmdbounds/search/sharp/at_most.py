@@ -72,6 +72,13 @@ class RangeSearch:
         return known.found()
 
 
+def best_on_the_way(first: Found, last: Found, side: Side) -> int:
+    """Return how many rows, joining the first labelling one by one, come furthest on the way to the last."""
+    if first.labelling is None or last.labelling is None or first.labelling.parts():
+        return 0  # rows of a labelling that moves some need not be among those of the other
+    return int(np.argmax(outwards(side) * reached(first.labelling, last.labelling, side)))
+
+
 class CountRange:
     """What is known of one side of all counts."""
 
@@ -87,6 +94,10 @@ class CountRange:
         self.k = np.arange(self.ends[0].n_moved, self.ends[1].n_moved + 1)
         self.totals, self.estimator = of.task.totals.precise, of.task.estimator
         self.keep(self.ends[1], last)
+        if not self.ends[0].n_moved:  # the groups as filed, which are known
+            filed = Labelling(self.quadratic(self.ends[0]))
+            margin = outwards(self.side) * filed.quadratic.margin
+            self.keep(self.ends[0], Found.at(filed, certified=filed.value() + margin))
 
     def proofs(self) -> Float64s:
         """Return what is proved of each count by those that were solved."""

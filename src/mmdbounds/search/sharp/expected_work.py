@@ -58,7 +58,9 @@ def bounds_work(
 ) -> list[Phase]:
     """Return the phases of `sharp_sides`: search, and proof unless `patience` is `None`."""
     if patience is None:
-        return [for_each("search", admissible, partial(_from_starts, problem, (n_starts, n_starts)))]
+        one_way = not any(counts.n_moved_of_x for counts in admissible)
+        some = [admissible[0], admissible[-1]] if one_way and len(admissible) > FEW else admissible
+        return [for_each("search", some, partial(_from_starts, problem, (n_starts, n_starts)))]
     searched, mostly, at_most = _others(problem, admissible, gap)
     each = patience / math.sqrt(len(searched))
 

@@ -1,0 +1,231 @@
+"""The points of a curve over counts of misfiled rows: bounds, p-values, and the rows that matter.
+
+A point stands for at most its number of misfiled rows: the extremes over its own count and those since the
+point before are searched together, and the outermost so far are kept. In the paper's model it stands for
+exactly its number.
+
+Neighbours on a curve have nearly the same extreme rows, and each has had starts of its own. So what one
+of them found helps the others: up along the counts, rows are added to it, and down, taken away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import accumulate, pairwise
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.contamination import Counts
+from mmdbounds.costs import for_each, together
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor, is_near
+from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter, Phase
+from mmdbounds.results import Side
+from mmdbounds.results.curve import SweepPoint
+from mmdbounds.results.row_table import Found as RowsAndEffects
+from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.serialize import plain
+from mmdbounds.search.exchanges import expected_effects, refine, row_effects
+from mmdbounds.search.protocol import Found, largest, most_extreme, outwards
+from mmdbounds.search.sharp import sharp_sides
+from mmdbounds.search.sharp.expected_work import bounds_work, searching
+from mmdbounds.sums.threads import one_blas_thread
+from mmdbounds.tables import Group
+
+NEIGHBOURS = 4  # labellings of its neighbours that each point refines
+LOOKS = 4  # counts of a point that are looked at more closely for its p-value, at the most
+
+CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
+"""Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
+tenth of what a single proof may spend."""
+
+SIDES: tuple[Side, Side] = ("lower", "upper")
+
+Ends = tuple[Found, Found]  # what was found on the lower and on the upper side; one-way
+
+
+class Curve:
+    """The points of a curve at some counts (`grid`), with what a test knows of every count up to the last."""
+
+    def __init__(
+        self,
+        worst: WorstCase,
+        outcome: Callable[[Counts], CountOutcome],
+        grid: list[Counts],
+        meter: Meter,
+        *,
+        exactly: bool,
+    ) -> None:
+        self._worst, self._outcome, self._meter, self._grid = worst, outcome, meter, grid
+        self._exactly = exactly
+        self._is_complete = len(worst.considered) == grid[-1].n_moved + 1  # every count has been tested
+        self._runs = runs_of(grid, worst.considered, exactly=exactly or not self._is_complete)
+
+    def points(self, Y: Group) -> tuple[SweepPoint, ...]:
+        """Return the curve; `Y` names the rows."""
+        ends = along([self._ends(i) for i in range(len(self._grid))])
+        pvalues = [self._pvalues(run, *both) for run, both in zip(self._runs, ends, strict=True)]
+        if not self._exactly:
+            ends = list(accumulate(ends, _outermost))
+            pvalues = list(accumulate(pvalues, _further))
+        every = zip(self._grid, ends, pvalues, strict=True)
+        return tuple(self._point(Y, counts, *both, *pvalue) for counts, both, pvalue in every)
+
+    def _ends(self, i: int) -> Ends:
+        """Return the smallest and the largest squared MMD found for the counts of a point, and proofs."""
+        self._meter.phase("bounds, share", i, len(self._grid))
+        run = self._runs[i]
+        if self._outcome(run[-1]).found.labelling is None:
+            self._worst.closer(run[-1])
+        task = replace(self._worst.task(run[-1]), admissible=run)
+        lower, upper = sharp_sides(task, CURVE_STARTS, CURVE_GAP, CURVE_PATIENCE)
+        lower = self._with_known(run, lower)
+        if self._exactly or self._is_complete:
+            return lower, upper
+        return replace(lower, certified=None), replace(upper, certified=None)
+
+    def _with_known(self, run: list[Counts], lower: Found) -> Found:
+        """Return the lower side with what the test knows of these counts as well."""
+        known = [self._outcome(counts).found for counts in run]
+        every = most_extreme(known, "lower")
+        proved = [found.certified for found in (lower, every) if found.certified is not None]
+        best = most_extreme([*(found for found in known if found.labelling is not None), lower], "lower")
+        return replace(best, certified=max(proved, default=None))
+
+    def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
+        """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
+        worst, proved = self._worst, upper.certified
+        best = None if proved is None else min(worst.pvalue(proved, counts) for counts in run)
+        if len(run) == 1:
+            return worst.improved(self._outcome(run[0]), lower).pvalue, best
+        for _ in range(LOOKS):
+            found = [self._outcome(counts) for counts in run]
+            top = max(found, key=lambda outcome: outcome.pvalue)
+            if is_near(top.pvalue, max(each.attained for each in found)) or not worst.closer(top.counts):
+                break
+        found = [worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run]
+        return max(outcome.pvalue for outcome in found), best
+
+    def _point(
+        self, Y: Group, counts: Counts, lower: Found, upper: Found, pvalue: float, best_case: float | None
+    ) -> SweepPoint:
+        return SweepPoint(
+            epsilon=float(counts.epsilon),
+            n_moved=counts.n_moved,
+            lower=lower.value,
+            upper=upper.value,
+            lower_certified=lower.certified,
+            upper_certified=upper.certified,
+            pvalue=pvalue,
+            best_case=best_case,
+            null_quantile=self._worst.null_quantile(counts),
+            rows=kept_rows(Y, lower, upper) if counts.n_moved else {},
+        )
+
+
+def runs_of(grid: list[Counts], every: list[Counts], *, exactly: bool) -> list[list[Counts]]:
+    """Return the counts that each point of the curve is about: its own, or also those since the last one."""
+    if exactly:
+        return [[counts] for counts in grid]
+    last = [-1, *(counts.n_moved for counts in grid)]
+    return [[counts for counts in every if low < counts.n_moved <= high] for low, high in pairwise(last)]
+
+
+def _proof_of(found: Found) -> Found:
+    """Return what is proved, without the labelling, which may be one of another count."""
+    return replace(found, value=np.inf, labelling=None)
+
+
+def _outermost(before: Ends, ends: Ends) -> Ends:
+    """Return the outermost of two points' ends, and proofs for the counts of both."""
+    lower, upper = (most_extreme([*both], side) for *both, side in zip(before, ends, SIDES, strict=True))
+    return lower, upper
+
+
+def _further(before: tuple[float, float | None], pvalues: tuple[float, float | None]) -> tuple[float, Any]:
+    (worst, best), (other, also) = before, pvalues
+    return max(worst, other), None if best is None or also is None else min(best, also)
+
+
+def expected_curve(problem: Problem, grid: list[Counts], every: list[Counts], *, exactly: bool) -> Phase:
+    """Return what the bounds of all points are expected to take."""
+    runs = {run[-1]: run for run in runs_of(grid, every, exactly=exactly)}
+
+    def curve(counts: Counts) -> Phase:
+        work = bounds_work(problem, runs[counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
+        neighbours = [searching(problem, counts, side, NEIGHBOURS / 2) for side in SIDES]
+        solved = expected_floor(problem, counts)
+        return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
+
+    return for_each("bounds, share", grid, curve)
+
+
+def along(ends: list[Ends]) -> list[Ends]:
+    """Return what was found for each count of a curve, once each has learnt from its neighbours.
+
+    No end is less extreme than it was, and what is proved stays: it holds for every labelling.
+    """
+    ends = list(ends)
+    up = range(1, len(ends))
+    for here, there in [(i, i - 1) for i in up] + [(i - 1, i) for i in reversed(up)]:
+        lower, upper = (
+            from_neighbour(own, other, side)
+            for own, other, side in zip(ends[here], ends[there], SIDES, strict=True)
+        )
+        ends[here] = lower, upper
+    return ends
+
+
+def from_neighbour(found: Found, neighbour: Found, side: Side) -> Found:
+    """Return what was found, or what the rows of a neighbour lead to if that is more extreme."""
+    own, other = found.labelling, neighbour.labelling
+    if own is None or other is None or not own.parts() or _is_proved(found, own.quadratic):
+        return found
+    with one_blas_thread():  # two threads would add in another order than one
+        started = resized(own.quadratic, other.moved, side)
+        refine(started, side)
+    value = started.value()
+    if outwards(side) * (value - found.value) <= own.quadratic.totals.margin:  # the same, but for rounding
+        return found
+    return replace(found, value=value, labelling=started)
+
+
+def resized(quadratic: Quadratic, moved: Mask, side: Side) -> Labelling:
+    """Return a labelling near one of another count: the best rows are added, or the worst given back."""
+    labelling = Labelling(quadratic, np.flatnonzero(moved))
+    scores = outwards(side) * labelling.sign * labelling.gradient()
+    missing = quadratic.counts.n_moved - int(np.count_nonzero(moved))
+    if missing >= 0:
+        changed = largest(scores, missing, ~moved, quadratic.tie_width)
+    else:
+        changed = largest(-scores, -missing, moved, quadratic.tie_width)
+    labelling.move(changed)
+    return labelling
+
+
+def _is_proved(found: Found, quadratic: Quadratic) -> bool:
+    """Return whether there is nothing left to find, but for rounding."""
+    return (
+        found.certified is not None and abs(found.certified - found.value) <= 2 * quadratic.margin_by_gradient
+    )
+
+
+ROWS_KEPT = 30
+"""Rows kept at each point, those to be checked first: as many as a person reads, and little to keep."""
+
+CHANGES = ("lower_change", "upper_change")
+
+
+def kept_rows(Y: Group, lower: Found, upper: Found) -> dict[str, Any]:
+    """Return the known columns of `BoundsResult.row_table` for the rows to be checked first; one-way."""
+    sides = {"lower": _effects(lower, "lower"), "upper": _effects(upper, "upper")}
+    table = ranked([row_columns(Y.name, len(Y), Y.ids, Y.file_rows, sides)])
+    first = {name: plain(column[:ROWS_KEPT]) for name, column in table.items() if name != "group"}
+    return {name: column for name, column in first.items() if column[0] is not None or name in CHANGES}
+
+
+def _effects(found: Found, side: Side) -> RowsAndEffects:
+    return found.rows, None if found.labelling is None else row_effects(found.labelling, side)
