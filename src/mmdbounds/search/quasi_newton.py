@@ -15,27 +15,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
-from mmdbounds.checks import check_chance, check_count, check_option
+from mmdbounds.checks import check_chance, check_count, check_flag, check_option
 from mmdbounds.contamination import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import PairKernel, kernel_names, lists_kernels
-from mmdbounds.objective import Indices, Quadratic
+from mmdbounds.objective import Indices, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, largest, most_extreme, outwards
+from mmdbounds.search.protocol import (
+    NO_ROWS,
+    Found,
+    Method,
+    Task,
+    for_both_sides,
+    largest,
+    most_extreme,
+    outwards,
+)
 from mmdbounds.search.stepwise import DEFAULT_STEPS
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB, strips
 from mmdbounds.sums.points import check_finite, kernel_rows, takes_differences
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import product_error
 
-Objective = Literal["exact", "printed"]
+Objective = Literal["exact", "printed", "means"]
 Start = Literal["s-sd", "random", "both"]
 STARTS: dict[Start, tuple[str, ...]] = {"s-sd": ("s-sd",), "random": ("random",), "both": ("s-sd", "random")}
 STARTED_FROM = {"s-sd": "the rows of S-SD", "random": "random rows of Y"}
@@ -64,7 +74,11 @@ class QuasiNewton(Method):
     objective
         What is searched for: ``"exact"``, the extreme of the squared MMD itself; ``"printed"``, that of the
         paper's equation 6 with its weights 1 - epsilon, -(1 + epsilon) and epsilon, for
-        reproducing it. In both cases the value is the squared MMD at the points found.
+        reproducing it; ``"means"``, the same with sums over a group divided by its current size. In all
+        cases the value is the squared MMD at the points found.
+    snap
+        Whether after each step the rows of Y that are nearest to the new points leave Y and join X in their
+        place: for later steps, and for the value as far as they leave Y. For reproducing the paper.
     max_iterations
         Most iterations in each step.
     tolerance
@@ -81,6 +95,7 @@ class QuasiNewton(Method):
     n_steps: int | None = 1
     start: Start = "s-sd"
     objective: Objective = "exact"
+    snap: bool = False
     max_iterations: int = 1000
     tolerance: float = 1e-4
 
@@ -88,7 +103,8 @@ class QuasiNewton(Method):
         if self.n_steps is not None:
             object.__setattr__(self, "n_steps", check_count(self.n_steps, "n_steps", least=1))
         check_option(self.start, "start", tuple(STARTS))
-        check_option(self.objective, "objective", ("exact", "printed"))
+        check_option(self.objective, "objective", ("exact", "printed", "means"))
+        check_flag(self.snap, "snap")
         most = check_count(self.max_iterations, "max_iterations", least=1)
         object.__setattr__(self, "max_iterations", most)
         check_chance(self.tolerance, "tolerance")
@@ -168,6 +184,13 @@ def printed_weights(counts: Counts, steps: int) -> Weights:
     return Weights((1 - part) / n, -(1 + part) / n, 2 / n, -part / n, part / n)
 
 
+def mean_weights(counts: Counts, steps: int, p: int, q: int) -> Weights:
+    """Return the printed weights with sums divided by the sizes of the groups, now `p` and `q`."""
+    part = float(counts.stated_epsilon) / steps
+    placed = (1 - part) / p + (1 + part) / q
+    return Weights((1 - part) / p, -(1 + part) / q, placed, -part / counts.n_x, part / counts.n_x)
+
+
 class FreePoints:
     """Sums of k at points in the box of the pooled rows, with their gradient; points have shape (m, d).
 
@@ -183,6 +206,7 @@ class FreePoints:
             raise MmdBoundsError(msg)
         self._kernel, self._meter = problem.kernel, meter
         self.rows, self.p = kernel_rows(problem.pooled, problem.kernel), problem.p
+        self.is_x: Mask = np.arange(len(self.rows)) < self.p
         self._by_product = problem.kernel.geometry == "inner" or (
             not takes_differences(problem.kernel) and self._product_is_exact()
         )
@@ -205,8 +229,15 @@ class FreePoints:
 
     def to_rows(self, points: Float64s, weights: Weights, gradient: Float64s | None = None) -> Float64s:
         """Return for each point its weighted sum of k to the rows; add the derivative to `gradient`."""
-        w = np.where(np.arange(len(self.rows)) < self.p, weights.to_x, weights.to_y)
+        w = np.where(self.is_x, weights.to_x, weights.to_y)
         return self._pulled(self.rows, self._norms, w, points, gradient)
+
+    def joined(self, rows: Indices) -> FreePoints:
+        """Return the same space with these rows of Y, and no others, counted as rows of X."""
+        other = copy(self)
+        other.is_x = np.arange(len(self.rows)) < self.p
+        other.is_x[self.p + rows] = True
+        return other
 
     def to_points(
         self, others: Float64s, weight: float, points: Float64s, gradient: Float64s | None = None
@@ -276,6 +307,7 @@ class _Placed(NamedTuple):
     points: Float64s  # shape (m, d)
     iterations: int
     unfinished: int  # steps that did not converge
+    gone: Indices = NO_ROWS  # rows of Y that left it for them, if any did
 
 
 class _Search:
@@ -294,28 +326,71 @@ class _Search:
             return Found(self._f.value_as_filed, None, kind="free points", status="no points to place")
         starts = STARTS[self._method.start]
         tries = [self._placed(start) for start in starts]
-        values = [self._f.value_as_filed + self._space.value(each.points, self._exact) for each in tries]
+        values = [self._value(each) for each in tries]
         best = int(np.argmax(self._out * np.array(values)))  # the first of equals
         begun = f"from {STARTED_FROM[starts[best]]}{', the better start' if len(tries) > 1 else ''}"
         status = f"{_ending(tries[best], self._steps)}; {begun}"
         return Found(values[best], None, kind="free points", status=status)
 
+    def _value(self, placed: _Placed) -> float:
+        """Return the squared MMD with the points in X; out of Y are these points, or the rows that left."""
+        f, t, space, points = self._f, self._f.totals, self._space, placed.points
+        if not self._method.snap:
+            return f.value_as_filed + space.value(points, self._exact)
+        p, o, n_x, n_y = t.p, f.o, f.counts.n_x, f.counts.n_y
+        left = np.ones(t.q, dtype=np.bool_)
+        left[placed.gone] = False
+        of_gone = t.sums.apply(slice(p, p + t.q), p + placed.gone, np.ones(len(placed.gone)))
+        to_x, to_y = t.to_x[p:][left], (t.to_y[p:] - of_gone)[left]
+        # Sums over pairs of old rows, and then those with new points.
+        within_x = t.to_x[:p].sum() - o * t.diagonal[:p].sum()
+        within_x += space.value(points, Weights(2.0, 0.0, 0.0, -float(o), 1.0))
+        within_y = to_y.sum() - o * t.diagonal[p:][left].sum()
+        elsewhere = space.joined(placed.gone)  # only the rows left in Y are not in X there
+        between = to_x.sum() + elsewhere.to_rows(points, Weights(0.0, 1.0, 0.0, 0.0, 0.0)).sum()
+        return float(within_x / (n_x * (n_x - o)) + within_y / (n_y * (n_y - o)) - 2 * between / (n_x * n_y))
+
     def _placed(self, start: str) -> _Placed:
         """Place all points, step by step."""
-        m, steps = self._f.counts.n_moved, self._steps
-        next_rows = self._random_rows() if start == "random" else self._leading_rows()
-        printed = self._method.objective == "printed"
-        weights = printed_weights(self._f.counts, steps) if printed else self._exact
+        m, steps, snap = self._f.counts.n_moved, self._steps, self._method.snap
+        gone: list[int] = []
+        next_rows = self._random_rows(gone) if start == "random" else self._leading_rows()
         points, iterations, unfinished = np.empty((0, self._space.rows.shape[1])), 0, 0
         for s in range(1, steps + 1):
             rows = next_rows(points, m * s // steps - m * (s - 1) // steps)
-            step = self._climb(self._space.rows[self._space.p + rows], points, weights)
+            begin, here = self._space.rows[self._space.p + rows], self._space
+            if gone:
+                here = here.joined(np.array(gone))
+            step = self._climb(here, begin, points[:0] if snap else points, self._weights(len(points)))
             points = np.concatenate([points, step.points])
             iterations, unfinished = iterations + step.iterations, unfinished + step.unfinished
-        return _Placed(points, iterations, unfinished)
+            if snap:
+                self._snap(step.points, gone)
+        return _Placed(points, iterations, unfinished, np.array(gone, dtype=np.intp))
 
-    def _random_rows(self) -> NextRows:
-        drawn = self._rng.choice(self._f.totals.q, self._f.counts.n_moved, replace=False)
+    def _weights(self, n_placed: int) -> Weights:
+        """Return the weights of the objective once some points are placed."""
+        f, steps = self._f, self._steps
+        if self._method.objective == "printed":
+            return printed_weights(f.counts, steps)
+        if self._method.objective == "means":
+            return mean_weights(f.counts, steps, f.totals.p + n_placed, f.totals.q - n_placed)
+        return self._exact
+
+    def _snap(self, points: Float64s, gone: list[int]) -> None:
+        """Let the row nearest to each point, of those still in Y, leave it."""
+        of_y = self._space.rows[self._space.p :]
+        for point in points:
+            distances = np.square(of_y - point).sum(axis=1)
+            distances[gone] = np.inf
+            gone.append(int(np.argmin(distances)))
+
+    def _random_rows(self, gone: list[int]) -> NextRows:
+        """Return a function that draws rows of Y, each once; where rows leave it, of those still there."""
+        q, m = self._f.totals.q, self._f.counts.n_moved
+        if self._method.snap:
+            return lambda placed, quota: self._rng.choice(np.delete(np.arange(q), gone), quota, replace=False)
+        drawn = self._rng.choice(q, m, replace=False)
         return lambda placed, quota: drawn[len(placed) : len(placed) + quota]
 
     def _leading_rows(self) -> NextRows:
@@ -336,11 +411,11 @@ class _Search:
 
         return next_rows
 
-    def _climb(self, begin: Float64s, placed: Float64s, weights: Weights) -> _Placed:
+    def _climb(self, space: FreePoints, begin: Float64s, placed: Float64s, weights: Weights) -> _Placed:
         """Move new points from where they begin to a local extreme."""
         from scipy.optimize import Bounds, minimize
 
-        space, unit, method = self._space, self._space.unit, self._method
+        unit, method = space.unit, self._method
         if not (space.low < space.high).any():
             return _Placed(begin, 0, 0)  # all rows are one
         height = -self._out / self._unit_of_gain(weights)

@@ -48,18 +48,22 @@ class StepwiseDominance(EachSide):
         value is then not the value of a labelling with m rows.
     weights
         For ``schedule="paper"``: ``"sums"`` as printed, or ``"means"``, which divides each sum by
-        the current size of its group.
+        the current size of its group. For ``schedule="even"``: ``"plain"`` ranks by the witness of the
+        current groups, mean k(X, .) - mean k(Y, .), in place of the gradient.
     """
 
     n_steps: int | None = None
     schedule: Literal["even", "paper"] = "even"
-    weights: Literal["sums", "means"] = "sums"
+    weights: Literal["sums", "means", "plain"] = "sums"
 
     def __post_init__(self) -> None:
         if self.n_steps is not None:
             object.__setattr__(self, "n_steps", check_count(self.n_steps, "n_steps", least=1))
         check_option(self.schedule, "schedule", ("even", "paper"))
-        check_option(self.weights, "weights", ("sums", "means"))
+        check_option(self.weights, "weights", ("sums", "means", "plain"))
+        if self.schedule == "paper" and self.weights == "plain":
+            msg = "`weights='plain'` is for schedule='even'; the paper's schedule has 'sums' and 'means'."
+            raise MmdBoundsError(msg)
 
     @property
     def name(self) -> str:
@@ -72,7 +76,10 @@ class StepwiseDominance(EachSide):
         return min(most, DEFAULT_STEPS if self.n_steps is None else self.n_steps)
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts with the paper's schedule."""
+        """Refuse two-way counts with the paper's schedule or weights."""
+        if self.weights == "plain" and counts.n_moved_of_x:
+            msg = "`weights='plain'` is for one-way misfiling. Leave `weights` out for two-way."
+            raise MmdBoundsError(msg)
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
             raise MmdBoundsError(msg)
@@ -100,7 +107,8 @@ class StepwiseDominance(EachSide):
     def from_quadratic(self, quadratic: Quadratic, side: Side) -> Labelling:
         """Return the labelling that the even schedule reaches."""
         labelling = Labelling(quadratic)
-        _move_evenly(labelling, self.steps_for(quadratic.counts), outwards(side))
+        plainly = self.weights == "plain"
+        _move_evenly(labelling, self.steps_for(quadratic.counts), outwards(side), plainly=plainly)
         return labelling
 
     def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
@@ -152,19 +160,20 @@ class ColumnCache:
         self._head = slots.stop
 
 
-def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
-    """Move floor(m s / S) rows by step s, the most extreme gradients first."""
-    counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
+def _move_evenly(labelling: Labelling, steps: int, towards: float, *, plainly: bool) -> None:
+    """Move floor(m s / S) rows by step s, the most extreme gradients (or, `plainly`, witnesses) first."""
+    f = labelling.quadratic
+    counts, tie_width = f.counts, f.totals.tie_width if plainly else f.tie_width
     memory = labelling.quadratic.totals.sums.working_memory
     cache = ColumnCache(labelling, kept_columns(len(labelling.sign), memory))
-    if steps == counts.n_moved and not counts.n_moved_of_x:
+    if steps == counts.n_moved and not counts.n_moved_of_x and not plainly:
         _move_one_by_one(labelling, cache, towards)
         return
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
     for s in range(1, steps + 1):
         both = counts.n_moved, counts.n_moved_of_x
         quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
-        scores = towards * labelling.sign * labelling.gradient()
+        scores = towards * (_witness(labelling) if plainly else labelling.sign * labelling.gradient())
         rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width)
         if quota_x:
             rows = np.concatenate([largest(scores, quota_x, ~labelling.moved & of_x, tie_width), rows])
@@ -172,6 +181,13 @@ def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
             labelling.move(rows, labelling.sign[rows] @ cache.columns_of(rows, scores))
         else:
             labelling.move(rows)
+
+
+def _witness(labelling: Labelling) -> Float64s:
+    """Return mean k(X, .) - mean k(Y, .) over the current groups at the rows of Y, each itself included."""
+    t, moved = labelling.quadratic.totals, int(np.count_nonzero(labelling.moved))
+    to_x, to_y = (each[labelling.active] for each in (t.to_x, t.to_y))
+    return np.asarray((to_x + labelling.shift) / (t.p + moved) - (to_y - labelling.shift) / (t.q - moved))
 
 
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:
