@@ -28,15 +28,16 @@ def test_a_preset_is_what_its_parts_are(preset):
 
 
 def test_presets_differ_where_the_paper_does():
-    paper, bio, ours = (preset_of(name) for name in PRESETS)
-    assert (paper.estimator, bio.estimator, ours.estimator) == ("unbiased", "biased", "unbiased")
-    schedules = [chosen.methods["S-SD"].schedule for chosen in (paper, bio, ours)]
-    assert schedules == ["even", "paper", "even"]
-    assert [chosen.methods["QNO"].objective for chosen in (paper, bio, ours)] == [
-        "printed",
-        "printed",
-        "exact",
-    ]
+    paper, printed, bio, ours = (preset_of(name) for name in PRESETS)
+    every = (paper, printed, bio, ours)
+    assert [each.estimator for each in every] == ["unbiased", "unbiased", "biased", "unbiased"]
+    assert [each.methods["S-SD"].schedule for each in every] == ["even", "even", "paper", "even"]
+    for row in ("S-SD", "SD"):
+        assert [each.methods[row].weights for each in every] == ["plain", "sums", "sums", "sums"]
+    for row in ("QNO", "S-QNO"):
+        assert [each.methods[row].objective for each in every] == ["means", "printed", "printed", "exact"]
+        assert [each.methods[row].snap for each in every] == [True, False, False, False]
+    assert [each.methods["SM"].weight for each in every] == [0.001, 0.05, 0.05, 0.05]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,6 @@ def test_a_preset_takes_nothing_beside_it(also, named):
 
 def test_an_unknown_preset_is_named():
     with pytest.raises(
-        mb.MmdBoundsError, match="`preset` must be one of 'paper', 'paper-bio', 'ours'; got 'papr'"
+        mb.MmdBoundsError, match="`preset` must be one of 'paper', 'paper-as-printed', 'paper-bio', 'ours'"
     ):
         mb.evaluate(X, Y, preset="papr", **ASKED)
