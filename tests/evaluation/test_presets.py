@@ -30,13 +30,14 @@ def test_a_preset_is_what_its_parts_are(preset):
 def test_presets_differ_where_the_paper_does():
     paper, printed, bio, ours = (preset_of(name) for name in PRESETS)
     every = (paper, printed, bio, ours)
-    assert [each.estimator for each in every] == ["unbiased", "unbiased", "biased", "unbiased"]
-    assert [each.methods["S-SD"].schedule for each in every] == ["even", "even", "paper", "even"]
+    assert {(each.estimator, each.scale) for each in every} == {("unbiased", "none")}
     for row in ("S-SD", "SD"):
-        assert [each.methods[row].weights for each in every] == ["plain", "sums", "sums", "sums"]
+        assert [each.methods[row].weights for each in every] == ["plain", "sums", "plain", "sums"]
+        assert {each.methods[row].schedule for each in every} == {"even"}
     for row in ("QNO", "S-QNO"):
-        assert [each.methods[row].objective for each in every] == ["means", "printed", "printed", "exact"]
-        assert [each.methods[row].snap for each in every] == [True, False, False, False]
+        assert [each.methods[row].objective for each in every] == ["means", "printed", "means", "exact"]
+        assert [each.methods[row].snap for each in every] == [True, False, True, False]
+        assert [each.methods[row].max_iterations for each in every] == [200, 200, 1, 200]
     assert [each.methods["SM"].weight for each in every] == [0.001, 0.05, 0.05, 0.05]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
@@ -15,6 +16,8 @@ from mmdbounds.paper.comparison import comparison, mismatches, score
 from mmdbounds.paper.experiments import EXPERIMENTS, Setting
 from mmdbounds.paper.page import best_at, page, points, write_page
 from mmdbounds.paper.printed import Printed, note, verdict
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def cells_of(text):
@@ -161,6 +164,25 @@ def test_two_tables_are_counted_under_the_labels_that_fit():
     assert "Not matched" not in text  # by the labels that fit everything agrees
 
 
+def test_sharp_is_counted_over_all_settings_each_once():
+    def sharp(**changes):
+        return line(method="Sharp", protocol="ours", n_trials=50, **changes)
+
+    shared, other = sharp(), sharp(epsilon=0.5)
+    found = {"main": document("main", [shared, other])}
+    assert "Sharp misses the truth in none of its 100 trials." in page(found)
+    found["random"] = document("random", [shared, sharp(epsilon=0.9, fcr=0.04)])
+    assert "Sharp misses the truth in 2 of its 150 trials." in page(found)
+
+
+def test_the_readme_says_what_the_page_says():
+    said = [
+        re.search(r"[Oo]f (\d+) pairs of numbers that can be\s+compared,\s+(\d+) agree", path.read_text())
+        for path in (ROOT / "README.md", ROOT / "paper" / "results" / "index.md")
+    ]
+    assert said[0].groups() == said[1].groups()
+
+
 def test_who_is_best_at_each_point():
     lines = [
         line(epsilon=epsilon, method=method, fcr=fcr)
@@ -210,10 +232,11 @@ def test_settings_and_provenance_are_told():
     text = page({"main": document("main")})
     settings = text[text.index("## Settings") : text.index("## Tables")]
     assert "FOREST, NIH ChestX-ray14, Diabetes 130, COMPAS:\n\n- as read: U-statistic" in settings
-    assert "BIO:\n\n- as read: V-statistic" in settings
+    assert "BIO:\n\n- as read: U-statistic" in settings
+    assert "max_iterations=1," in settings
     assert "X is Spruce-Fir (cover type 1) (211,840 rows)" in settings
-    assert "S-SD: `s-sd` (n_steps=None, schedule='paper', weights='sums')" in settings
-    assert "X is ALL, acute lymphoblastic leukaemia (47 rows)" in settings
+    assert "S-SD: `s-sd` (n_steps=None, schedule='even', weights='plain')" in settings
+    assert "X is AML, acute myeloid leukaemia (25 rows), Y is ALL" in settings
     assert re.search(r"\| `main` \| 0 \| 1 \| 1\.5 \| here \|", text)
 
 
