@@ -22,9 +22,11 @@ from made_points import (
 )
 from mmdbounds.contamination import Contamination, Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.free_points import FreePoints
+from mmdbounds.search.protocol import Task
 from mmdbounds.search.quasi_newton import QuasiNewton, _Search
 from mmdbounds.search.stepwise import StepwiseDominance
 from problems import (
