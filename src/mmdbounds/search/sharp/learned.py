@@ -17,14 +17,14 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.search.protocol import top_sum
+from mmdbounds.search.protocol import Part, limits_within, top_sum
+from mmdbounds.search.sharp.learned_ranks import Fitted, by_stratum, chosen, limits_of_some, rank
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.starting_points import Sample, sample
+from mmdbounds.search.sharp.starting_points import sample
 from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.rounding import FORMULA, sum_error, unit_roundoff
@@ -44,21 +44,11 @@ MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
 LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
-NARROW, ROWS_WIDTH, ITSELF = 1e-3, 0.5, -1e300  # as in `ceiling`
+NARROW, ITSELF = 1e-3, -1e300  # as in `ceiling`
 RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
 FEWEST = 4  # rows of a group below which nothing is fitted
 STRIP = 1024  # rows whose features, or thresholds, are found at a time
 FITTED, PROVED = 1.5, 1.0  # work of a pair in a step, and in the proof
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A sample with what a step needs of it, in `unit`s of the multipliers."""
-
-    sample: Sample
-    features: Float64s  # shape (n, D)
-    linear: Float64s  # what each row adds alone
-    thresholds: Float64s  # (n, groups): what the last partner of a row in each group had at the last step
 
 
 class LearnedMultipliers:
@@ -110,46 +100,69 @@ class LearnedMultipliers:
 
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
-        f, multipliers = quadratic, self._all_multipliers()
+        f, multipliers, limits = quadratic, self._all_multipliers(), self._labelling.limits()
         squares = _squares(multipliers)
         last, above = np.zeros((2, len(squares))), squares.copy()  # of partners in X and in Y
-        scores = self._linear + squares
+        scores, sizes = self._linear + squares, np.zeros(len(squares))
         for part, _ in self._parts:
             for other, quota in self._parts:
                 thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
                 scores[part] += (quota - (other == part)) * thresholds + excess
                 last[int(self._labelling.sign[other.start] > 0), part] = thresholds
                 above[part] += excess
+                if limits:  # sums of more than the score shows
+                    sizes[part] += np.abs(quota * thresholds) + excess
                 effort.spend(PROVED * len(excess) * (other.stop - other.start))
-        rounding = self._rounding(f, multipliers, scores)
+        rounding = self._rounding(f, multipliers, np.abs(scores) + sizes)
         self.row_bounds = last if self._labelling.n_active_x else last[1], above, rounding
-        return f.value_as_filed + f.c * top_sum(scores, self._parts, self._labelling.limits()) + rounding
+        return f.value_as_filed + f.c * top_sum(scores, self._parts, limits) + rounding
 
     def _partners(
         self, f: Quadratic, multipliers: Float64s, groups: tuple[slice, slice], count: int
     ) -> tuple[Float64s, Float64s]:
-        """Return for each row of a group a threshold, and by how much partners in the other exceed it."""
+        """Return for each row of a group a threshold, and by how much partners in the other exceed it.
+
+        With limits, rows of a stratum that may be full exceed a threshold of its own, which is at least the
+        other one; for each of its places the distance of both counts as well.
+        """
         (part, other), active = groups, self._labelling.active.start
         if other == part and part.stop - part.start == 1:  # nobody is there
             return np.zeros(1), np.zeros(1)
         left, right = (each[group] for each, group in zip(_factors(multipliers), groups, strict=True))
         sign = float(self._labelling.sign[part.start] * self._labelling.sign[other.start])
-        thresholds = self._thresholds(groups, count, (left, right), sign)
-        rows, columns = (slice(active + group.start, active + group.stop) for group in groups)
-        excess = f.totals.sums.excess(rows, columns, left, right, thresholds[:, None], sign)[:, 0]
-        if other == part:  # a row is no partner of its own
-            own = f.totals.diagonal[rows] + _squares(multipliers)[part]
-            excess -= np.maximum(own - thresholds, 0.0)
+        found = self._thresholds(groups, count, (left, right), sign)
+        thresholds, rows = found[:, 0], slice(active + part.start, active + part.stop)
+        excess = np.zeros(len(thresholds))
+        for h, (stratum, most) in enumerate(self._strata(other), start=found.shape[1] > 1):
+            higher, columns = found[:, h], right[stratum]
+            start = active + other.start
+            there = slice(start + stratum.start, start + stratum.stop)
+            more = f.totals.sums.excess(rows, there, left, columns, higher[:, None], sign)[:, 0]
+            places = np.full(len(more), most)
+            if other == part:  # a row is no partner of its own
+                own = f.totals.diagonal[rows] + _squares(multipliers)[part]
+                more[stratum] -= np.maximum(own - higher, 0.0)[stratum]
+                places[stratum] = max(most - 1, 0)
+            excess += more if h == 0 else more + places * (higher - thresholds)
         return thresholds, excess
+
+    def _strata(self, part: slice) -> list[Part]:
+        """Return the strata of a group as places in it; without limits it is one."""
+        size = part.stop - part.start
+        return limits_within(self._labelling.limits(), part) or [(slice(0, size), size)]
 
     def _thresholds(
         self, groups: tuple[slice, slice], count: int, factors: tuple[Float64s, Float64s], sign: float
     ) -> Float64s:
-        """Return about what the last of `count` partners of each row has, from some of the columns."""
+        """Return about what the last of `count` partners of each row has, from some of the columns.
+
+        With limits, it is followed by what the last one of each stratum has, if that is more.
+        """
         labelling, (part, other) = self._labelling, groups
         size = other.stop - other.start
         some = self._some(size, RANKED_COLUMNS)
         first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
+        limits = limits_of_some(limits_within(labelling.limits(), other), some)
         here, theirs = labelling.pooled(other.start + some), factors[1][some].T
 
         def blocks() -> Iterator[tuple[int, Float64s]]:
@@ -163,20 +176,22 @@ class LearnedMultipliers:
             if other == part:  # a row is no partner of its own
                 own = np.flatnonzero((some >= rows.start) & (some < rows.stop))
                 x[some[own] - start, own] = -np.inf
-            return np.partition(x, first, axis=1)[:, first]
+            if limits:
+                return by_stratum(x, limits, len(some) - first)
+            return np.partition(x, first, axis=1)[:, [first]]
 
         return np.concatenate(
             [found for _, found in in_order(blocks(), lowest, threads_for(size * len(here)))]
         )
 
-    def _rounding(self, f: Quadratic, multipliers: Float64s, scores: Float64s) -> float:
+    def _rounding(self, f: Quadratic, multipliers: Float64s, sizes: Float64s) -> float:
         """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
-        n_chosen, n = sum(quota for _, quota in self._parts), len(scores)
+        n_chosen, n = sum(quota for _, quota in self._parts), len(sizes)
         # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
         pair = (2 * RANK + SQUARES + FORMULA) * unit_roundoff("float64") * (_size(multipliers) + self._scale)
         # Sums over columns and over rows lose a share of what they add up.
         share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
-        return float(f.c * (n_chosen**2 * pair + share * top_sum(np.abs(scores), self._parts)))
+        return float(f.c * (n_chosen**2 * pair + share * top_sum(sizes, self._parts)))
 
     def _standings(self) -> Float64s:
         """Return how far each row is from the last one that the gradient lets move, in typical distances."""
@@ -219,7 +234,7 @@ class LearnedMultipliers:
         drawn = sample(self._labelling, n_rows, self._rng)
         drawn.values[:] /= self._unit
         np.fill_diagonal(drawn.values, 0.0)
-        linear, n_groups = self._linear[drawn.rows] / self._unit, len(drawn.parts)
+        linear, n_groups = self._linear[drawn.rows] / self._unit, len(drawn.limits or drawn.parts)
         return Fitted(drawn, self._features(drawn.rows), linear, np.zeros((len(linear), n_groups)))
 
     def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
@@ -234,11 +249,11 @@ class LearnedMultipliers:
             np.matmul(left[rows], right.T, out=x[rows])
             x[rows] += some.values[rows]
             np.fill_diagonal(x[rows, rows], ITSELF)
-            _rank(fitted, x[rows], rows, width, scores)
+            rank(fitted, x[rows], rows, width, scores)
 
         n_threads = threads_for(x.size)
         collections.deque(in_order(spans, ranked, n_threads), maxlen=0)
-        bound, share = _chosen(fitted, scores, width)
+        bound, share = chosen(fitted, scores, width)
         e, h, level, v = _parted(multipliers)
         against, alike = np.hstack([h, -e, np.ones_like(level)]), v
 
@@ -246,7 +261,7 @@ class LearnedMultipliers:
             """Return how much rows count on all others, by how many rows both stand for, and what follows."""
             rows = span[0] + np.flatnonzero(share[slice(*span)])
             counts_on = x[rows]
-            for k, (columns, _) in enumerate(some.parts):
+            for k, (columns, _) in enumerate(some.limits or some.parts):
                 counts_on[:, columns] -= fitted.thresholds[rows, k, None] - 0.5 * width
             counts_on /= width
             counts_on.clip(0.0, 1.0, out=counts_on)
@@ -276,32 +291,6 @@ def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
     """Return in how many steps multipliers are fitted, and on how many rows each of them."""
     more = np.interp(np.log10(n_active), MANY, (1.0, MORE)) * max(patience, 1.0) ** 0.25
     return round(STEPS * more), min(n_active, round(SAMPLED * more))
-
-
-def _rank(fitted: Fitted, x: Float64s, rows: slice, width: float, scores: Float64s) -> None:
-    """Add to the scores of some rows what their partners give; `x` has a row for each."""
-    from mmdbounds.search.sharp.multiplier_steps import find_thresholds
-
-    found = np.empty(len(x))
-    for k, (columns, count) in enumerate(fitted.sample.parts):
-        edges, counts = np.array([0, columns.stop - columns.start]), np.full((len(x), 1), count)
-        find_thresholds(x[:, columns], edges, counts, width, fitted.thresholds[rows, k : k + 1], found)
-        scores[rows] += fitted.sample.weights[columns.start] * found
-
-
-def _chosen(fitted: Fitted, scores: Float64s, width: float) -> tuple[float, Float64s]:
-    """Return the bound of a sample and how much of each row is chosen, times what it stands for."""
-    from mmdbounds.search.sharp.multiplier_steps import find_thresholds
-
-    some, share, bound, found = fitted.sample, np.empty(len(scores)), 0.0, np.empty(1)
-    wide = ROWS_WIDTH * width * sum(count * some.weights[part.start] for part, count in some.parts)
-    for part, count in some.parts:
-        here, edges = scores[None, part], np.array([0, part.stop - part.start])
-        threshold = np.partition(here, -count, axis=1)[:, [-count]]
-        find_thresholds(here, edges, np.array([[count]]), wide, threshold, found)
-        share[part] = some.weights[part] * np.clip((here[0] - threshold) / wide + 0.5, 0.0, 1.0)
-        bound += some.weights[part.start] * found[0]
-    return float(bound), share
 
 
 def _parted(multipliers: Float64s) -> list[Float64s]:

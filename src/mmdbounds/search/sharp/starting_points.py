@@ -16,7 +16,15 @@ import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, largest_places, leading, top_places
+from mmdbounds.search.protocol import (
+    NO_ROWS,
+    Part,
+    largest_places,
+    leading,
+    limits_within,
+    top_places,
+    within_limits,
+)
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
 from mmdbounds.sums.protocol import Float64s
@@ -33,14 +41,16 @@ class Sample:
     """Some active rows in place of all, in order: those of a group are next to each other."""
 
     rows: Indices  # places among the active rows
-    parts: list[tuple[slice, int]]  # rows of each group in the sample, and how many of them move
+    parts: list[Part]  # rows of each group in the sample, and how many of them move
     weights: Float64s  # how many rows each stands for
     values: Float64s  # kernel values with the signs of both rows, shape (n, n)
+    limits: list[Part]  # strata of the sample, and how many of each may move; empty: no limits
 
 
 def sample(labelling: Labelling, n_rows: int, rng: np.random.Generator) -> Sample:
     """Draw about `n_rows` of the active rows, the same share of each group, or take all."""
     share, rows, parts, weights = n_rows / len(labelling.sign), [NO_ROWS], [], [np.empty(0)]
+    limits: list[Part] = []
     for part, quota in labelling.parts():
         size, start = part.stop - part.start, sum(map(len, rows))
         drawn = rng.choice(size, int(np.clip(round(share * size), min(4, size), size)), replace=False)
@@ -48,11 +58,25 @@ def sample(labelling: Labelling, n_rows: int, rng: np.random.Generator) -> Sampl
         moved = int(np.clip(round(quota * len(drawn) / size), 1, max(len(drawn) - 1, 1)))
         parts.append((slice(start, start + len(drawn)), moved))
         weights.append(np.full(len(drawn), size / len(drawn)))
+        limits += _sampled_limits(limits_within(labelling.limits(), part), np.sort(drawn), start, moved)
     everyone = np.concatenate(rows)
     here, sign = labelling.pooled(everyone), labelling.sign[everyone]
     values = labelling.quadratic.totals.sums.block(here, here)
     values *= sign[:, None] * sign
-    return Sample(everyone, parts, np.concatenate(weights), values)
+    return Sample(everyone, parts, np.concatenate(weights), values, limits)
+
+
+def _sampled_limits(limits: list[Part], drawn: Indices, start: int, moved: int) -> list[Part]:
+    """Return the strata of the rows drawn of a group, which begin at `start`, so that `moved` can move."""
+    sampled: list[Part] = []
+    for stratum, most in limits:
+        first, last = np.searchsorted(drawn, [stratum.start, stratum.stop]).tolist()
+        scaled = math.ceil(most * (last - first) / (stratum.stop - stratum.start))
+        if last > first:
+            sampled.append((slice(start + first, start + last), scaled))
+    if sampled and sum(most for _, most in sampled) < moved:
+        return [(slice(start, start + len(drawn)), len(drawn))]
+    return sampled
 
 
 def starts(quadratic: Quadratic, side: Side, rng: np.random.Generator) -> Iterator[Labelling]:
@@ -92,7 +116,7 @@ def _optima(filed: Labelling, some: Sample, seeds: Indices) -> list[Indices]:
     for _ in range(MOST_ROUNDS):
         last, labels = labels, np.zeros_like(labels)
         for part, quota in some.parts:
-            places = part.start + largest_places(scores[part].T, quota).T
+            places = part.start + largest_places(within_limits(scores.T, some.limits)[:, part], quota).T
             np.put_along_axis(labels, places, 1.0, axis=0)
         if np.array_equal(last, labels):
             break
