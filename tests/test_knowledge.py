@@ -177,6 +177,14 @@ def test_bounds_are_those_of_the_enumeration():
     assert sum(check_case(random_case(seed)) for seed in range(15)) >= 8
 
 
+@pytest.mark.parametrize("seed", [522, 732, 806])
+def test_a_pair_that_moves_rows_of_x_alone_is_not_the_filing(seed: int):
+    case = random_case(seed)  # two-way, at most one row each: the smallest true X comes first
+    assert case.at_most
+    assert case.moved == (1, 1)
+    assert check_case(case)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(100, 1100, 100))
 def test_many_bounds_are_those_of_the_enumeration(first: int):
