@@ -419,21 +419,6 @@ def test_a_picture_of_other_groups_is_refused():
         mb.plotting.plot_witness(result, X, Y)
 
 
-def test_the_estimator_knows_it_too():
-    pytest.importorskip("sklearn")
-    X, Y = two_groups()
-    of_x, of_y = looked_up(X, Y)
-    order = np.random.default_rng(0).permutation(28)
-    Z, labels = np.concatenate([X, Y])[order], np.repeat(["X", "Y"], [12, 16])[order]
-    known = np.array(of_x + of_y)[order]
-    fitted = mb.MMDBounds(0.2, hidden="X", method="exhaustive").fit(Z, labels, verified=known)
-    result = mb.mmd_bounds(X, Y, 0.2, method="exhaustive", verified=(of_x, of_y))
-    assert ends(fitted.result_) == pytest.approx(ends(result), abs=of_mmd2(28, columns=2))
-    assert sorted(order[fitted.lower_rows_] - 12) == result.lower.rows.tolist()
-    tested = mb.RobustTest(0.2, hidden="X", rng=0).fit(Z, labels, verified=known)
-    assert tested.result_.knowledge == result.knowledge
-
-
 def test_it_is_kept_in_numbers():
     X, Y = two_groups()
     stated = Contamination(0.2, strata=list("ab" * 8), limits={"a": 1})
