@@ -35,7 +35,7 @@ from mmdbounds.contamination import Counts
 from mmdbounds.datasets.files import data_folder
 from mmdbounds.errors import BandwidthWarning
 from mmdbounds.objective import Labelling, Quadratic, group_sums
-from mmdbounds.results.row_table import ranked, row_columns
+from mmdbounds.results.row_table import ranked
 from mmdbounds.search.exchanges import refine, row_effects
 from mmdbounds.search.protocol import leading, outwards
 from mmdbounds.sums import make_sums
@@ -158,8 +158,8 @@ class Checked:
         width = sides["upper"].value() - sides["lower"].value()
         effects = {side: row_effects(each, side) for side, each in sides.items()}
         either = np.fmax(np.abs(effects["lower"]), np.abs(effects["upper"]))
-        said = {side: (np.flatnonzero(each.moved), effects[side]) for side, each in sides.items()}
-        table = ranked([row_columns("Y", len(rows), None, None, said)])
+        columns = {"row": np.arange(len(rows)), "in_upper": sides["upper"].moved}
+        table = ranked([columns | {f"{side}_change": change for side, change in effects.items()}])
         return width, {
             "lower bound": rows[table["row"]],
             "either bound": rows[np.argsort(-np.nan_to_num(either, nan=-1.0), kind="stable")],

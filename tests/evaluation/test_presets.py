@@ -28,15 +28,17 @@ def test_a_preset_is_what_its_parts_are(preset):
 
 
 def test_presets_differ_where_the_paper_does():
-    paper, bio, ours = (preset_of(name) for name in PRESETS)
-    assert (paper.estimator, bio.estimator, ours.estimator) == ("unbiased", "biased", "unbiased")
-    schedules = [chosen.methods["S-SD"].schedule for chosen in (paper, bio, ours)]
-    assert schedules == ["even", "paper", "even"]
-    assert [chosen.methods["QNO"].objective for chosen in (paper, bio, ours)] == [
-        "printed",
-        "printed",
-        "exact",
-    ]
+    paper, printed, bio, ours = (preset_of(name) for name in PRESETS)
+    every = (paper, printed, bio, ours)
+    assert {(each.estimator, each.scale) for each in every} == {("unbiased", "none")}
+    for row in ("S-SD", "SD"):
+        assert [each.methods[row].weights for each in every] == ["plain", "sums", "plain", "sums"]
+        assert {each.methods[row].schedule for each in every} == {"even"}
+    for row in ("QNO", "S-QNO"):
+        assert [each.methods[row].objective for each in every] == ["means", "printed", "means", "exact"]
+        assert [each.methods[row].snap for each in every] == [True, False, True, False]
+        assert [each.methods[row].max_iterations for each in every] == [200, 200, 1, 200]
+    assert [each.methods["SM"].weight for each in every] == [0.001, 0.05, 0.05, 0.05]
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,6 @@ def test_a_preset_takes_nothing_beside_it(also, named):
 
 def test_an_unknown_preset_is_named():
     with pytest.raises(
-        mb.MmdBoundsError, match="`preset` must be one of 'paper', 'paper-bio', 'ours'; got 'papr'"
+        mb.MmdBoundsError, match="`preset` must be one of 'paper', 'paper-as-printed', 'paper-bio', 'ours'"
     ):
         mb.evaluate(X, Y, preset="papr", **ASKED)

@@ -13,6 +13,11 @@ from problems import KERNELS, Counts, small_problem
 N_PERMUTATIONS = 59
 
 
+def few_of(n):
+    """Seeds, of which most are for studies."""
+    return [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, n))]
+
+
 @pytest.fixture(autouse=True)
 def by_their_sizes(monkeypatch):
     """However few pairs there are."""
@@ -37,7 +42,7 @@ def every(problem, seed):
     }
 
 
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", few_of(15))
 def test_is_the_largest_over_every_labelling_of_every_pair(seed, monkeypatch):
     monkeypatch.setattr(worst_case, "NEARLY", 0.0)  # tight is equal
     monkeypatch.setattr(size_range, "MOST_SEARCHED", 200)
@@ -67,7 +72,7 @@ def test_a_pair_between_can_be_the_worst():
     assert result.pvalue == max(map(max, pvalues.values()))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few_of(8))
 def test_nothing_is_larger_where_no_matrix_is_held(seed, monkeypatch):
     monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
     problem = small_problem(seed + 60, two_way=True, kernel=KERNELS[seed], most=(10, 6))
@@ -76,7 +81,7 @@ def test_nothing_is_larger_where_no_matrix_is_held(seed, monkeypatch):
     assert result.pvalue >= max(map(max, pvalues.values()))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", few_of(8))
 def test_no_labelling_has_less_than_the_best_case(seed):
     problem = small_problem(seed + 200, two_way=True, most=(9, 5))
     result, pvalues = result_of(problem, seed, best_case=True), every(problem, seed)

@@ -28,11 +28,17 @@ def made_up(source):
 
 def shrunk(experiment):
     """The same experiment with few rows; settings that become the same are one."""
-    settings = (
-        dataclasses.replace(setting, n_rows=min(setting.n_rows, FEW_ROWS + 4 * (setting.n_rows > 100)))
-        for setting in experiment.settings
+
+    def few(settings):
+        made = (
+            dataclasses.replace(setting, n_rows=min(setting.n_rows, FEW_ROWS + 4 * (setting.n_rows > 100)))
+            for setting in settings
+        )
+        return tuple(dict.fromkeys(made))
+
+    return dataclasses.replace(
+        experiment, settings=few(experiment.settings), inferred=few(experiment.inferred)
     )
-    return dataclasses.replace(experiment, settings=tuple(dict.fromkeys(settings)))
 
 
 @pytest.fixture

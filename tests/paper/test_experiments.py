@@ -11,7 +11,8 @@ from mmdbounds.evaluation.run import SHARP
 from mmdbounds.journal import append
 from mmdbounds.paper import printed
 from mmdbounds.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, SOURCES, check_name, listing, protocol
-from mmdbounds.paper.runs import Run, runs_of
+from mmdbounds.paper.runs import Run, _shared, runs_of
+from mmdbounds.search import StepwiseDominance
 
 
 def test_every_table_and_figure_of_the_paper_is_there():
@@ -46,18 +47,67 @@ def test_sizes_of_the_groups():
     assert SOURCES["BIO"].sizes(72) == (47, 25)
 
 
-def test_a_method_in_common_runs_once():
+def test_what_two_protocols_have_in_common_runs_once():
+    common = {"S-SD": StepwiseDominance(), "SD": StepwiseDominance(n_steps=1)}
+    methods, rows = _shared(
+        {"one": common, "other": common | {"SD": StepwiseDominance(n_steps=1, weights="plain")}},
+        {"S-SD", "SD"},
+    )
+    assert list(methods) == ["S-SD", "SD", "SD (other)"]
+    assert rows["one", "S-SD"] == rows["other", "S-SD"] == "S-SD"
+    assert methods[rows["other", "SD"]].weights == "plain"
+
+
+def test_both_protocols_are_one_run():
     (run,) = runs_of(one_setting("main", "FOREST"), "both")
-    assert run.rows["paper", "S-SD"] == run.rows["ours", "S-SD"] == "S-SD"
-    assert run.rows["paper", "QNO"] == "QNO"
-    assert run.rows["ours", "QNO"] == "QNO (ours)"
-    assert run.methods["QNO"] == protocol("paper", SOURCES["FOREST"]).methods["QNO"]
-    assert run.methods["QNO (ours)"] == protocol("ours", SOURCES["FOREST"]).methods["QNO"]
-    assert len(run.methods) == 6 + 3  # QNO, S-QNO of ours, and sharp
+    for name in ("paper", "ours"):
+        for row, method in protocol(name, SOURCES["FOREST"]).methods.items():
+            assert run.methods[run.rows[name, row]] == method
+    assert len(run.methods) == 6 + 7  # with sharp
     assert ("paper", SHARP) not in run.rows
 
 
-def test_another_estimator_is_another_run():
+def test_groups_are_contaminated_the_other_way_round_unless_as_printed():
+    exchanged = {
+        preset: {run.exchanged for run in runs_of(one_setting("main", "FOREST"), preset)}
+        for preset in ("paper", "ours", "both", "paper-as-printed")
+    }
+    assert exchanged == {"paper": {True}, "ours": {True}, "both": {True}, "paper-as-printed": {False}}
+    assert {run.exchanged for run in runs_of(one_setting("main", "BIO"), "both")} == {True}
+    assert {run.exchanged for run in runs_of(one_setting("main", "COMPAS"), "both")} == {False}
+
+
+def test_two_tables_are_run_under_two_labels():
+    labels = {}
+    for name in ("n2000", "random"):
+        for inferred in (False, True):
+            (setting,) = (s for s in EXPERIMENTS[name].labelled(inferred=inferred) if s.source == "FOREST")
+            labels[name, inferred] = setting.mechanism, setting.n_rows
+            assert any(run.setting == setting for run in runs_of(EXPERIMENTS[name], "both"))
+    assert labels == {
+        ("n2000", False): ("nonrandom", 2000),
+        ("n2000", True): ("random", 100),
+        ("random", False): ("random", 100),
+        ("random", True): ("random", 2000),
+    }
+    # What is the same setting is the same file.
+    names = {
+        name: {run.file_name(0) for run in runs_of(EXPERIMENTS[name], "both")}
+        for name in ("n2000", "random", "random-sizes")
+    }
+    assert len(names["n2000"] & names["random"]) == 1
+    assert len(names["random"] & names["random-sizes"]) == 2
+    others = [each for each in EXPERIMENTS.values() if each.name not in ("n2000", "random")]
+    assert all(each.labelled(inferred=True) == each.settings == each.all_settings for each in others)
+
+
+def test_another_estimator_is_another_run(monkeypatch):
+    def one_biased(name, source, family):
+        return dataclasses.replace(
+            protocol(name, source, family), estimator="biased" if name == "paper" else "unbiased"
+        )
+
+    monkeypatch.setattr("mmdbounds.paper.runs.protocol", one_biased)
     runs = runs_of(one_setting("main", "BIO"), "both")
     assert [(run.estimator, {name for name, _ in run.rows}) for run in runs] == [
         ("biased", {"paper"}),
@@ -86,6 +136,7 @@ def test_the_name_of_a_file_tells_questions_apart(tmp_path):
         run.file_name(1),
         dataclasses.replace(run, estimator="biased").file_name(0),
         dataclasses.replace(run, scale="standard").file_name(0),
+        dataclasses.replace(run, exchanged=False).file_name(0),
         dataclasses.replace(run, setting=dataclasses.replace(run.setting, epsilon=0.21)).file_name(0),
         dataclasses.replace(run, methods={"S-SD": run.methods["S-SD"]}).file_name(0),
         runs_of(one_setting("main", "FOREST"), "ours")[0].file_name(0),
@@ -107,7 +158,7 @@ def test_trials_that_are_kept_cost_nothing(tmp_path):
 def test_every_protocol_has_the_rows_of_its_table():
     for experiment in EXPERIMENTS.values():
         for setting in experiment.settings:
-            for name, further in (("paper", ()), ("ours", (SHARP,))):
+            for name, further in (("paper", ()), ("paper-as-printed", ()), ("ours", (SHARP,))):
                 rows = tuple(protocol(name, SOURCES[setting.source], experiment.family).methods)
                 wanted = experiment.table.rows if experiment.table else printed.METHODS
                 assert rows == wanted + (further if wanted == printed.METHODS else ())
@@ -116,7 +167,10 @@ def test_every_protocol_has_the_rows_of_its_table():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: protocol("theirs", SOURCES["BIO"]), "`preset` must be one of 'paper', 'ours'; got 'theirs'"),
+        (
+            lambda: protocol("theirs", SOURCES["BIO"]),
+            "`preset` must be one of 'paper', 'paper-as-printed', 'ours'; got 'theirs'",
+        ),
         (lambda: protocol("ours", SOURCES["BIO"], "none"), "`family` must be one of 'all methods'"),
         (lambda: check_name("tipical"), "Did you mean 'typical'"),
     ],
@@ -130,4 +184,4 @@ def one_setting(name, source):
     experiment = EXPERIMENTS[name]
     settings = tuple(s for s in experiment.settings if s.source == source and s.epsilon == 0.2)
     assert isinstance(runs_of(experiment, "paper")[0], Run)
-    return dataclasses.replace(experiment, settings=settings)
+    return dataclasses.replace(experiment, settings=settings, inferred=())

@@ -11,7 +11,7 @@ from mmdbounds.paper.experiments import EXPERIMENTS
 from mmdbounds.paper.printed import METHODS
 from mmdbounds.plotting import canvas
 
-KINDS = ["main", "steps-s-qno", "forest-sizes", "bio-epsilons", "typical"]
+KINDS = ["main", "n2000", "steps-s-qno", "forest-sizes", "bio-epsilons", "typical"]
 
 
 def test_without_matplotlib_there_is_one_line(monkeypatch):
@@ -38,6 +38,7 @@ def test_a_figure_of_each_kind(name):
     for source in {s.source for s in EXPERIMENTS[name].settings}:
         assert source in text
     assert "our protocol" in text
+    assert ("nonrandom," in text) == (name == "n2000")  # a data set that is there twice
 
 
 @pytest.mark.full

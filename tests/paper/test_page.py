@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
+from pathlib import Path
 
 import pytest
 
 from made_reproductions import document, line
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.paper import printed, results
-from mmdbounds.paper.experiments import EXPERIMENTS
-from mmdbounds.paper.page import best_at, comparison, mismatches, page, points, write_page
+from mmdbounds.paper.comparison import comparison, mismatches, score
+from mmdbounds.paper.experiments import EXPERIMENTS, Setting
+from mmdbounds.paper.page import best_at, page, points, write_page
 from mmdbounds.paper.printed import Printed, note, verdict
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def cells_of(text):
@@ -53,7 +58,23 @@ def test_every_printed_number_is_on_the_page(found):
     ],
 )
 def test_verdicts(fcr, miw, expected):
-    assert verdict(Printed(0.4, 0.07, 0.1, 0.001), line(fcr=fcr, miw=miw)) == expected
+    assert verdict(Printed(0.4, 0.0, 0.1, 0.001), line(fcr=fcr, miw=miw)) == expected
+
+
+def test_rates_may_differ_by_two_standard_errors():
+    # 2 sqrt(0.06^2 + 0.08^2) = 0.2
+    cell = Printed(0.4, 0.06, 0.1, 0.001)
+    for fcr, expected in ((0.6, "agrees"), (0.2, "agrees"), (0.61, "FCR differs"), (0.19, "FCR differs")):
+        assert verdict(cell, line(fcr=fcr, fcr_error=0.08, miw=0.1)) == expected
+
+
+def test_an_impossible_error_excuses_no_more_than_fifty_trials_would():
+    # 0.091 is printed for 0.21; sqrt(0.21 * 0.79 / 50) = 0.0576, twice of which is 0.115.
+    cell = printed.STEPS_S_SD.cells["2", "FOREST"]
+    for fcr, expected in ((0.32, "agrees"), (0.33, "FCR differs")):
+        assert verdict(cell, line(fcr=fcr, miw=0.082)) == expected
+    possible = printed.STEPS_S_SD.cells["3", "FOREST"]
+    assert possible.possible_error == possible.fcr_error == 0.034  # of a hundred trials
 
 
 def test_a_table_by_hand():
@@ -65,7 +86,7 @@ def test_a_table_by_hand():
     ]
     rows = cells_of(comparison(printed.MAIN, "FOREST", lines, "method"))
     assert rows[0] == [
-        "method", "FOREST printed: FCR", "MIW", "paper's protocol: FCR", "MIW", "ours: FCR", "MIW", "verdict",
+        "method", "FOREST printed: FCR", "MIW", "as read: FCR", "MIW", "ours: FCR", "MIW", "verdict",
     ]  # fmt: skip
     by_row = {cells[0]: cells[1:] for cells in rows[2:]}
     assert by_row["S-SD"][:4] == ["0.0 ± 0.0", "0.088 ± 0.003", "0.02 ± 0.020", "0.0900 ± 0.0040"]
@@ -80,22 +101,23 @@ def test_standins_are_shown_beside_mimic_and_not_judged():
     text = page(found)
     assert "**COMPAS (stand-in for MIMIC: not comparable)**" in text
     rows = cells_of(comparison(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)], "method"))
-    assert rows[0] == ["method", "MIMIC printed: FCR", "MIW", "paper's protocol: FCR", "MIW"]
+    assert rows[0] == ["method", "MIMIC printed: FCR", "MIW", "as read: FCR", "MIW"]
     assert rows[2][:3] == ["S-SD", "0.0 ± 0.0", "0.137 ± 0.008"]
-    assert mismatches(printed.MAIN, "COMPAS", [line(source="COMPAS", fcr=1.0)]) == []
+    assert mismatches(printed.MAIN, Setting("COMPAS"), [line(source="COMPAS", fcr=1.0)]) == []
 
 
 def test_what_is_not_matched_is_said_with_what_was_tried():
     lines = [line(), line(method="SD", fcr=0.36, miw=0.0666), line(method="SD", protocol="ours", fcr=0.1)]
-    (said,) = mismatches(printed.MAIN, "FOREST", lines)
+    (said,) = mismatches(printed.MAIN, Setting("FOREST"), lines)
     assert said.startswith(
-        "FOREST, SD: FCR 0.9 printed, 0.36 here; MIW 0.027 printed, 0.067 here (+147 %). Tried on 50 draws"
+        "FOREST, SD: FCR 0.9 printed, 0.36 here; MIW 0.027 printed, 0.067 here (+147 %). About 2,400 joint"
     )
+    assert mismatches(printed.MAIN, Setting("FOREST", 2000), lines) == []  # another setting
     steps = [line(method=str(s), miw=0.12, n_rows=2000) for s in (2, 50)]
-    (said,) = mismatches(printed.STEPS_S_SD, "FOREST", steps)  # one note for both
+    (said,) = mismatches(printed.STEPS_S_SD, Setting("FOREST", 2000), steps)  # one note for both
     assert said.startswith("FOREST, S = 2: FCR 0.21 printed")
     assert said.count("S = 50: ") == 1
-    assert "contradict each other" in said
+    assert "which no reading gives" in said
 
 
 def test_every_number_that_can_be_compared_has_a_note():
@@ -113,7 +135,52 @@ def test_the_score_counts_what_agrees():
         line(source="COMPAS"),
     ]
     text = page({"main": document("main", lines)})
-    assert "Of 3 pairs of numbers that can be compared, 2 agree." in text
+    assert "Of 3 pairs of numbers that can be compared, 2 agree. With the labels of two tables as" in text
+
+
+def test_two_tables_are_counted_under_the_labels_that_fit():
+    fits = {"n2000": ("random", 100, 0.128), "random": ("random", 2000, 0.107)}
+    labelled = {"n2000": ("nonrandom", 2000), "random": ("random", 100)}
+    found = {}
+    for name, (mechanism, n_rows, miw) in fits.items():
+        as_labelled = dict(zip(("mechanism", "n_rows"), labelled[name], strict=True))
+        found[name] = document(
+            name, [line(mechanism=mechanism, n_rows=n_rows, miw=miw), line(**as_labelled, miw=0.2)]
+        )
+    assert score(found) == (2, 2, 0)
+    found["random"]["lines"].append(asdict(line(source="BIO", mechanism="random", fcr=0.07, miw=0.08)))
+    found["random"]["lines"][-1]["n_rows"] = 72
+    assert score(found) == (3, 3, 1)  # BIO has one label only
+    text = page(found)
+    assert "With the labels of two tables as they are printed, 1 agree (see" in text
+    assert "**FOREST, the label as printed: nonrandom misfiling, N = 2000**" in text
+    assert "**FOREST, the label that its numbers fit: random misfiling, N = 100**" in text
+    start = text.index("### The same with N = 2000")
+    section = cells_of(text[start : text.index("\n### ", start + 1)])
+    assert [cells[-1] for cells in section if cells[0] == "S-SD" and len(cells) == 6] == [
+        "MIW differs",
+        "agrees",
+    ]
+    assert "Not matched" not in text  # by the labels that fit everything agrees
+
+
+def test_sharp_is_counted_over_all_settings_each_once():
+    def sharp(**changes):
+        return line(method="Sharp", protocol="ours", n_trials=50, **changes)
+
+    shared, other = sharp(), sharp(epsilon=0.5)
+    found = {"main": document("main", [shared, other])}
+    assert "Sharp misses the truth in none of its 100 trials." in page(found)
+    found["random"] = document("random", [shared, sharp(epsilon=0.9, fcr=0.04)])
+    assert "Sharp misses the truth in 2 of its 150 trials." in page(found)
+
+
+def test_the_readme_says_what_the_page_says():
+    said = [
+        re.search(r"[Oo]f (\d+) pairs of numbers that can be\s+compared,\s+(\d+) agree", path.read_text())
+        for path in (ROOT / "README.md", ROOT / "paper" / "results" / "index.md")
+    ]
+    assert said[0].groups() == said[1].groups()
 
 
 def test_who_is_best_at_each_point():
@@ -164,10 +231,12 @@ def test_fewer_trials_are_said():
 def test_settings_and_provenance_are_told():
     text = page({"main": document("main")})
     settings = text[text.index("## Settings") : text.index("## Tables")]
-    assert "FOREST, NIH ChestX-ray14, Diabetes 130, COMPAS:\n\n- paper's protocol: U-statistic" in settings
-    assert "BIO:\n\n- paper's protocol: V-statistic" in settings
-    assert "S-SD: `s-sd` (n_steps=None, schedule='paper', weights='sums')" in settings
-    assert "X is ALL, acute lymphoblastic leukaemia (47 rows)" in settings
+    assert "FOREST, NIH ChestX-ray14, Diabetes 130, COMPAS:\n\n- as read: U-statistic" in settings
+    assert "BIO:\n\n- as read: U-statistic" in settings
+    assert "max_iterations=1," in settings
+    assert "X is Spruce-Fir (cover type 1) (211,840 rows)" in settings
+    assert "S-SD: `s-sd` (n_steps=None, schedule='even', weights='plain')" in settings
+    assert "X is AML, acute myeloid leukaemia (25 rows), Y is ALL" in settings
     assert re.search(r"\| `main` \| 0 \| 1 \| 1\.5 \| here \|", text)
 
 
@@ -179,13 +248,25 @@ def test_the_page_is_made_of_what_is_in_the_folder(tmp_path):
     assert "Not run yet: `mmdbounds reproduce n2000`" in text
 
 
+def test_results_of_older_protocols_count_as_not_run(tmp_path):
+    (tmp_path / "main.json").write_text(json.dumps(document("main", [line()]) | {"schema": 1}))
+    assert results.read_results(tmp_path, "main") is None
+    assert "Not run yet: `mmdbounds reproduce main`" in write_page(tmp_path).read_text()
+
+
 def another_layout():
     old = document("main", [line()])
     del old["lines"][0]["n_certified"]
     return json.dumps(old)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"type": "something else"}', another_layout()])
+def of_the_future():
+    return json.dumps(document("main", [line()]) | {"schema": 1000})
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "[]", '{"type": "something else"}', another_layout(), of_the_future()]
+)
 def test_a_file_that_holds_something_else_is_refused(content, tmp_path):
     (tmp_path / "main.json").write_text(content)
     with pytest.raises(MmdBoundsError, match=r"main\.json' does not hold the results of an experiment"):

@@ -197,7 +197,7 @@ def test_another_order_of_both_groups():
 )
 def test_scores_that_do_not_fit_are_refused(scores: list[float], came: str):
     with pytest.raises(
-        DataError, match=rf"^`scores` must be one number for each of the 4 rows .*; got {came}"
+        DataError, match=rf"^`scores` must be one number for each of the 4 rows of Y; got {came}"
     ):
         make_table_result().row_table(scores)
 

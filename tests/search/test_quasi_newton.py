@@ -1,8 +1,6 @@
 """QNO and S-QNO against signed measures written out pair by pair, difference quotients and a grid."""
 
-import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,24 +8,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mmdbounds as mb
+from made_points import (
+    SETTINGS,
+    SIDES,
+    SLOPED_NAMES,
+    made,
+    naive_free,
+    placed_by,
+    posed,
+    raw,
+    scale_of,
+    task_of,
+)
 from mmdbounds.contamination import Contamination, Counts
-from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.kernels import kernel_names
-from mmdbounds.objective import Labelling
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exhaustive import Exhaustive
+from mmdbounds.search.free_points import FreePoints
 from mmdbounds.search.protocol import Task
-from mmdbounds.search.quasi_newton import (
-    BLOCKS,
-    FreePoints,
-    QuasiNewton,
-    _Search,
-    exact_weights,
-    printed_weights,
-)
+from mmdbounds.search.quasi_newton import QuasiNewton, _Search
 from mmdbounds.search.stepwise import StepwiseDominance
-from mmdbounds.sums.plan import BLOCK_BYTES, MIB
 from problems import (
     Problem,
     make_kernel,
@@ -38,174 +39,6 @@ from problems import (
     small_problem,
     totals_of,
 )
-from tolerances import of_mmd2
-
-SIDES = ("lower", "upper")
-SLOPED_NAMES = kernel_names("slope")
-SETTINGS = [(kernel, estimator) for kernel in SLOPED_NAMES for estimator in ("unbiased", "biased")]
-
-
-def posed(problem, working_memory=1024.0):
-    """A made-up problem as the package poses it."""
-    as_posed = pose(
-        problem.X,
-        problem.Y,
-        Comparison(
-            kernel=problem.kernel,
-            bandwidth="median",
-            estimator=problem.estimator,
-            backend="auto",
-            dtype="float64",
-            working_memory=1024,
-        ),
-    )
-    return replace(as_posed, working_memory=working_memory)
-
-
-def task_of(problem, seed=0):
-    return Task(totals_of(problem), [problem.counts], problem.estimator, seed, Meter(), posed(problem))
-
-
-def raw(points, problem):
-    """Points of the search in the columns of the data."""
-    if problem.kernel.name == "polynomial":
-        return points / math.sqrt(problem.kernel.gamma)
-    if not FreePoints(posed(problem), Meter())._by_product:
-        return points  # differences are taken of the rows as they are
-    return points + problem.Z.mean(axis=0)
-
-
-def scale_of(problem):
-    return totals_of(problem).scale
-
-
-def naive_free(problem, points, K=None):
-    """The squared MMD of X + C against Y - C: sums over all pairs, with weights 1 and -1.
-
-    `K` is the matrix of the rows where it is known already.
-    """
-    kernel, (n_x, n_y) = problem.kernel, (problem.counts.n_x, problem.counts.n_y)
-    o, p, q, m = int(problem.estimator == "unbiased"), problem.p, problem.q, len(points)
-    centre = problem.Z.mean(axis=0) if kernel.name == "linear" else 0.0  # changes no MMD
-    everyone = [*(problem.Z - centre), *(points - centre)]
-    pairs = np.empty((p + q + m, p + q + m))
-    pairs[: p + q, : p + q] = naive_matrix(problem) if K is None else K
-    for j in range(p + q, p + q + m):
-        pairs[j, : j + 1] = pairs[: j + 1, j] = [
-            naive_value(kernel, a, everyone[j]) for a in everyone[: j + 1]
-        ]
-    in_x, in_y = np.repeat([1.0, 0.0, 1.0], [p, q, m]), np.repeat([0.0, 1.0, -1.0], [p, q, m])
-    return (
-        (in_x @ pairs @ in_x - o * (in_x @ np.diag(pairs))) / (n_x * (n_x - o))
-        + (in_y @ pairs @ in_y - o * (in_y @ np.diag(pairs))) / (n_y * (n_y - o))
-        - 2 * (in_x @ pairs @ in_y) / (n_x * n_y)
-    )
-
-
-def made(kernel, estimator, seed=0, *, narrow=False, m=3):
-    """A small problem; a `narrow` kernel takes distances from differences."""
-    rng = np.random.default_rng([seed, 7])
-    Z = rng.normal(size=(15, 3)) + 4.0
-    Z[6:] += 0.5
-    one = make_kernel(kernel, Z, rng)
-    if one.length is not None:
-        one = type(one)(0.05 if narrow else 1.5)
-    return Problem(Z[:6], Z[6:], one, estimator, Counts(m, 0, 6 + m, 9 - m))
-
-
-def in_box(space, count, seed):
-    return np.random.default_rng(seed).uniform(space.low, space.high, size=(count, len(space.low)))
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-@pytest.mark.parametrize(("kernel", "estimator"), SETTINGS)
-def test_the_value_is_that_of_the_signed_measures(kernel, estimator, narrow):
-    problem = made(kernel, estimator, narrow=narrow)
-    space, f = FreePoints(posed(problem), Meter()), quadratic_of(problem)
-    weights = exact_weights(f, unbiased=estimator == "unbiased")
-    points = in_box(space, 3, seed=1)
-    if narrow:
-        points = space.rows[[2, 8, 9]] + 0.01  # where a narrow kernel does not vanish
-    expected = naive_free(problem, raw(points, problem))
-    value = f.value_as_filed + space.value(points, weights)
-    np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12 * scale_of(problem))
-    placed, new = points[:1], points[1:]
-    change = space.value_and_gradient(new, weights, placed)[0]
-    np.testing.assert_allclose(
-        space.value(points, weights) - space.value(placed, weights),
-        change,
-        rtol=0,
-        atol=1e-12 * scale_of(problem),
-    )
-
-
-@pytest.mark.parametrize("steps", [1, 3])
-def test_the_printed_weights_are_those_of_equation_6(steps):
-    problem = made("rbf", "biased")
-    x, y, c, new = problem.X, problem.Y, problem.Y[:1] + 0.3, problem.Y[4:6] - 0.2
-    k = lambda A, B: sum(naive_value(problem.kernel, a, b) for a in A for b in B)  # noqa: E731
-    part, n = (3 / 9) / steps, 9
-    among = sum(naive_value(problem.kernel, a, b) for a in new for b in new if a is not b)
-    # X holds c already, and Y no longer.
-    expected = (1 - part) / n * (k(x, new) + k(c, new)) - (1 + part) / n * (k(y, new) - k(c, new))
-    expected += part / n * (k(new, new) - len(new))
-    space, centre = FreePoints(posed(problem), Meter()), problem.Z.mean(axis=0)
-    value, _ = space.value_and_gradient(new - centre, printed_weights(problem.counts, steps), c - centre)
-    assert among > 0
-    np.testing.assert_allclose(value, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("narrow", [False, True])
-@pytest.mark.parametrize("objective", ["exact", "printed"])
-@pytest.mark.parametrize(("kernel", "estimator"), SETTINGS)
-def test_the_gradient_agrees_with_difference_quotients(kernel, estimator, objective, narrow):
-    problem = made(kernel, estimator, narrow=narrow)
-    space = FreePoints(posed(problem), Meter())
-    weights = printed_weights(problem.counts, 2)
-    if objective == "exact":
-        weights = exact_weights(quadratic_of(problem), unbiased=estimator == "unbiased")
-    points, placed = in_box(space, 3, seed=2), in_box(space, 2, seed=3)
-    if narrow:
-        near = space.rows[[2, 8, 9]]
-        points, placed = near + 0.01, near[:2] - 0.02
-    h = 1e-5 * (problem.kernel.length or 1.0)
-    quotient = np.empty_like(points)
-    for i in np.ndindex(points.shape):
-        ends = []
-        for sign in (1, -1):
-            moved = points.copy()
-            moved[i] += sign * h
-            ends.append(space.value_and_gradient(moved, weights, placed)[0])
-        quotient[i] = (ends[0] - ends[1]) / (2 * h)
-    _, gradient = space.value_and_gradient(points, weights, placed)
-    assert np.abs(gradient).max() > 0
-    np.testing.assert_allclose(gradient, quotient, rtol=0, atol=1e-6 * np.abs(gradient).max())
-
-
-def test_strips_change_nothing():
-    problem = made("rbf", "unbiased")
-    weights = exact_weights(quadratic_of(problem), unbiased=True)
-    whole, strips = (FreePoints(posed(problem, memory), Meter()) for memory in (1024.0, 1e-3))
-    assert (whole._block, strips._block) == (BLOCK_BYTES, 1e-3 * MIB / BLOCKS)
-    points = in_box(whole, 3, seed=4)
-    for a, b in zip(
-        *(s.value_and_gradient(points, weights, points[:1]) for s in (whole, strips)), strict=True
-    ):
-        np.testing.assert_allclose(a, b, rtol=1e-12, atol=of_mmd2(len(problem.Z)))
-
-
-@given(seed=st.integers(0, 10**6), kernel=st.sampled_from(SLOPED_NAMES))
-@settings(max_examples=40)
-def test_rows_as_points_have_the_value_of_their_labelling(seed, kernel):
-    problem = random_problem(seed, two_way=False, kernel=kernel)
-    f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
-    rows = np.sort(np.random.default_rng(seed).choice(problem.q, problem.counts.n_moved, replace=False))
-    labelling = Labelling(f, rows)
-    value = f.value_as_filed + space.value(
-        space.rows[problem.p + rows], exact_weights(f, unbiased=problem.estimator == "unbiased")
-    )
-    largest_weight = 1 + problem.counts.n_moved / problem.counts.n_y
-    np.testing.assert_allclose(value, labelling.value(), rtol=0, atol=1e-12 * f.totals.scale * largest_weight)
 
 
 def check_not_behind(problem, value, labelling_value, side):
@@ -268,23 +101,6 @@ def test_a_linear_kernel_balances_the_means():
         X, Y, Contamination(n_moved=1), kernel="linear", estimator="biased", method="qno", exactly=True
     )
     np.testing.assert_allclose([result.lower.value, result.upper.value], [0.0, 20.25], rtol=0, atol=1e-9)
-
-
-def placed_by(method, problem, monkeypatch):
-    """Run a search and write down what each step of it begins with and where its points end."""
-    steps, climb = [], _Search._climb
-
-    def recorded(search, begin, placed, weights):
-        step = climb(search, begin, placed, weights)
-        steps.append((search, begin, placed, step.points))
-        return step
-
-    monkeypatch.setattr(_Search, "_climb", recorded)
-    found = method.both_sides(task_of(problem))
-    monkeypatch.undo()
-    first = steps[0][0]
-    lower, upper = ([step[1:] for step in steps if (step[0] is first) == low] for low in (True, False))
-    return found, (lower, upper)
 
 
 @pytest.mark.parametrize("objective", ["exact", "printed"])
@@ -437,16 +253,6 @@ def test_rows_far_from_the_origin_are_as_good_as_near_ones():
     np.testing.assert_allclose(ends(far), ends(near), rtol=0, atol=1e-5 * near.width)
 
 
-def test_a_row_far_out_costs_no_digits():
-    # It draws the centre away from all others: squared distances from a product would be off by 1e-5.
-    problem = made("rbf", "unbiased")
-    problem.X[0] += 1e6
-    f, space = quadratic_of(problem), FreePoints(posed(problem), Meter())
-    points = space.rows[[7, 8, 10]] + 0.1
-    value = f.value_as_filed + space.value(points, exact_weights(f, unbiased=True))
-    np.testing.assert_allclose(value, naive_free(problem, raw(points, problem)), rtol=0, atol=1e-9)
-
-
 def test_every_kernel_value_is_counted():
     sizes = []
 
@@ -552,7 +358,9 @@ def test_without_the_rows_there_is_no_search():
             {"start": "ssd"},
             r"`start` must be one of 's-sd', 'random', 'both'; got 'ssd'\. Did you mean 's-sd'\?",
         ),
-        ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed'; got 'print'\."),
+        ({"objective": "print"}, r"`objective` must be one of 'exact', 'printed', 'means'; got 'print'\."),
+        ({"snap": 1}, r"`snap` must be True or False; got 1\."),
+        ({"snap": True}, r"`snap=True` needs start='random'; got 's-sd'\."),
         ({"max_iterations": 0}, r"`max_iterations` must be a whole number from 1; got 0\."),
         ({"tolerance": 0}, r"`tolerance` must be a number between 0 and 1; got 0\."),
         ({"tolerance": "small"}, r"`tolerance` must be a number between 0 and 1; got 'small'\."),
@@ -561,11 +369,3 @@ def test_without_the_rows_there_is_no_search():
 def test_wrong_options_are_named(options, message):
     with pytest.raises(MmdBoundsError, match=message):
         QuasiNewton(**options)
-
-
-def test_inner_products_that_overflow_are_refused():
-    """The mean of equal rows is rounded, and what is left of them has squares that are no numbers."""
-    Z = np.full((12, 1), 1e178)
-    problem = replace(posed(made("linear", "unbiased")), pooled=Z)
-    with pytest.raises(DataError, match="overflow float64"):
-        FreePoints(problem, Meter())

@@ -14,7 +14,16 @@ from mmdbounds.search.protocol import Task, most_extreme
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.cpu.blocked import BlockedSums
-from problems import KERNELS, naive_matrix, naive_mmd2, naive_printed, naive_stepwise, random_problem
+from problems import (
+    KERNELS,
+    TIES,
+    naive_extreme,
+    naive_matrix,
+    naive_mmd2,
+    naive_printed,
+    naive_stepwise,
+    random_problem,
+)
 from tolerances import of_mmd2
 
 PROBLEMS = 500
@@ -115,6 +124,50 @@ def test_many_counts_are_thinned_to_an_even_grid_with_both_ends(monkeypatch):
     assert thinned.upper.status == "10 steps; 6 of 26 counts searched"
     assert full.lower.value <= thinned.lower.value <= thinned.observed <= thinned.upper.value
     assert thinned.upper.value <= full.upper.value + of_mmd2(70, smallest=15)
+
+
+def naive_plain(K, problem, n_steps, side):
+    """S-SD by the plain witness: means over the groups of the step, each row itself included."""
+    m, p, out = problem.counts.n_moved, problem.p, 1 if side == "upper" else -1
+    x, y = list(range(p)), list(range(p, len(K)))
+    for s in range(1, n_steps + 1):
+        witness = {j: out * (sum(K[x, j]) / len(x) - sum(K[y, j]) / len(y)) for j in y}
+        quota = m * s // n_steps - m * (s - 1) // n_steps
+        batch = naive_extreme(witness, quota, set(y), TIES * np.abs(np.diag(K)).max())
+        x, y = x + batch, [j for j in y if j not in batch]
+    return sorted(j - p for j in x if j >= p)
+
+
+@pytest.mark.parametrize("asked", [None, 1, 3, 1000])  # S-SD, SD, few steps, one row a step
+def test_the_plain_witness_moves_the_rows_of_its_definition(asked):
+    moved = 0
+    for seed in range(40):
+        problem = random_problem(seed, two_way=False)
+        K = naive_matrix(problem)
+        steps = min(problem.counts.n_moved, 10 if asked is None else asked)
+        for side in ("lower", "upper"):
+            found = search(problem, StepwiseDominance(n_steps=asked, weights="plain"), side)
+            rows = naive_plain(K, problem, steps, side)
+            assert found.rows.tolist() == rows, (seed, side)
+            in_x = np.arange(len(K)) < problem.p
+            in_x[found.rows + problem.p] = True
+            value = naive_mmd2(K, in_x, problem.estimator)
+            np.testing.assert_allclose(found.value, value, rtol=0, atol=1e-10 * np.abs(np.diag(K)).max())
+            moved += len(rows)
+    assert moved > 500
+
+
+def test_the_plain_witness_can_move_other_rows_than_the_gradient():
+    # Groups of different sizes: the pair of a row and itself weighs more in the smaller group.
+    differ = 0
+    for seed in range(40):
+        problem = random_problem(seed, two_way=False)
+        plain, exact = (
+            search(problem, StepwiseDominance(n_steps=1, weights=weights), "upper").rows.tolist()
+            for weights in ("plain", "sums")
+        )
+        differ += plain != exact
+    assert differ > 5
 
 
 @pytest.mark.parametrize("weights", ["sums", "means"])
@@ -265,10 +318,20 @@ def test_paper_schedule_refuses_to_empty_y():
         ),
         (
             {"weights": "mean"},
-            r"`weights` must be one of 'sums', 'means'; got 'mean'\. Did you mean 'means'\?",
+            r"`weights` must be one of 'sums', 'means', 'plain'; got 'mean'\. Did you mean 'means'\?",
+        ),
+        (
+            {"schedule": "paper", "weights": "plain"},
+            r"^`weights='plain'` is for schedule='even'; the paper's",
         ),
     ],
 )
 def test_wrong_options_are_named(options, message):
     with pytest.raises(MmdBoundsError, match=message):
         StepwiseDominance(**options)
+
+
+def test_the_plain_witness_is_for_one_way_misfiling():
+    both = Contamination(n_moved=2, n_moved_of_x=1)
+    with pytest.raises(MmdBoundsError, match=r"^`weights='plain'` is for one-way misfiling\. Leave"):
+        mb.mmd_bounds(np.eye(8), np.ones((6, 8)), both, method=StepwiseDominance(weights="plain"))

@@ -60,7 +60,10 @@ class Trials:
         None, "Method to evaluate: {methods}; repeat for more.  [default: sharp, s-sd]", "NAME"
     )
     preset: str | None = option(
-        None, "Protocol that sets --methods, --scale and --estimator: 'paper', 'paper-bio' or 'ours'.", "NAME"
+        None,
+        "Protocol that sets --methods, --scale and --estimator: 'paper', 'paper-as-printed', 'paper-bio' or "
+        "'ours'.",
+        "NAME",
     )
     sizes: str | None = option(
         None, "Rows of A and of B to draw in each trial, such as 50,50; 'all' takes all of them.", "A,B"
@@ -129,7 +132,10 @@ class Reproduction:
     name: str | None = argument(None, "Table or figure; --list shows their names.", "NAME")
     data: Path | None = option(None, "Folder with the data.  [default: $MMDBOUNDS_DATA]", "FOLDER", TABLE)
     preset: str = option(
-        "both", "Protocol: 'paper' (the paper's, as far as it is known), 'ours' or 'both'.", "NAME"
+        "both",
+        "Protocol: 'paper' (as we read the paper), 'ours', 'both' of these, or 'paper-as-printed' (as its "
+        "formulas say).",
+        "NAME",
     )
     n_trials: int | None = option(
         None, "Trials of each setting.  [default: as many as in the paper]", "NUMBER"

@@ -106,7 +106,7 @@ def sweep(
     >>> mb.sweep(X, Y, rng=0).breakdown_n_moved
     7
     >>> [point.n_moved_of_x for point in mb.sweep(X, Y, epsilons=[0, 0.05, 0.1], y_in_x=0.3, rng=0).points]
-    [7, 5, 3]
+    [6, 5, 2]
     """
     started = time.perf_counter()
     n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)

@@ -28,7 +28,7 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.frontier import FrontierPoint, FrontierResult
 from mmdbounds.search import sharp
-from mmdbounds.search.protocol import Found, largest
+from mmdbounds.search.protocol import Found, leading
 from mmdbounds.search.sharp.same_sizes import most_moves
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
@@ -187,13 +187,12 @@ class Frontier(EverySize):
         value = labelling.value()
         if pair == counts or not self._rejects(value, place):
             return value
-        wider = Labelling(self._floors.quadratic(pair))
-        wider.move(np.flatnonzero(labelling.moved) + labelling.active.start - wider.active.start)
+        filed = Labelling(f := self._floors.quadratic(pair))
+        moved = np.flatnonzero(labelling.moved) + labelling.active.start - filed.active.start
+        wider = Labelling(f, moved)
         scores = -wider.sign * wider.gradient()
-        for part, quota in wider.parts():
-            missing = quota - int(np.count_nonzero(wider.moved[part]))
-            rows = largest(scores[part], missing, ~wider.moved[part], wider.quadratic.tie_width)
-            wider.move(part.start + rows)
+        scores[moved] = scores.max() + np.ptp(scores)  # all of them, and the best of the others
+        wider = Labelling(f, leading(filed, scores))
         with one_blas_thread():
             sharp.refine_enough(wider, "lower")
         return min(value, wider.value())

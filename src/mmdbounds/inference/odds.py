@@ -196,13 +196,13 @@ def odds_sweep(
         breakdown=tuple(breakdown),
         chance=chance,
         observed=ranges.hidden.observed,
-        exactly=bool(shares[0].exactly),
+        exactly=all(share.exactly for share in shares),
         n_permutations=n_permutations,
         **problem.group_fields(),
         provenance=problem.provenance(
             totals,
             method="odds",
-            options={},
+            options={"odds": factors},
             seed=seed,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
@@ -242,8 +242,7 @@ def misfiled_numbers(contamination: Contamination, problem: Problem) -> range:
     if contamination.is_two_way:
         msg = "`odds` needs one-way misfiling, of rows of X filed under Y; got two-way. Leave `y_in_x` out."
         raise MmdBoundsError(msg)
-    wanted = contamination.admissible(problem.p, problem.q)
-    admissible = problem.checked_counts(wanted)
+    admissible = problem.checked_counts(contamination.admissible(problem.p, problem.q))
     return range(admissible[0].n_moved, admissible[-1].n_moved + 1)
 
 

@@ -2,8 +2,10 @@
 
 The MIMIC-CXR logits of the paper are not open. Three open sets of the same shape stand in for them, always
 under their own names: their results are not comparable with the paper's MIMIC columns. Protocols are presets
-of `evaluate`, chosen by data set and table; both draw the same rows. The same setting under the same protocol
-is the same run: the point at N = 100 of a figure *is* the row of the main table.
+of `evaluate`, chosen by data set and table. The same setting under the same protocol is the same run: the
+point at N = 100 of a figure *is* the row of the main table.
+
+The numbers of two tables fit each other's labels (`Experiment.inferred`), so they are run under both.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ from mmdbounds.datasets.cards import STANDINS, Card
 from mmdbounds.datasets.files import PathLike
 from mmdbounds.datasets.loaders import load_bio, load_forest, load_standin
 from mmdbounds.errors import MmdBoundsError, did_you_mean
-from mmdbounds.evaluation.run import OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
+from mmdbounds.evaluation.run import AS_PRINTED, OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
 from mmdbounds.paper import printed
+from mmdbounds.paper.results import Line
 from mmdbounds.tables import Group
 
 Groups = tuple[Group, Group]
@@ -38,15 +41,20 @@ class Source:
     n_trials: int  # the paper's, judging by its rates: multiples of 1/50 on FOREST and MIMIC, of 1/100 on BIO
     load: Callable[[PathLike | None], Groups]  # returns the true groups from the folder with the data
     replace: bool = False  # whether a trial draws rows with replacement, within each group
-    whole: tuple[int, int] | None = None  # sizes, if a trial always draws as many rows as there are
+    whole: tuple[int, int] | None = None  # sizes of these, if a trial always draws as many rows as there are
+    is_exchanged: bool = False  # whether the paper's numbers fit the groups the other way round than it says
 
     @property
     def is_standin(self) -> bool:
         """Whether its numbers are not comparable with the paper's."""
         return self.column == printed.MIMIC
 
+    def exchanges(self, protocol: str) -> bool:
+        """Return whether a protocol contaminates the group that `load` returns as Y."""
+        return self.is_exchanged and protocol != AS_PRINTED
+
     def sizes(self, n_rows: int) -> tuple[int, int]:
-        """Return the sizes of the true groups for N rows in total: half each, or all there are."""
+        """Return the sizes of the groups that `load` returns for N rows in total: half each, or all rows."""
         return (n_rows // 2, n_rows - n_rows // 2) if self.whole is None else self.whole
 
 
@@ -61,15 +69,23 @@ def _standin(name: str, key: str) -> Source:
     )
 
 
-FOREST = Source("FOREST", printed.FOREST, FOREST_CARD, 50, lambda folder: load_forest(folder).groups())
+FOREST = Source(
+    "FOREST",
+    printed.FOREST,
+    FOREST_CARD,
+    50,
+    lambda folder: load_forest(folder).groups(),
+    is_exchanged=True,
+)
 BIO = Source(
     "BIO",
     printed.BIO,
     BIO_CARD,
     100,
-    lambda folder: load_bio(folder).groups(),
+    lambda folder: load_bio(folder, values="raw").groups(),
     replace=True,
     whole=(BIO_CARD.n_x, BIO_CARD.n_y),
+    is_exchanged=True,
 )
 NIH = _standin("NIH ChestX-ray14", "nih_cxr14")
 DIABETES = _standin("Diabetes 130", "diabetes130")
@@ -78,8 +94,9 @@ N_BIO = BIO_CARD.n_x + BIO_CARD.n_y
 
 SOURCES = {source.name: source for source in (FOREST, NIH, DIABETES, COMPAS, BIO)}
 
-PROTOCOLS = (PAPER, OURS)
-PRESETS = {PAPER: (PAPER,), OURS: (OURS,), "both": PROTOCOLS}
+READINGS = (PAPER, AS_PRINTED)  # of the paper; results hold at most one of them
+PROTOCOLS = (*READINGS, OURS)
+PRESETS = {**{name: (name,) for name in PROTOCOLS}, "both": (PAPER, OURS)}
 
 STEPS = (2, 3, 5, 10, 20, 50)  # in the two tables about them
 ALL, S_SD_STEPS, S_QNO_STEPS = FAMILIES = "all methods", "steps of S-SD", "steps of S-QNO"
@@ -123,6 +140,11 @@ class Setting:
         return f"{self.source}, N = {self.n_rows}, epsilon = {self.epsilon:g}, {self.mechanism}"
 
 
+def setting_of(line: Line) -> Setting:
+    """Return the setting of a line."""
+    return Setting(line.source, line.n_rows, line.epsilon, line.mechanism)
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A table or a figure."""
@@ -130,17 +152,28 @@ class Experiment:
     name: str  # on the command line
     label: str  # in the paper's source
     kind: Kind  # a table, or what a figure has on its horizontal axis
-    settings: tuple[Setting, ...]
+    settings: tuple[Setting, ...]  # as the paper labels its numbers
     minutes: float  # of all trials on two cores, approximately
     family: str = ALL
     table: printed.PrintedTable | None = field(default=None, repr=False)
     n_trials: int | None = None  # of every setting; by default those of the data set
     n_slow: int | None = None  # of QNO and S-QNO on BIO, if fewer: with its columns one takes up to a minute
+    inferred: tuple[Setting, ...] = ()  # that the numbers fit, where it is not the one of the label
 
     @property
     def title(self) -> str:
         """What it shows."""
         return TITLES[self.name]
+
+    @property
+    def all_settings(self) -> tuple[Setting, ...]:
+        """What is run."""
+        return (*self.settings, *self.inferred)
+
+    def labelled(self, *, inferred: bool) -> tuple[Setting, ...]:
+        """Return the settings by the labels of the paper, or by those that its numbers fit."""
+        fitting = {setting.source: setting for setting in self.inferred} if inferred else {}
+        return tuple(fitting.get(setting.source, setting) for setting in self.settings)
 
     def trials(self, setting: Setting, row: str) -> int:
         """Return the number of trials of a setting for one row of the table."""
@@ -183,8 +216,14 @@ TITLES = {
 }
 
 
-def _table(name: str, table: printed.PrintedTable, *settings: Setting, minutes: float) -> Experiment:
-    return Experiment(name, table.label, "table", settings, minutes, table=table)
+def _table(
+    name: str,
+    table: printed.PrintedTable,
+    settings: tuple[Setting, ...],
+    minutes: float,
+    inferred: tuple[Setting, ...] = (),
+) -> Experiment:
+    return Experiment(name, table.label, "table", settings, minutes, table=table, inferred=inferred)
 
 
 def _steps(name: str, table: printed.PrintedTable, family: str, minutes: float) -> Experiment:
@@ -196,18 +235,30 @@ _BIO_EPSILONS = _over_epsilons(BIO.name, N_BIO)
 _TYPICAL = (*_over_epsilons(FOREST.name), *_over_epsilons(NIH.name), *_BIO_EPSILONS)
 _RANDOM_EPSILONS = _over_epsilons(FOREST.name, mechanism="random")
 _ALL = (
-    _table("main", printed.MAIN, *_small("nonrandom"), minutes=11),
-    _table("n2000", printed.N2000, Setting(NIH.name, LARGE), Setting(FOREST.name, LARGE), minutes=5),
-    _table("random", printed.RANDOM, *_small("random"), minutes=11),
-    _steps("steps-s-sd", printed.STEPS_S_SD, S_SD_STEPS, minutes=1),
-    _steps("steps-s-qno", printed.STEPS_S_QNO, S_QNO_STEPS, minutes=10),
-    Experiment("forest-sizes", "IW_FCR", "sizes", _over_sizes(FOREST.name), 6),
+    _table("main", printed.MAIN, _small("nonrandom"), minutes=12),
+    _table(
+        "n2000",
+        printed.N2000,
+        (Setting(NIH.name, LARGE), Setting(FOREST.name, LARGE)),
+        minutes=9,
+        inferred=(Setting(FOREST.name, SMALL, mechanism="random"),),
+    ),
+    _table(
+        "random",
+        printed.RANDOM,
+        _small("random"),
+        minutes=16,
+        inferred=(Setting(FOREST.name, LARGE, mechanism="random"),),
+    ),
+    _steps("steps-s-sd", printed.STEPS_S_SD, S_SD_STEPS, minutes=2),
+    _steps("steps-s-qno", printed.STEPS_S_QNO, S_QNO_STEPS, minutes=12),
+    Experiment("forest-sizes", "IW_FCR", "sizes", _over_sizes(FOREST.name), 9),
     Experiment("forest-epsilons", "fig:FOREST_eps", "epsilons", _over_epsilons(FOREST.name), 3),
     Experiment("typical", "fig:typical_est", "typical", _TYPICAL, 30, n_slow=SLOW_TRIALS),
-    Experiment("standin-sizes", "fig:n_mimic", "sizes", _over_sizes(NIH.name), 4),
+    Experiment("standin-sizes", "fig:n_mimic", "sizes", _over_sizes(NIH.name), 8),
     Experiment("standin-epsilons", "fig:eps_mimic", "epsilons", _over_epsilons(NIH.name), 3),
     Experiment("bio-epsilons", "fig:eps_bio", "epsilons", _BIO_EPSILONS, 25, n_slow=SLOW_TRIALS),
-    Experiment("random-sizes", "fig:randsamp", "sizes", _over_sizes(FOREST.name, "random"), 6),
+    Experiment("random-sizes", "fig:randsamp", "sizes", _over_sizes(FOREST.name, "random"), 9),
     Experiment("random-epsilons", "fig:rand_eps", "epsilons", _RANDOM_EPSILONS, 3),
 )
 EXPERIMENTS = {experiment.name: experiment for experiment in _ALL}
@@ -225,4 +276,4 @@ def check_name(name: str) -> str:
 def listing() -> list[tuple[str, str, float]]:
     """Return name, title and approximate minutes on two cores of everything that can be run."""
     alone = [(each.name, each.title, each.minutes) for each in _ALL]
-    return [*alone, (EVERYTHING, "All of the above; what they share is run once", 75)]
+    return [*alone, (EVERYTHING, "All of the above; what they share is run once", 110)]

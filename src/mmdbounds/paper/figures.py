@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.run import OURS, PAPER, SHARP
+from mmdbounds.evaluation.run import AS_PRINTED, OURS, PAPER, SHARP
 from mmdbounds.paper import printed
-from mmdbounds.paper.experiments import PROTOCOLS, SOURCES
+from mmdbounds.paper.experiments import PROTOCOLS, SOURCES, Setting, setting_of
 from mmdbounds.paper.results import Line, trials_in_words
 from mmdbounds.plotting.canvas import (
     BLACK,
@@ -32,7 +32,8 @@ STYLES = {  # colour and marker of each method
     printed.BOOTSTRAP: (PINK, "P"),
     SHARP: (BLACK, "*"),
 }
-ROWS = {PAPER: "paper's protocol", OURS: "our protocol"}
+ROWS = {PAPER: "paper as read", AS_PRINTED: "formulas as printed", OURS: "our protocol"}
+DOTS = {PAPER: (VERMILION, "s"), AS_PRINTED: (ORANGE, "s"), OURS: (BLUE, "o")}  # in tables
 SQUARED = "squared MMD"
 NO_WIDTH = 1e-9  # a smaller width is only the margin for rounding: no row is misfiled
 
@@ -40,22 +41,30 @@ NO_WIDTH = 1e-9  # a smaller width is only the margin for rounding: no row is mi
 def _dots(lines: Sequence[Line], document: dict[str, Any]) -> Any:
     """Draw a table: each method's width and false coverage, printed, in the paper's protocol and in ours."""
     table = printed.TABLES[document["label"]]
-    sources = list(dict.fromkeys(line.source for line in lines))
+    sources = [line.source for line in lines]
+    settings = sorted({setting_of(line): None for line in lines}, key=lambda each: sources.index(each.source))
     rows = list(dict.fromkeys((*table.rows, *(line.method for line in lines))))
-    size = max(5.0, 2.3 * len(sources) + 1.0), 1.2 + 0.5 * len(rows)
-    figure, axes = empty_figure(2, len(sources), figsize=size, sharey=True)
-    for column, source in enumerate(sources):
+    size = max(5.0, 2.3 * len(settings) + 1.0), 1.2 + 0.5 * len(rows)
+    figure, axes = empty_figure(2, len(settings), figsize=size, sharey=True)
+    for column, setting in enumerate(settings):
+        here = [line for line in lines if setting_of(line) == setting]
         for panel, value, name in zip(axes[:, column], ("miw", "fcr"), ("MIW", "FCR"), strict=True):
-            _dot_panel(panel, [line for line in lines if line.source == source], table, rows, value)
+            _dot_panel(panel, here, table, rows, value)
             panel.set(xlabel=name)
             panel.set_xlim((-0.05, 1.05) if value == "fcr" else (0, None))
-        note = " (not comparable)" if SOURCES[source].is_standin else ""
-        axes[0, column].set_title(f"{source}{note}", fontsize=8)
+        axes[0, column].set_title(_panel_title(setting, settings), fontsize=8)
     steps = "S = " if rows[0].isdigit() else ""
     axes[0, 0].set_yticks(range(len(rows)), [f"{steps}{row}" for row in rows])
     axes[0, 0].set_ylim(len(rows) - 0.5, -0.5)
     legend(figure, axes)
     return figure
+
+
+def _panel_title(setting: Setting, settings: Sequence[Setting]) -> str:
+    """Return the data set, and what sets it apart where it is there twice."""
+    if [each.source for each in settings].count(setting.source) > 1:
+        return f"{setting.source}, {setting.mechanism},\nN = {setting.n_rows}"
+    return f"{setting.source}{' (not comparable)' if SOURCES[setting.source].is_standin else ''}"
 
 
 def _dot_panel(
@@ -70,9 +79,9 @@ def _dot_panel(
     places = [rows.index(row) - 0.22 for row in table.rows]
     cells = [table.cells[row, column] for row in table.rows]
     dots(cells, places, fmt="x", color=grey, markersize=5, label=name)
-    for protocol, colour, marker, shift in ((PAPER, VERMILION, "s", 0.0), (OURS, BLUE, "o", 0.22)):
+    for protocol, (colour, marker) in DOTS.items():
         if here := [line for line in lines if line.protocol == protocol]:
-            places = [rows.index(line.method) + shift for line in here]
+            places = [rows.index(line.method) + 0.22 * (protocol == OURS) for line in here]
             dots(here, places, fmt=marker, color=colour, markersize=4, label=ROWS[protocol])
     panel.grid(axis="y", color="0.93")
 

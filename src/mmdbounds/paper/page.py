@@ -2,93 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.evaluation.run import METHODS, OURS, PAPER, SHARP
-from mmdbounds.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment
+from mmdbounds.evaluation.run import METHODS, SHARP
+from mmdbounds.paper.comparison import (
+    HEADS,
+    NOTHING,
+    Documents,
+    comparison,
+    lines_of,
+    markdown,
+    mismatches,
+    score,
+)
+from mmdbounds.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment, Setting, setting_of
+from mmdbounds.paper.left_open import exchanged_tables, left_open
 from mmdbounds.paper.printed import (
     CITATION,
+    ERRORS_WITHIN,
     FCR_WITHIN,
     MIW_WITHIN,
     S_SD,
-    Printed,
     PrintedTable,
-    difference,
-    note,
-    verdict,
 )
 from mmdbounds.paper.results import Line, read_results, trials_in_words
 from mmdbounds.words.phrases import percent
-
-NOTHING = ""
-HEADS = {PAPER: "paper's protocol", OURS: "ours"}
-
-
-def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; the first column is text, the others numbers."""
-    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(["---"] + ["---:"] * (len(head) - 1)) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def _rate(line: Line) -> str:
-    """Return a false coverage rate with its standard error."""
-    return f"{line.fcr:.2f} ± {line.fcr_error:.3f}"
-
-
-def _width(line: Line) -> str:
-    """Return a width with its standard error, and how often the ends crossed or were not proved."""
-    crossed = f" ({line.n_crossed} crossed)" if line.n_crossed else NOTHING
-    n_open = line.n_trials - line.n_certified if line.method == SHARP else 0
-    unproved = f" ({n_open} not proved)" if n_open else NOTHING
-    return f"{line.miw:.4f} ± {line.miw_error:.4f}{crossed}{unproved}"
-
-
-def comparison(table: PrintedTable, source: str, lines: Sequence[Line], first: str) -> str:
-    """Return what the paper prints beside our lines, under heads from `first`; a stand-in gets no verdict."""
-    here = [line for line in lines if line.source == source]
-    there, judged = SOURCES[source].column, not SOURCES[source].is_standin
-    shown = [name for name in PROTOCOLS if any(line.protocol == name for line in here)]
-    by_row = {(line.protocol, line.method): line for line in here}
-    head = [first, f"{there} printed: FCR", "MIW"]
-    for name in shown:
-        head += [f"{HEADS[name]}: FCR", "MIW"]
-    head += ["verdict"] if judged and PAPER in shown else []
-    rows = []
-    for row in dict.fromkeys((*table.rows, *(line.method for line in here))):
-        cell = table.cells.get((row, there))
-        cells = [row, NOTHING, NOTHING]
-        if cell is not None:
-            cells[1:] = f"{cell.fcr} ± {cell.fcr_error}", f"{cell.miw} ± {cell.miw_error}"
-        for name in shown:
-            line = by_row.get((name, row))
-            cells += [NOTHING, NOTHING] if line is None else [_rate(line), _width(line)]
-        if judged and PAPER in shown:
-            line = by_row.get((PAPER, row))
-            cells.append(NOTHING if line is None or cell is None else verdict(cell, line))
-        rows.append(cells)
-    return markdown(head, rows)
-
-
-def _judged(table: PrintedTable, lines: Sequence[Line]) -> list[tuple[Line, Printed]]:
-    """Return the lines of the paper's protocol on its own data, with what the paper prints for each."""
-    own = [line for line in lines if line.protocol == PAPER and not SOURCES[line.source].is_standin]
-    cells = [table.cells.get((line.method, SOURCES[line.source].column)) for line in own]
-    return [(line, cell) for line, cell in zip(own, cells, strict=True) if cell is not None]
-
-
-def mismatches(table: PrintedTable, source: str, lines: Sequence[Line]) -> list[str]:
-    """Return where our reading of the paper's protocol does not match the table, and what was tried."""
-    column = SOURCES[source].column
-    by_note: dict[str, list[str]] = {}
-    for line, cell in _judged(table, lines):
-        if line.source == source and verdict(cell, line) != "agrees":
-            row = line.method if line.method in METHODS else f"S = {line.method}"
-            by_note.setdefault(note(column, line.method), []).append(f"{row}: {difference(cell, line)}")
-    return [f"{column}, {'; '.join(rows)}. {tried}" for tried, rows in by_note.items()]
 
 
 def points(lines: Sequence[Line], protocol: str, axis: str) -> str:
@@ -141,8 +82,6 @@ ABOUT_FIGURES = (
     "In the tables, each cell is FCR / MIW."
 )
 
-Documents = dict[str, dict[str, Any]]
-
 
 def write_page(place: Path) -> Path:
     """Write the page from all results in a folder, and return its path."""
@@ -157,6 +96,8 @@ def page(found: Documents) -> str:
     parts = [
         _opening(found),
         "## Settings\n\n" + _settings(found),
+        "## What the paper leaves open\n\n" + left_open(),
+        "## Two tables that look exchanged\n\n" + exchanged_tables(),
         "## Tables\n",
         *(_table_section(each, each.table, found.get(each.name)) for each in every if each.table is not None),
         f"## Figures\n\n{ABOUT_FIGURES}\n",
@@ -166,42 +107,41 @@ def page(found: Documents) -> str:
     return "\n".join(parts)
 
 
+def _counted(found: Documents) -> str:
+    """Return how many numbers agree, and how often Sharp misses the truth."""
+    count, said = score(found), ""
+    if count.pairs:
+        said = (
+            f"Of {count.pairs} pairs of numbers that can be compared, {count.agree} agree. With the labels "
+            f"of two tables as they are printed, {count.agree_as_labelled} agree (see *Two tables that look "
+            "exchanged*). Below each table we list what was tried for the others. "
+        )
+    lines = [line for document in found.values() for line in lines_of(document) if line.method == SHARP]
+    each_once = {setting_of(line): line for line in lines}.values()
+    if each_once:
+        missed = sum(round(line.fcr * line.n_trials) for line in each_once)
+        n_trials = sum(line.n_trials for line in each_once)
+        said += f"Sharp misses the truth in {missed or 'none'} of its {n_trials:,} trials. "
+    return said
+
+
 def _opening(found: Documents) -> str:
-    agree, judged = _score(found)
-    score = (
-        f"Of {judged} pairs of numbers that can be compared, {agree} agree. "
-        "Below each table we list what was tried for the others. "
-        if judged
-        else ""
+    agree = (
+        f"Numbers agree if FCR differs by at most {FCR_WITHIN:g} or by {ERRORS_WITHIN} standard errors of "
+        f"the difference, and MIW by at most {percent(MIW_WITHIN)}."
     )
     return (
         "# The paper's numbers beside ours\n\n"
         "<!-- written by `mmdbounds reproduce`; do not edit -->\n\n"
-        f"Every table and figure of {CITATION}, run again. FCR is the share of trials in which the truth "
-        "lies outside the interval; MIW is the mean width of the interval. Both are shown ± their standard "
-        "errors. *Printed* are the paper's numbers. *Paper's protocol* is the reading of the paper that "
-        "comes closest to them. *Ours* uses exact counts and has a further row, Sharp, whose interval is "
-        "proved to contain the value of every labelling with that count. Numbers agree if FCR differs by "
-        f"at most {FCR_WITHIN:g} and MIW by at most {percent(MIW_WITHIN)}. {score}\n\n"
+        f"{_counted(found)}Every table and figure of {CITATION}, run again. FCR is the share of trials in "
+        "which the truth lies outside the interval; MIW is the mean width of the interval. Both are shown "
+        "± their standard errors. *Printed* are the paper's numbers. *As read* is the reading of the paper "
+        "that comes closest to them. *Ours* ranks by the gradient itself and has a further row, Sharp, "
+        f"whose interval is proved to contain the value of every labelling with that count. {agree}\n\n"
         "The paper's MIMIC data are not open. Three open sets of the same shape are shown beside its MIMIC "
         "columns, under their own names. They are different data: their numbers are **not comparable** "
         "with the printed ones and get no verdict.\n"
     )
-
-
-def _lines(document: dict[str, Any] | None) -> list[Line]:
-    return [] if document is None else [Line.from_dict(each) for each in document["lines"]]
-
-
-def _score(found: Documents) -> tuple[int, int]:
-    """Return how many printed pairs (FCR, MIW) the paper's protocol matches, and of how many."""
-    verdicts = [
-        verdict(cell, line)
-        for experiment in EXPERIMENTS.values()
-        if experiment.table is not None
-        for line, cell in _judged(experiment.table, _lines(found.get(experiment.name)))
-    ]
-    return verdicts.count("agrees"), len(verdicts)
 
 
 def _settings(found: Documents) -> str:
@@ -228,10 +168,10 @@ def _settings(found: Documents) -> str:
 def _drawn(name: str) -> str:
     source = SOURCES[name]
     how = "with replacement, within each group" if source.replace else "without replacement"
-    return (
-        f"- {name}: X is {source.card.hidden} ({source.card.n_x:,} rows), Y is {source.card.among} "
-        f"({source.card.n_y:,} rows), drawn {how}."
-    )
+    groups = [(source.card.hidden, source.card.n_x), (source.card.among, source.card.n_y)]
+    (x, n_x), (y, n_y) = reversed(groups) if source.is_exchanged else groups
+    opposite = " The paper says the opposite (see below)." if source.is_exchanged else ""
+    return f"- {name}: X is {x} ({n_x:,} rows), Y is {y} ({n_y:,} rows), drawn {how}.{opposite}"
 
 
 def _protocol(each: dict[str, Any]) -> str:
@@ -250,7 +190,7 @@ def _heading(experiment: Experiment, document: dict[str, Any] | None) -> str:
     if document is None:
         ran = f"Not run yet: `mmdbounds reproduce {experiment.name}`."
     else:
-        lines = _lines(document)
+        lines = lines_of(document)
         of_source = {name: [line for line in lines if line.source == name] for name in SOURCES}
         trials = "; ".join(f"{name}: {trials_in_words(here)}" for name, here in of_source.items() if here)
         ran = f"{trials}. Seed {document['rng']}."
@@ -258,24 +198,35 @@ def _heading(experiment: Experiment, document: dict[str, Any] | None) -> str:
 
 
 def _table_section(experiment: Experiment, table: PrintedTable, document: dict[str, Any] | None) -> str:
-    """Return a table of the paper, one part per data set, and where it is not matched."""
-    lines, parts = _lines(document), [_heading(experiment, document)]
+    """Return a table of the paper, one part per setting, and where it is not matched."""
+    lines, parts = lines_of(document), [_heading(experiment, document)]
     first = "steps" if table.rows[0].isdigit() else "method"
-    sources = dict.fromkeys(setting.source for setting in experiment.settings)
-    missed: list[str] = []
-    for source in sources:
-        standin = SOURCES[source].is_standin
-        head = f"{source} (stand-in for MIMIC: not comparable)" if standin else source
-        parts.append(f"**{head}**\n\n{comparison(table, source, lines, first)}")
-        missed += mismatches(table, source, lines)
+    sources = [setting.source for setting in experiment.settings]
+    for setting in sorted(experiment.all_settings, key=lambda each: sources.index(each.source)):
+        here = [line for line in lines if setting_of(line) == setting]
+        parts.append(
+            f"**{_caption(experiment, setting)}**\n\n{comparison(table, setting.source, here, first)}"
+        )
+    fitting = experiment.labelled(inferred=True)
+    missed = [each for setting in fitting for each in mismatches(table, setting, lines)]
     if missed:
         parts.append("Not matched:\n\n" + "\n".join(f"- {each}" for each in missed) + "\n")
     return "\n".join([*parts, _picture(experiment, document)])
 
 
+def _caption(experiment: Experiment, setting: Setting) -> str:
+    """Return what a part of a table is about."""
+    if SOURCES[setting.source].is_standin:
+        return f"{setting.source} (stand-in for MIMIC: not comparable)"
+    if setting.source not in {each.source for each in experiment.inferred}:
+        return setting.source
+    label = "the label that its numbers fit" if setting in experiment.inferred else "the label as printed"
+    return f"{setting.source}, {label}: {setting.mechanism} misfiling, N = {setting.n_rows}"
+
+
 def _figure_section(experiment: Experiment, document: dict[str, Any] | None) -> str:
     """Return a figure of the paper: its claim, our result, the picture and its points."""
-    lines, parts = _lines(document), [_heading(experiment, document)]
+    lines, parts = lines_of(document), [_heading(experiment, document)]
     parts.append(f"The paper says: {CLAIMS[experiment.label]}\n")
     shown = [name for name in PROTOCOLS if any(line.protocol == name for line in lines)]
     axis = "n_rows" if experiment.kind == "sizes" else "epsilon"
@@ -324,5 +275,5 @@ def _provenance(found: Documents) -> str:
     return (
         markdown(["experiment", "seed", "version", "core minutes", "machine"], rows)
         + "\nCore minutes are the total time of all trials; a setting that several experiments share is "
-        "counted in each. Both protocols use the same draws.\n"
+        "counted in each. *As read* and *ours* use the same draws.\n"
     )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DIGITS = 10  # significant ones in the CSV file; further ones depend on the machine
 CHECKPOINTS = "checkpoints"
-TYPE, SCHEMA = "mmdbounds reproduction", 1
+TYPE, SCHEMA = "mmdbounds reproduction", 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +39,7 @@ class Line:
     n_x: int  # true sizes
     n_y: int
     n_moved: int
-    protocol: str  # "paper" or "ours"
+    protocol: str  # "paper", "paper-as-printed" or "ours"
     method: str  # the row of the table: a method, or a number of steps
     n_trials: int
     fcr: float  # share of trials with the truth outside the interval
@@ -147,7 +147,7 @@ def write_results(place: Path, name: str, document: dict[str, Any], rows: list[d
 
 
 def read_results(place: Path, name: str) -> dict[str, Any] | None:
-    """Return the results of an experiment, `None` if it has not been run."""
+    """Return the results of an experiment, `None` if it has not been run, or by an older protocol only."""
     path = place / f"{name}.json"
     try:
         document = json.loads(path.read_bytes())
@@ -155,10 +155,20 @@ def read_results(place: Path, name: str) -> dict[str, Any] | None:
         return None
     except (OSError, ValueError):
         document = None
+    if _is_older(document):
+        return None
     if not _is_ours(document):
         msg = f"{str(path)!r} does not hold the results of an experiment. Remove it and run that one again."
         raise MmdBoundsError(msg)
     return dict(document)
+
+
+def _is_older(document: Any) -> bool:
+    """Return whether a document holds results of an earlier version, whose protocols were others."""
+    if not isinstance(document, dict) or document.get("type") != TYPE:
+        return False
+    schema = document.get("schema")
+    return isinstance(schema, int) and 1 <= schema < SCHEMA
 
 
 def _is_ours(document: Any) -> bool:

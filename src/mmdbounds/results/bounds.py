@@ -347,15 +347,16 @@ class BoundsResult(ReportedResult):
             tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
         if scores is None:
             return ranked(tables)
-        given, n_rows = np.asarray(scores, dtype=np.float64), sum(len(table["row"]) for table in tables)
+        n_rows = self.n_samples_Y + (self.n_samples_X if self.n_moved_of_x else 0)
+        given = np.asarray(scores, dtype=np.float64)
         if given.shape != (n_rows,) or np.isnan(given).any():
             came = "NaN" if given.shape == (n_rows,) else f"an array of shape {given.shape}"
-            msg = f"`scores` must be one number for each of the {n_rows} rows that may move; got {came}."
+            groups = "Y and X" if self.n_moved_of_x else "Y"
+            msg = f"`scores` must be one number for each of the {n_rows} rows of {groups}; got {came}."
             raise DataError(msg)
-        ends = np.cumsum([len(table["row"]) for table in tables])[:-1]
-        for table, part in zip(tables, np.split(given, ends), strict=True):
-            table["score"] = part
-        return ranked(tables, given)
+        for table, part in zip(tables, np.split(given, [self.n_samples_Y]), strict=False):
+            table["score"] = part[table["row"]]
+        return ranked(tables, np.concatenate([table["score"] for table in tables]))
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -60,18 +60,22 @@ class StepwiseDominance(EachSide):
         value is then not the value of a labelling with m rows.
     weights
         For ``schedule="paper"``: ``"sums"`` as printed, or ``"means"``, which divides each sum by
-        the current size of its group.
+        the current size of its group. For ``schedule="even"``: ``"plain"`` ranks by the witness of the
+        current groups, mean k(X, .) - mean k(Y, .), in place of the gradient.
     """
 
     n_steps: int | None = None
     schedule: Literal["even", "paper"] = "even"
-    weights: Literal["sums", "means"] = "sums"
+    weights: Literal["sums", "means", "plain"] = "sums"
 
     def __post_init__(self) -> None:
         if self.n_steps is not None:
             object.__setattr__(self, "n_steps", check_count(self.n_steps, "n_steps", least=1))
         check_option(self.schedule, "schedule", ("even", "paper"))
-        check_option(self.weights, "weights", ("sums", "means"))
+        check_option(self.weights, "weights", ("sums", "means", "plain"))
+        if self.schedule == "paper" and self.weights == "plain":
+            msg = "`weights='plain'` is for schedule='even'; the paper's schedule has 'sums' and 'means'."
+            raise MmdBoundsError(msg)
 
     @property
     def name(self) -> str:
@@ -89,7 +93,10 @@ class StepwiseDominance(EachSide):
         return self.schedule == "paper"
 
     def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts, and rows that cannot move, with the paper's schedule."""
+        """Refuse what the paper's schedule and weights do not know: two-way counts, rows that cannot move."""
+        if self.weights == "plain" and counts.n_moved_of_x:
+            msg = "`weights='plain'` is for one-way misfiling. Leave `weights` out for two-way."
+            raise MmdBoundsError(msg)
         if self.schedule == "paper" and counts.movable is not None:
             msg = "`schedule='paper'` does not know which rows may move. Use schedule='even'."
             raise MmdBoundsError(msg)
@@ -146,14 +153,18 @@ class StepwiseDominance(EachSide):
         labellings, steps = [Labelling(f) for f in quadratics], [self.steps_for(c) for c in admissible]
         for s in range(1, max(steps) + 1):
             moving = [i for i, most in enumerate(steps) if s <= most]
-            chosen = [_next_rows(labellings[i], s, steps[i], outwards(side))[0] for i in moving]
+            chosen = [
+                _next_rows(labellings[i], s, steps[i], outwards(side), plainly=self.weights == "plain")[0]
+                for i in moving
+            ]
             _move_together([labellings[i] for i in moving], chosen)
         return [Found.at(one, status=_said(most)) for one, most in zip(labellings, steps, strict=True)]
 
     def from_quadratic(self, quadratic: Quadratic, side: Side) -> Labelling:
         """Return the labelling that the even schedule reaches."""
         labelling = Labelling(quadratic)
-        _move_evenly(labelling, self.steps_for(quadratic.counts), outwards(side))
+        plainly = self.weights == "plain"
+        _move_evenly(labelling, self.steps_for(quadratic.counts), outwards(side), plainly=plainly)
         return labelling
 
     def _printed(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
@@ -205,29 +216,32 @@ class ColumnCache:
         self._head = slots.stop
 
 
-def _move_evenly(labelling: Labelling, steps: int, towards: float) -> None:
-    """Move floor(m s / S) rows by step s, the most extreme gradients first."""
+def _move_evenly(labelling: Labelling, steps: int, towards: float, *, plainly: bool) -> None:
+    """Move floor(m s / S) rows by step s, the most extreme gradients (or, `plainly`, witnesses) first."""
     counts, limits = labelling.quadratic.counts, labelling.limits()
     memory = labelling.quadratic.totals.sums.working_memory
     cache = ColumnCache(labelling, kept_columns(len(labelling.sign), memory))
-    if steps == counts.n_moved and not counts.n_moved_of_x and not limits:
+    if steps == counts.n_moved and not (counts.n_moved_of_x or limits or plainly):
         _move_one_by_one(labelling, cache, towards)
         return
     for s in range(1, steps + 1):
-        rows, scores = _next_rows(labelling, s, steps, towards)
+        rows, scores = _next_rows(labelling, s, steps, towards, plainly=plainly)
         if len(rows) < FEW:
             labelling.move(rows, labelling.sign[rows] @ cache.columns_of(rows, scores))
         else:
             labelling.move(rows)
 
 
-def _next_rows(labelling: Labelling, s: int, steps: int, towards: float) -> tuple[Indices, Float64s]:
+def _next_rows(
+    labelling: Labelling, s: int, steps: int, towards: float, *, plainly: bool
+) -> tuple[Indices, Float64s]:
     """Return the rows that step s of the even schedule moves, and the scores of all rows."""
-    counts, tie_width = labelling.quadratic.counts, labelling.quadratic.tie_width
+    f = labelling.quadratic
+    counts, tie_width = f.counts, f.totals.tie_width if plainly else f.tie_width
     both = counts.n_moved, counts.n_moved_of_x
     quota_y, quota_x = (m * s // steps - m * (s - 1) // steps for m in both)
     of_x = np.arange(len(labelling.sign)) < labelling.n_active_x
-    scores = towards * labelling.sign * labelling.gradient()
+    scores = towards * (_witness(labelling) if plainly else labelling.sign * labelling.gradient())
     left = limits_left(labelling.limits(), labelling.moved)
     rows = largest(scores, quota_y, ~labelling.moved & ~of_x, tie_width, left)
     if quota_x:
@@ -256,6 +270,13 @@ def _n_together(n_rows: int, working_memory: float) -> int:
 
 def _said(steps: int) -> str:
     return f"{steps} step{'' if steps == 1 else 's'}"
+
+
+def _witness(labelling: Labelling) -> Float64s:
+    """Return mean k(X, .) - mean k(Y, .) over the current groups at the rows of Y, each itself included."""
+    t, moved = labelling.quadratic.totals, int(np.count_nonzero(labelling.moved))
+    to_x, to_y = (each[labelling.active] for each in (t.to_x, t.to_y))
+    return np.asarray((to_x + labelling.shift) / (t.p + moved) - (to_y - labelling.shift) / (t.q - moved))
 
 
 def _move_one_by_one(labelling: Labelling, cache: ColumnCache, towards: float) -> None:

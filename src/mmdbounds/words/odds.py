@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from mmdbounds.results import OddsBreakdown, OddsPoint, OddsResult, OddsSweepResult
-from mmdbounds.words.phrases import listed, number, percent, proved_number, rows, settings, shown, wrapped
+from mmdbounds.words.phrases import (
+    considered,
+    listed,
+    number,
+    percent,
+    proved_number,
+    rows,
+    settings,
+    shown,
+    wrapped,
+)
 
 ABOUT = (
     "This is an estimate for the populations that the rows were drawn from, and sampling error comes on top. "
@@ -21,10 +31,10 @@ def odds_summary(result: OddsResult) -> str:
 def _assumed(result: OddsResult) -> str:
     """Say back what was understood."""
     x, y = shown(result.name_x), shown(result.name_y)
-    fewest, most = result.n_moved_range
-    how = "exactly " if fewest == most else "at most " if fewest == 0 else f"{fewest:,} to "
+    how, fewest, most = considered(result)
+    number_of = f"{fewest:,} to" if how == "between" else how
     share = f"{percent(result.epsilon)} of the true {x} rows"
-    count = f"{how}{most:,} of the {rows(result.n_samples_Y)} filed under {y} are misfiled ({share})"
+    count = f"{number_of} {most:,} of the {rows(result.n_samples_Y)} filed under {y} are misfiled ({share})"
     if result.odds == 1:
         return f"Assumed: {count}, at random: every {x} row had the same odds of being misfiled."
     return (

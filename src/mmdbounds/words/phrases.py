@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ColumnTable,
         ConfidenceInterval,
         Knowledge,
+        OddsResult,
         Provenance,
         RobustTestResult,
         Side,
@@ -94,7 +95,7 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def considered(result: Misfiled) -> tuple[str, int, int]:
+def considered(result: Misfiled | OddsResult) -> tuple[str, int, int]:
     """Return how the number of misfiled rows of Y is to be read, and the fewest and the most of them."""
     filed = result.n_moved if result.exactly else 0
     fewest, most = result.n_moved_range or (filed, result.n_moved)

@@ -11,7 +11,7 @@ from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes, most_moves
 from mmdbounds.search.sharp.squares import with_squares
 from problems import all_labellings, naive_values, small_matrix, small_problem, totals_of
 
-from .test_same_sizes import pairs_of
+from .test_same_sizes import BLOCKS, pairs_of
 
 
 def posed(seed):
@@ -37,11 +37,11 @@ def check(problem, found, sizes):
 
 
 @pytest.mark.parametrize("most_split", [0, 2, 4000])
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", BLOCKS)
 def test_no_labelling_is_above_whatever_the_multipliers_and_squares(block, most_split, monkeypatch):
-    """135 problems, every kernel: chords over all pairs of a size, over some, and none."""
+    """360 problems, every kernel: chords over all pairs of a size, over some, and none."""
     monkeypatch.setattr(pair_ceilings, "MOST_SPLIT", most_split)
-    for seed in range(15 * block, 15 * block + 15):
+    for seed in range(10 * block, 10 * block + 10):
         (problem, sizes, f, quotas), rng = posed(seed), np.random.default_rng(seed)
         n, scale = len(quotas.rows), f.c * f.totals.scale
         raised = with_squares(quotas, rng.normal(size=(n, 2)) * np.sqrt(scale) * (seed % 2))
@@ -52,9 +52,9 @@ def test_no_labelling_is_above_whatever_the_multipliers_and_squares(block, most_
         check(problem, found, sizes)
 
 
-@pytest.mark.parametrize("block", range(3))
+@pytest.mark.parametrize("block", BLOCKS)
 def test_no_labelling_is_above_whatever_the_thresholds(block):
-    for seed in range(15 * block, 15 * block + 15):
+    for seed in range(10 * block, 10 * block + 10):
         (problem, sizes, f, quotas), rng = posed(seed), np.random.default_rng(seed)
         n, scale = len(quotas.rows), f.totals.scale
         values = quotas.pairs / f.c + antisymmetric(n, scale * (seed % 3), rng)
@@ -77,7 +77,7 @@ def largest_partners(values, i, problem, counts):
 
 def test_a_single_pair_has_the_ceiling_by_its_definition():
     """Each row with its best partners, then the best rows; from sums, and from thresholds with an excess."""
-    for seed in range(20):
+    for seed in range(12):
         (problem, _, f, quotas), rng = posed(seed), np.random.default_rng(seed)
         n, scale, (m_d, m) = len(quotas.rows), f.c * f.totals.scale, quotas.quotas
         raised = with_squares(quotas, rng.normal(size=(n, 2)) * np.sqrt(scale))

@@ -132,9 +132,9 @@ class UpperPairs(PairRange):
         if not self.of.is_dense:
             self.refined(StepwiseDominance().from_quadratic(f, "upper"))
             return True
-        if not (0 < counts.n_moved < self.totals.q and 0 < counts.n_moved_of_x < self.totals.p):
-            return False  # multipliers are for problems in which something is to be chosen in both groups
         problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
+        if not (counts.n_moved_of_x and problem.forced()[0] is problem):
+            return False  # multipliers are for problems in which something is to be chosen in both groups
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
         state = () if self._multipliers is None else (f.c * self._multipliers,)
         proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)

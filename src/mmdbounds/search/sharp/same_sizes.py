@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -47,7 +47,7 @@ class SameSizes:
 
     def pair(self, n_moved: int) -> Counts:
         """Return the pair with so many rows of Y."""
-        return Counts(n_moved, n_moved - self.difference, self.most.n_x, self.most.n_y)
+        return replace(self.most, n_moved=n_moved, n_moved_of_x=n_moved - self.difference)
 
 
 def by_sizes(admissible: Iterable[Counts]) -> list[SameSizes]:
