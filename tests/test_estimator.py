@@ -160,6 +160,22 @@ def test_last_step_of_a_pipeline():
     assert tested.fit(X, LABELS, robusttest__unit=units)[-1].result_.units_note
 
 
+def test_rows_that_were_looked_up():
+    known = np.array([label if i % 4 == 0 else "" for i, label in enumerate(LABELS)])
+    known[[np.flatnonzero(LABELS == "healthy")[3], np.flatnonzero(LABELS == "MI")[5]]] = "MI", "healthy"
+    pair = known[LABELS == "MI"], known[LABELS == "healthy"]
+    fitted = mb.MMDBounds(0.2, hidden="MI", method="exhaustive").fit(X, LABELS, verified=known)
+    named = [mb.Group(rows, name=name) for rows, name in ((OF_X, "MI"), (OF_Y, "healthy"))]
+    result = mb.mmd_bounds(*named, 0.2, method="exhaustive", verified=pair)
+    assert fitted.interval_ == result.interval
+    assert fitted.result_.knowledge == result.knowledge
+    assert result.knowledge.n_refiled_to_x == result.knowledge.n_refiled_to_y == 1
+    np.testing.assert_array_equal(fitted.lower_rows_, np.flatnonzero(LABELS == "healthy")[result.lower.rows])
+    assert not known[fitted.lower_rows_].astype(bool).any()
+    tested = mb.RobustTest(0.2, hidden="MI", n_permutations=19, rng=0).fit(X, LABELS, verified=known)
+    assert tested.result_.knowledge == result.knowledge
+
+
 def test_names_of_columns():
     frame = pl.DataFrame(X, schema=["age", "weight", "<b>"])
     found = mb.MMDBounds(0.2, hidden="MI", method="s-sd").fit(frame, pl.Series(LABELS))

@@ -103,7 +103,7 @@ class CountRange:
         self.totals, self.estimator = of.task.totals.precise, of.task.estimator
         self.movable = self.ends[1].movable
         self.keep(self.ends[1], last)
-        if not self.ends[0].n_moved:  # the groups as filed, which are known
+        if not (self.ends[0].n_moved or self.ends[0].n_moved_of_x):  # the groups as filed, which are known
             filed = Labelling(self.quadratic(self.ends[0]))
             margin = outwards(self.side) * filed.quadratic.margin
             self.keep(self.ends[0], Found.at(filed, certified=filed.value() + margin))
