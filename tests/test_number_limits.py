@@ -50,7 +50,7 @@ def test_the_worked_example():
 
 
 @pytest.mark.parametrize("alpha", [TWENTIETH, Fraction(1, 4), Fraction(1, 1000)])
-@pytest.mark.parametrize("q", [1, 2, 9, 20])
+@pytest.mark.parametrize("q", [1, 2, 9, 14])
 def test_limits_equal_trying_every_number(q, alpha):
     for n in range(1, q + 1):
         for j in range(n + 1):
@@ -99,7 +99,7 @@ def all_anytime_limits(q, alpha):
 
 
 @pytest.mark.parametrize("alpha", [TWENTIETH, Fraction(1, 4)])
-@pytest.mark.parametrize("q", [5, 13, 24])
+@pytest.mark.parametrize("q", [5, 13, 18])
 def test_fixed_limits_err_no_more_often_than_stated(q, alpha):
     for n in range(1, q + 1):
         assert max(itertools.chain(*fixed_errors(q, n, alpha))) <= alpha

@@ -95,7 +95,7 @@ def test_all_rows_looked_up_leave_nothing_open():
     assert audit.next_rows(5).tolist() == []
 
 
-@pytest.mark.parametrize("n_misfiled", [1, 2, 4])
+@pytest.mark.parametrize("n_misfiled", [2, 4])
 def test_whoever_chooses_rows_after_seeing_truth_and_order_is_no_more_often_wrong(n_misfiled):
     """Five rows in every order; in each, somebody who knows all looks up the rows that mislead most."""
     misfiled, orders, wrong = range(n_misfiled), list(itertools.permutations(range(5))), 0

@@ -96,7 +96,7 @@ def test_an_audit_is_continued_until_it_is_decided():
     X, Y, misfiled = filed(q=40, shift=3.0)
     rows, before = [], -1
     for _ in range(40):
-        result = mb.audit(X, Y, verified=looked_up(40, rows, misfiled), n_next=4, **QUICK)
+        result = mb.audit(X, Y, verified=looked_up(40, rows, misfiled), n_next=8, **QUICK)
         assert result.n_random == len(rows) > before
         assert result.n_found == len(misfiled & set(rows))
         if result.is_decided:
