@@ -30,6 +30,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "RobustTestResult": lambda: mb.robust_test(X, Y, 0.1, best_case=True, **FEW),
     "AggregatedResult": lambda: mb.aggregated_test(X, Y, 0.1, **FEW),
     "SweepResult": lambda: mb.sweep(X, Y, epsilons=[0.0, 0.1], **FEW),
+    "FrontierResult": lambda: mb.sweep(X, Y, epsilons=[0.0, 0.1], y_in_x=0.2, **FEW),
     "Evaluation": lambda: mb.evaluate(X, Y, 0.2, n_trials=2, rng=0),
     "ConfidenceInterval": lambda: mb.confidence_interval(X, Y, 0.1, rng=0),
     "MixtureCeiling": lambda: mb.mixture_ceiling(X, Y, rng=0),
@@ -71,7 +72,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "Cosine": mb.kernels.Cosine,
 }
 PARTS = {  # held by those above
-    *("Bound", "Provenance", "CountTest", "SweepPoint", "KernelPart", "CountedBounds"),
+    *("Bound", "Provenance", "CountTest", "SweepPoint", "FrontierPoint", "KernelPart", "CountedBounds"),
     *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared", "Knowledge"),
     *("OddsEnd", "OddsPoint", "OddsBreakdown"),
 }

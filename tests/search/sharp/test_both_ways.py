@@ -98,3 +98,15 @@ def test_all_pairs_cost_little_more_than_the_largest(monkeypatch):
     # More labellings: no smaller interval.
     assert every.lower.value <= one.lower.value + 1e-12
     assert every.upper.value >= one.upper.value - 1e-12
+
+
+def test_without_a_proof_few_pairs_are_searched():
+    rng = np.random.default_rng(3)
+    X, Y = rng.normal(size=(60, 3)), rng.normal(0.7, 1.2, size=(60, 3))
+    both_ways = mb.Contamination(0.2, y_in_x=0.1)
+    found = mb.mmd_bounds(X, Y, both_ways, method=mb.Sharp(certify=False, n_starts=2), at_most=True, rng=0)
+    proved = mb.mmd_bounds(X, Y, both_ways, at_most=True, rng=0)
+    width = proved.upper.value - proved.lower.value
+    assert found.lower.certified is None
+    assert proved.lower.certified <= found.lower.value <= proved.lower.value + 0.02 * width
+    assert proved.upper.value - 0.02 * width <= found.upper.value <= proved.upper.certified

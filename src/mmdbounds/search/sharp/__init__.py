@@ -23,7 +23,7 @@ from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
 from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
-from mmdbounds.search.sharp.both_ways import PairSearch, largest_last
+from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, some_pairs
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
@@ -113,6 +113,8 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
     if many and patience is not None and (of := range_search(task, n_starts, gap)) is not None:
         largest = replace(task, admissible=of.task.admissible[-1:])
         return of.both_sides(*_searched(largest, n_starts, gap, patience))
+    if patience is None and any(counts.n_moved_of_x for counts in task.admissible):
+        task = replace(task, admissible=some_pairs(task.admissible))
     return _searched(task, n_starts, gap, patience)[0]
 
 

@@ -21,6 +21,7 @@ from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes,
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.protocol import Float64s
 
+SOME = 9  # true sizes of which the largest pair is searched where nothing is to be proved
 LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
 
 
@@ -29,6 +30,13 @@ def largest_last(admissible: list[Counts]) -> list[Counts]:
     largest = max(admissible, key=most_moves)
     rest = (counts for counts in admissible if counts is not largest)
     return [*sorted(rest, key=lambda counts: (counts.n_x, counts.n_moved)), largest]
+
+
+def some_pairs(admissible: list[Counts]) -> list[Counts]:
+    """Return the pairs that are searched where nothing is to be proved: the largest ones of some sizes."""
+    largest = [size.most for size in by_sizes(admissible)]
+    places = np.unique(np.linspace(0, len(largest) - 1, SOME).round().astype(int))
+    return list(dict.fromkeys([*(largest[i] for i in places), max(largest, key=most_moves)]))
 
 
 class PairSearch(RangeSearch):
