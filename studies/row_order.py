@@ -245,7 +245,7 @@ def page(found, made):
         "| data | misfiled | m/q | lower bound | either bound | classifier |",
         "|:--|:--|--:|--:|--:|--:|",
     ]
-    for (data, mechanism), some in by_setting(found):
+    for (data, mechanism), some in [*by_setting(found), (("all", "all"), found)]:
         aucs, hits = cells(some, lambda each: each["auc"]), cells(some, lambda each: each["precision"])
         share = np.mean([record["m"] / record["q"] for record in some])
         told = " | ".join(f"{auc:.2f} ({hit:.2f})" for auc, hit in zip(aucs[:3], hits[:3], strict=True))
