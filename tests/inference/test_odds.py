@@ -359,7 +359,7 @@ def is_inside(seed: int, n: int, odds: float) -> bool:
 
 
 def test_population_value_is_inside_but_for_sampling_error():
-    # With 300 rows the ends scatter by 0.02 in a range of 0.19, and a seventh of such runs lie outside.
+    # With 300 rows 6 of 40 such runs lie outside: 9 or more of 20 are less likely than 0.2 %.
     assert np.mean([is_inside(seed, 300, 2.0) for seed in range(20)]) >= 0.6
 
 

@@ -46,5 +46,5 @@ def test_page_has_every_setting():
         for m in row_order.MECHANISMS
     ]
     page = row_order.page(found, "Made.")
-    assert page.count("0.90 (0.50)") == 3 * len(found)
+    assert page.count("0.90 (0.50)") == 3 * (len(found) + 1)
     assert page.count("80, 70, 50") == 5 * (len(found) + 1)

@@ -328,8 +328,8 @@ class BoundsResult(ReportedResult):
         Notes
         -----
         The first rows are those whose true group would tell most about the lower bound. They are not thereby
-        misfiled. Where the groups differ clearly, misfiled rows are mostly among the first; where they
-        hardly differ, or where rows were misfiled because they look like Y, no order finds them.
+        misfiled. Where the groups differ clearly, misfiled rows are mostly among the first. Where they hardly
+        differ, or where rows were misfiled because they look like Y, this order does not find them.
         """
         both = (self.lower, self.upper)
         if not any(b.has_rows for b in both):
