@@ -298,9 +298,7 @@ def main(arguments=None):
     except KeyboardInterrupt:
         print(f"stopped; the same command resumes from {options.records}", file=sys.stderr)
         return 130
-    made = (
-        f"{options.trials} trials for each line, {records.duration(cpu)} in all; mmdbounds {mb.__version__}."
-    )
+    made = f"{options.trials} trials for each line; mmdbounds {mb.__version__}."
     options.out.write_text(page(found, made), encoding="utf-8")
     print(f"{options.out} written")
     return 0
