@@ -232,7 +232,9 @@ def test_a_length_whose_square_is_outside_float32(size, name):
     X, Y = rng.normal(size=(250, 3)), rng.normal(size=(250, 3)) + 0.5
     options = {"kernel": name, "dtype": "float32", "working_memory": 1, "backend": "numpy"}
     misfiling = mb.Contamination(n_moved=1)
-    scaled = mb.mmd_bounds(size * X, size * Y, misfiling, method="s-sd", bandwidth=size, **options)
-    plain = mb.mmd_bounds(X, Y, misfiling, method="s-sd", bandwidth=1.0, **options)
+    scaled = mb.mmd_bounds(
+        size * X, size * Y, misfiling, method="s-sd", bandwidth=size, **options, exactly=True
+    )
+    plain = mb.mmd_bounds(X, Y, misfiling, method="s-sd", bandwidth=1.0, **options, exactly=True)
     assert scaled.observed == pytest.approx(plain.observed, abs=4 * 3e-5)  # what float32 claims to lose
     assert scaled.upper.value == pytest.approx(plain.upper.value, abs=4 * 3e-5)

@@ -181,7 +181,7 @@ def test_what_needs_all_rows_is_refused_with_what_to_do(request, monkeypatch):
     import dask.array as da
 
     X, Y = (da.from_array(Z, chunks=(100, 3)) for Z in problem_with("plain"))
-    options = {"method": "qno", "bandwidth": 1.0, "rng": 0}
+    options = {"method": "qno", "exactly": True, "bandwidth": 1.0, "rng": 0}
     assert mb.mmd_bounds(X, Y, 0.01, **options).upper.kind == "free points"  # fetched, they are as any
     request.getfixturevalue("rows_stay")
     with pytest.raises(mb.MmdBoundsError, match=r"needs 600 rows in one process.*Raise `working_memory` to"):

@@ -95,6 +95,7 @@ def test_proofs_with_landmarks_hold_for_the_exact_kernel(seed):
         kernel=kernel,
         estimator=estimator,
         rng=0,
+        exactly=True,
     )
     found = result.approximation
     marks = all_labellings(problem.p, problem.q, counts)
@@ -219,7 +220,7 @@ def test_a_few_rows_far_from_all_landmarks_are_not_overlooked(runs, n, monkeypat
     monkeypatch.setattr(residual, "MOST_DRAWS", 8000)
     for seed in range(runs):
         X, Y, kernel = few_far_away(seed, n)
-        found = mb.mmd_bounds(X, Y, 0.0, kernel=kernel, method="sd").approximation
+        found = mb.mmd_bounds(X, Y, 0.0, kernel=kernel, method="sd", exactly=True).approximation
         truth = mb.mmd2(X, Y, kernel=mb.kernels.RBF(2.0))
         assert abs(found.observed.value - truth) <= found.observed.error + ROUNDING
         assert abs(found.observed.exact - truth) <= found.observed.margin + ROUNDING
@@ -237,7 +238,7 @@ def test_the_rounding_of_float32_is_within_the_margin(kernel, all_pairs, monkeyp
     Z[100:] += 0.8
     # With so small a budget no matrix is kept, which would be in double precision.
     asked = {"dtype": "float32", "method": "s-sd", "working_memory": 1, "rng": 0}
-    result = mb.mmd_bounds(Z[:100], Z[100:], 0.1, kernel=kernel, **asked)
+    result = mb.mmd_bounds(Z[:100], Z[100:], 0.1, kernel=kernel, **asked, exactly=True)
     assert result.provenance.dtype == "float32"
     fixed = resolve_kernel(kernel, "median", Z)
     phi, K = make_map(fixed, 2)(Z), naive_matrix(small_problem_like(Z, fixed.exact))
@@ -267,6 +268,7 @@ def test_one_row_a_group_has_no_pairs():
         kernel=mb.Nystrom("rbf", 2, bandwidth=1.0),
         estimator="biased",
         method="s-sd",
+        exactly=True,
     )
     exact = mb.mmd2(X, Y, kernel=mb.kernels.RBF(1.0), estimator="biased")
     assert result.approximation.observed.exact == pytest.approx(exact, abs=1e-12)
@@ -281,10 +283,12 @@ GROUPS[1] += 0.8
 def bounded():
     """Bounds of the same groups by features, by landmarks, and without misfiling."""
     return {
-        "features": mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.RandomFeatures("rbf", 64), rng=0),
-        "landmarks": mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.Nystrom("rbf", 8), rng=0),
-        "nothing": mb.mmd_bounds(*GROUPS, 0.0, kernel=mb.Nystrom("rbf", 8), rng=0),
-        "bootstrap": mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.Nystrom("rbf", 8), method="bootstrap", rng=0),
+        "features": mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.RandomFeatures("rbf", 64), rng=0, exactly=True),
+        "landmarks": mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.Nystrom("rbf", 8), rng=0, exactly=True),
+        "nothing": mb.mmd_bounds(*GROUPS, 0.0, kernel=mb.Nystrom("rbf", 8), rng=0, exactly=True),
+        "bootstrap": mb.mmd_bounds(
+            *GROUPS, 0.1, kernel=mb.Nystrom("rbf", 8), method="bootstrap", rng=0, exactly=True
+        ),
     }
 
 
@@ -312,13 +316,13 @@ def test_words_say_of_which_kernel_they_speak(bounded):
     assert f"With rbf itself the same labellings give {found.lower.exact:.4g} (smallest), " in text
     assert "Proved for rbf itself: at least " in text
     assert "With rbf itself the groups as filed give" in " ".join(bounded["nothing"].summary().split())
-    assert "of an approximate kernel" not in mb.mmd_bounds(*GROUPS, 0.1, method="sd").summary()
+    assert "of an approximate kernel" not in mb.mmd_bounds(*GROUPS, 0.1, method="sd", exactly=True).summary()
 
 
 def test_a_margin_is_said_with_its_level(monkeypatch):
     for name, value in (("FEW_ROWS", 0), ("ROWS_PER_FEATURE", 0), ("MOST_DRAWS", 4000)):
         monkeypatch.setattr(residual, name, value)
-    result = mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.RandomFeatures("rbf", 64), method="s-sd")
+    result = mb.mmd_bounds(*GROUPS, 0.1, kernel=mb.RandomFeatures("rbf", 64), method="s-sd", exactly=True)
     each = result.approximation.lower
     said = f"give {each.exact - each.margin:.4g} to {each.exact + each.margin:.4g} (smallest)"
     text = " ".join(result.summary().split())
@@ -363,7 +367,7 @@ FLAGS = ["--group", "g", "--hidden", "A", "--among", "B", "--epsilon", "0.1", "-
 def test_flags(table, capsys, flags, kernel):
     assert run(["bounds", table, *FLAGS, *flags, "--method", "s-sd", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
-    expected = mb.mmd_bounds(*GROUPS, 0.1, kernel=kernel, method="s-sd").to_dict()
+    expected = mb.mmd_bounds(*GROUPS, 0.1, kernel=kernel, method="s-sd", exactly=True).to_dict()
     for name in ("kernel", "kernel_options", "bandwidth"):
         assert printed["provenance"][name] == expected["provenance"][name]
     assert printed["upper"]["value"] == pytest.approx(expected["upper"]["value"], abs=1e-12)
