@@ -9,6 +9,7 @@ Run from the top of the repository, where `mmdbounds` is installed:
     python -m studies.confidence_coverage
     python -m studies.feature_errors --data FOLDER
     python -m studies.convergence
+    python -m studies.bio_reading --data FOLDER
 
 Every trial is one line in a file of records. A run that was stopped resumes where it stopped, and any trial
 can be run again alone: its seed depends only on its setting and its number.
