@@ -28,7 +28,7 @@ FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow an
 DOCS_DATA :=
 endif
 
-.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows mutants paper mimic clean
+.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -52,6 +52,8 @@ help:
 	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; resumes where it stopped"
 	@echo "make study-convergence  how fast do the methods approach bounds that are known? 12 minutes; resumes where it stopped"
 	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; resumes where it stopped"
+	@echo "make study-row-order  which order of rows finds misfiled ones, and narrows the interval? resumes where it stopped"
+	@echo "make study-audits    how often is the decision of an audit wrong, and after how many rows? resumes where it stopped"
 	@echo "make study-far-rows  do certificates hold where rows lie far out? 30,000 problems, half an hour"
 	@echo "make paper    every table and figure of the paper, an hour or two; resumes where it stopped"
 	@echo "make mimic    logits from your own copy of MIMIC-CXR: make mimic ARGUMENTS='FOLDER --weights FILE --out FILE'"
@@ -83,7 +85,7 @@ docs: $(FULL)/.stamp-full
 	$(FULL_BIN)/python docs/_tools/no_requests.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
-refresh: $(VENV)/.stamp-test
+refresh: $(FULL)/.stamp-full
 	$(BIN)/python docs/_tools/pages.py --write
 
 wheel: $(FULL)/.stamp-full
@@ -129,6 +131,12 @@ study-convergence: $(FULL)/.stamp-full
 
 mutants: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m studies.mutants
+
+study-row-order: $(FULL)/.stamp-full
+	MMDBOUNDS_DATA="$(DATA)" $(FULL_BIN)/python -m studies.row_order
+
+study-audits: $(FULL)/.stamp-full
+	$(FULL_BIN)/python -m studies.audits --data "$(DATA)"
 
 study-far-rows: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m studies.far_rows

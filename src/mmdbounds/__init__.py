@@ -1,8 +1,8 @@
 """Bounds on the kernel two-sample statistic (MMD) when some rows are filed under the wrong group.
 
 The names below are loaded on first use, so that importing the package costs no more than importing NumPy.
-Beside them stand the modules `results` (what the functions return), `kernels`, `plotting`, `datasets` and
-`theory`.
+Beside them stand the modules `results` (what the functions return), `kernels`, `plotting`, `datasets`,
+`errors` (and warnings) and `theory`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,18 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds._version import __version__
+from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mmdbounds import datasets, kernels, plotting, results, theory
+    from mmdbounds import datasets, errors, kernels, plotting, results, theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
     from mmdbounds.contamination import Contamination
     from mmdbounds.errors import (
-        BandwidthWarning,
         DataError,
-        GroupColumnWarning,
-        IdentifierWarning,
         MmdBoundsError,
         MmdBoundsWarning,
-        VerifiedWarning,
     )
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
@@ -47,14 +43,11 @@ if TYPE_CHECKING:
     from mmdbounds.tables import Group, groups
 
 __all__ = [
-    "BandwidthWarning",
     "Bootstrap",
     "Contamination",
     "DataError",
     "Exhaustive",
     "Group",
-    "GroupColumnWarning",
-    "IdentifierWarning",
     "MMDBounds",
     "MmdBoundsError",
     "MmdBoundsWarning",
@@ -65,13 +58,12 @@ __all__ = [
     "Sharp",
     "StepwiseDominance",
     "Submodular",
-    "VerifiedWarning",
-    "__version__",
     "aggregated_test",
     "audit",
     "column_table",
     "confidence_interval",
     "datasets",
+    "errors",
     "evaluate",
     "groups",
     "kernels",
@@ -98,13 +90,9 @@ _HOME = {
     "columns": ("column_table",),
     "contamination": ("Contamination",),
     "errors": (
-        "BandwidthWarning",
         "DataError",
-        "GroupColumnWarning",
-        "IdentifierWarning",
         "MmdBoundsError",
         "MmdBoundsWarning",
-        "VerifiedWarning",
     ),
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),
@@ -126,7 +114,7 @@ _HOME = {
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_ROOMS = ("datasets", "kernels", "plotting", "results", "theory", "words")
+_ROOMS = ("datasets", "errors", "kernels", "plotting", "results", "theory", "words")
 
 
 def __getattr__(name: str) -> Any:

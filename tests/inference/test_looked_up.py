@@ -46,7 +46,7 @@ class Misfiled:
         return np.ones(len(self.truth), dtype=bool)
 
 
-@pytest.mark.filterwarnings("ignore::mmdbounds.VerifiedWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.VerifiedWarning")
 @pytest.mark.parametrize("shift", [0.0, 0.8])
 def test_no_choice_of_rows_gives_less_than_the_truth(shift: float):
     for seed in range(6):
@@ -66,7 +66,7 @@ def smallest(case: Misfiled) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::mmdbounds.VerifiedWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.VerifiedWarning")
 def test_rows_chosen_after_seeing_the_data():
     n_trials = 2000
     rejected = sum(smallest(Misfiled(seed)) <= LEVEL for seed in range(n_trials))
