@@ -54,7 +54,7 @@ class Setting(NamedTuple):
 SETTINGS = tuple(
     Setting(source, n_rows, truth, mechanism)
     for source, n_rows in (
-        ("FOREST standardised", 400),
+        ("FOREST standardised", 300),
         ("COMPAS logits", 300),
         ("BIO", drawing.N_BIO),
     )
