@@ -86,7 +86,7 @@ docs: $(FULL)/.stamp-full
 	@echo "open docs/_build/html/index.html"
 
 refresh: $(FULL)/.stamp-full
-	$(BIN)/python docs/_tools/pages.py --write
+	$(FULL_BIN)/python docs/_tools/pages.py --write
 
 wheel: $(FULL)/.stamp-full
 	rm -rf dist
