@@ -33,18 +33,18 @@ from studies import drawing, records, testing
 from studies.testing import LEVEL, Setting
 
 SETTINGS = (
-    Setting("normal", 50, 50, 1, "random", 0.05, True, "shift", 1.0),
-    Setting("normal", 100, 100, 2, "lowest", 0.1, False, "shift", 1.0),
-    Setting("normal", 100, 100, 2, "highest", 0.1, False, "shift", 1.0),
-    Setting("normal", 200, 200, 5, "random", 0.02, True, "shift", 0.5),
-    Setting("normal", 200, 100, 10, "Y-like", 0.05, True, "shift", 1.5),
-    Setting("normal", 100, 200, 2, "adversary", 0.1, True, "shift", 1.0),
-    Setting("normal", 200, 200, 1, "X-like", 0.05, False, "shift", 0.7),
-    Setting("normal", 200, 200, 50, "random", 0.02, False, "shift", 1.5),
-    Setting("normal", 100, 100, 1, "random", 0.02, True, "scale", 2.0),
-    Setting("normal", 200, 200, 2, "cluster", 0.05, True, "scale", 1.5),
-    Setting("normal", 200, 200, 10, "X-like", 0.1, True, "scale", 1.5),
-    Setting("skewed", 100, 100, 2, "highest", 0.05, True, "shift", 0.7),
+    Setting("normal", 50, 50, 1, "random", 0.05, False, "shift", 1.0),
+    Setting("normal", 100, 100, 2, "lowest", 0.1, True, "shift", 1.0),
+    Setting("normal", 100, 100, 2, "highest", 0.1, True, "shift", 1.0),
+    Setting("normal", 200, 200, 5, "random", 0.02, False, "shift", 0.5),
+    Setting("normal", 200, 100, 10, "Y-like", 0.05, False, "shift", 1.5),
+    Setting("normal", 100, 200, 2, "adversary", 0.1, False, "shift", 1.0),
+    Setting("normal", 200, 200, 1, "X-like", 0.05, True, "shift", 0.7),
+    Setting("normal", 200, 200, 50, "random", 0.02, True, "shift", 1.5),
+    Setting("normal", 100, 100, 1, "random", 0.02, False, "scale", 2.0),
+    Setting("normal", 200, 200, 2, "cluster", 0.05, False, "scale", 1.5),
+    Setting("normal", 200, 200, 10, "X-like", 0.1, False, "scale", 1.5),
+    Setting("skewed", 100, 100, 2, "highest", 0.05, False, "shift", 0.7),
 )
 DATA_PERMUTATIONS = 999
 TIED = 1e-12

@@ -13,8 +13,8 @@ from studies import power, records, testing
 from studies.testing import Setting
 
 TINY = (
-    Setting("normal", 10, 9, 2, "lowest", 0.2, False, "shift", 3.0),
-    Setting("normal", 9, 10, 1, "random", 0.15, True, "scale", 2.0),
+    Setting("normal", 10, 9, 2, "lowest", 0.2, True, "shift", 3.0),
+    Setting("normal", 9, 10, 1, "random", 0.15, False, "scale", 2.0),
 )
 ROUNDING = 1e-12
 
