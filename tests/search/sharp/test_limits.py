@@ -85,7 +85,7 @@ def check_many(seeds, variant, monkeypatch):
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_what_is_proved_holds_and_what_is_attained_is_admissible(variant, monkeypatch):
-    share = check_many(range(12), variant, monkeypatch)
+    share = check_many([*range(11), 20_170], variant, monkeypatch)  # the last: rows without any partner
     assert share >= (0.9 if variant in ("a matrix", "to the end") else 0.5)
 
 

@@ -278,7 +278,7 @@ class LearnedMultipliers:
             rises[rows] += here
             rises += sign * there
         rises[:, 2 * RANK + 1 :] += 2 * share[:, None] * v
-        return bound, rises / total
+        return bound, rises / (total or 1.0)  # within limits, a row may have no partner
 
     def _all_multipliers(self) -> Float64s:
         """Return e, h, psi and v of all active rows, in units of c."""
