@@ -46,7 +46,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("mmdbounds bounds t.csv --certify ", ["auto", "yes", "no"]),
         ("mmdbounds test t.csv --group ", []),  # names of columns are in the file
         ("mmdbounds bounds ", []),  # bash offers the files
-        ("mmdbounds reproduce main --preset ", ["paper", "ours", "both"]),
+        ("mmdbounds reproduce main --preset ", ["paper", "ours", "both", "paper-as-printed"]),
     ],
 )
 def test_what_is_offered(line: str, expected: list[str], offered):
