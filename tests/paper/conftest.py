@@ -45,7 +45,8 @@ def shrunk(experiment):
 def small(monkeypatch):
     """Every experiment, small and on made-up data."""
     for name, source in SOURCES.items():
-        monkeypatch.setitem(SOURCES, name, dataclasses.replace(source, load=made_up(name)))
+        whole = None if source.whole is None else (20, 12)
+        monkeypatch.setitem(SOURCES, name, dataclasses.replace(source, load=made_up(name), whole=whole))
     for name, experiment in EXPERIMENTS.items():
         monkeypatch.setitem(EXPERIMENTS, name, shrunk(experiment))
     monkeypatch.setattr(runs, "require_file", lambda card, data, downloadable: None)
@@ -65,6 +66,6 @@ def one_setting(small, monkeypatch):
     """The main table with two settings only, one of each kind."""
     main = small["main"]
     settings = tuple(s for s in main.settings if s.source in ("FOREST", "BIO"))
-    monkeypatch.setitem(EXPERIMENTS, "main", dataclasses.replace(main, settings=settings, inferred=()))
+    monkeypatch.setitem(EXPERIMENTS, "main", dataclasses.replace(main, settings=settings))
     assert all(isinstance(s, Setting) for s in settings)
     return EXPERIMENTS["main"]

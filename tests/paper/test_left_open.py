@@ -68,5 +68,4 @@ def test_the_figures_of_the_argument_are_those_of_the_tables():
     assert "are 2.7 to 5.0 times those" in text
     assert "On MIMIC that of `tab:n2000` is 4.55 times the other" in text
     assert "On FOREST it is 0.042, more than the 0.034 of the main table at N = 100" in text
-    assert "printed are 0.25 for nonrandom and 0.85 for random misfiling" in text
     assert "has a width of 0.128 for S-SD, and the table about steps has 0.08 " in text

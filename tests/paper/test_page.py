@@ -131,11 +131,11 @@ def test_the_score_counts_what_agrees():
     lines = [
         line(),
         line(method="SD"),
-        line(source="BIO", n_rows=72, mechanism="random", fcr=0.1, miw=0.075),
+        line(source="BIO", n_rows=72, fcr=0.1, miw=0.075),
         line(source="COMPAS"),
     ]
     text = page({"main": document("main", lines)})
-    assert "Of 3 pairs of numbers that can be compared, 2 agree. With all labels as they are printed" in text
+    assert "Of 3 pairs of numbers that can be compared, 2 agree. With the labels of two tables as" in text
 
 
 def test_two_tables_are_counted_under_the_labels_that_fit():
@@ -150,9 +150,9 @@ def test_two_tables_are_counted_under_the_labels_that_fit():
     assert score(found) == (2, 2, 0)
     found["random"]["lines"].append(asdict(line(source="BIO", mechanism="random", fcr=0.07, miw=0.08)))
     found["random"]["lines"][-1]["n_rows"] = 72
-    assert score(found) == (2, 2, 1)  # by the label as printed only
+    assert score(found) == (3, 3, 1)  # BIO has one label only
     text = page(found)
-    assert "With all labels as they are printed, 1 agree (see" in text
+    assert "With the labels of two tables as they are printed, 1 agree (see" in text
     assert "**FOREST, the label as printed: nonrandom misfiling, N = 2000**" in text
     assert "**FOREST, the label that its numbers fit: random misfiling, N = 100**" in text
     start = text.index("### The same with N = 2000")

@@ -97,7 +97,7 @@ def page(found: Documents) -> str:
         _opening(found),
         "## Settings\n\n" + _settings(found),
         "## What the paper leaves open\n\n" + left_open(),
-        "## Tables that look exchanged\n\n" + exchanged_tables(),
+        "## Two tables that look exchanged\n\n" + exchanged_tables(),
         "## Tables\n",
         *(_table_section(each, each.table, found.get(each.name)) for each in every if each.table is not None),
         f"## Figures\n\n{ABOUT_FIGURES}\n",
@@ -112,9 +112,9 @@ def _counted(found: Documents) -> str:
     count, said = score(found), ""
     if count.pairs:
         said = (
-            f"Of {count.pairs} pairs of numbers that can be compared, {count.agree} agree. With all labels "
-            f"as they are printed, {count.agree_as_labelled} agree (see *Tables that look exchanged*). Below "
-            "each table we list what was tried for the others. "
+            f"Of {count.pairs} pairs of numbers that can be compared, {count.agree} agree. With the labels "
+            f"of two tables as they are printed, {count.agree_as_labelled} agree (see *Two tables that look "
+            "exchanged*). Below each table we list what was tried for the others. "
         )
     lines = [line for document in found.values() for line in lines_of(document) if line.method == SHARP]
     each_once = {setting_of(line): line for line in lines}.values()

@@ -240,8 +240,9 @@ class _Work:
     def _lines(self, run: Run) -> tuple[list[Line], float]:
         """Return the lines of one run, and the seconds of its trials."""
         X, Y = self._groups(run.setting.source)
+        n_x, n_y = run.source.sizes(run.setting.n_rows)
         if run.exchanged:
-            X, Y = Y, X
+            X, Y, n_x, n_y = Y, X, n_y, n_x
         cost = self._left.pop(run.file_name(self._rng), 0.0)
         self._announce(run, cost)
         started = time.monotonic()
@@ -250,7 +251,7 @@ class _Work:
             Y,
             run.setting.epsilon,
             methods=run.methods,
-            sizes=run.source.sizes(run.setting.n_rows),
+            sizes=(n_x, n_y),
             replace=run.source.replace,
             n_trials=run.n_trials,
             mechanism=run.setting.mechanism,
