@@ -274,7 +274,7 @@ def report(trials_of, made):
         f"replacement within the groups; logs are of values between {FLOOR:g} and {CEILING:,.0f}; "
         "*standardised* are raw values. QNO *stays* at the random rows where it starts if no slope exceeds "
         "its tolerance; a limit on the evaluations of its objective ends it after one step if slopes are "
-        "taken from differences."
+        "taken from differences. The best of so many readings is partly luck, the more so with few trials."
     )
     parts = ["# Readings of the paper on BIO", about, "\n".join(table), "The best of them:"]
     how = f"Made by `python -m studies.bio_reading`, mmdbounds {mb.__version__}; {records.machine()}. {made}"
