@@ -66,6 +66,6 @@ def one_setting(small, monkeypatch):
     """The main table with two settings only, one of each kind."""
     main = small["main"]
     settings = tuple(s for s in main.settings if s.source in ("FOREST", "BIO"))
-    monkeypatch.setitem(EXPERIMENTS, "main", dataclasses.replace(main, settings=settings))
+    monkeypatch.setitem(EXPERIMENTS, "main", dataclasses.replace(main, settings=settings, inferred=()))
     assert all(isinstance(s, Setting) for s in settings)
     return EXPERIMENTS["main"]

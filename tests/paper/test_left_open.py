@@ -26,10 +26,7 @@ CITED = {
         141: "size $=n$", 359: "#(X)", 461: "n=2000", 787: "n = 2000", 845: "n = 2000", 850: "n = 100",
     },
     "number of trials": {388: "100 trials", 393: "100 times", 416: "100 times", 457: "100 trials"},
-    "contaminated group": {
-        361: "Lodgepole Pine $(n=283,301)$ labels to Spruce-Fir",
-        365: "ALL $(n=47)$ to AML",
-    },
+    "contaminated group of FOREST": {361: "Lodgepole Pine $(n=283,301)$ labels to Spruce-Fir"},
     "values of BIO": {365: "7128", 393: "bootstrap samples"},
     "impossible standard errors": {379: "0.08 \\pm (0.067)", 448: "0.21 \\pm (0.091"},
     "largest epsilon": {426: "0.5", 430: "0.9", 431: "0.5"},

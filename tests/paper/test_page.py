@@ -236,7 +236,7 @@ def test_settings_and_provenance_are_told():
     assert "max_iterations=1," in settings
     assert "X is Spruce-Fir (cover type 1) (211,840 rows)" in settings
     assert "S-SD: `s-sd` (n_steps=None, schedule='even', weights='plain')" in settings
-    assert "X is AML, acute myeloid leukaemia (25 rows), Y is ALL" in settings
+    assert "X is ALL, acute lymphoblastic leukaemia (47 rows)" in settings
     assert re.search(r"\| `main` \| 0 \| 1 \| 1\.5 \| here \|", text)
 
 

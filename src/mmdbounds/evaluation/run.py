@@ -51,7 +51,7 @@ GAP = 0.01  # a proof within this share of the width is enough for coverage; a t
 SM_WEIGHT = 0.05  # with the printed weight, 1, the witness has no influence
 SM_READ = 0.001  # weight that gives the paper's numbers on FOREST
 ITERATIONS = 200  # of QNO in a step, at most; more take twice as long for a few percent of the width on BIO
-ITERATIONS_BIO = 1  # before SciPy's limit, 15,000 evaluations, if 7,129 slopes a point are differences
+ITERATIONS_BIO = 1  # before SciPy's limit, 15,000 evaluations, if 7,128 slopes a point are differences
 TOLERANCE_READ = 1e-5  # SciPy's own, which a program has that does not choose one
 RESAMPLES_READ = 200
 

@@ -82,10 +82,9 @@ BIO = Source(
     printed.BIO,
     BIO_CARD,
     100,
-    lambda folder: load_bio(folder, values="raw").groups(),
+    lambda folder: load_bio(folder).groups(),
     replace=True,
     whole=(BIO_CARD.n_x, BIO_CARD.n_y),
-    is_exchanged=True,
 )
 NIH = _standin("NIH ChestX-ray14", "nih_cxr14")
 DIABETES = _standin("Diabetes 130", "diabetes130")
