@@ -83,7 +83,6 @@ def column_table(
 
     found = in_order(blocks, compared, threads_for(x.values.size + y.values.size))
     most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
-    asked = contamination.how_many().counts(len(x), len(y)).n_moved if contamination.says_how_many else None
     return ColumnTable(
         rows=tuple(row for _, rows in found for row in rows),
         n_moved=most[0],
@@ -91,7 +90,7 @@ def column_table(
         n_moved_range=(admissible[0].n_moved, most[0]) if contamination.is_range else None,
         exactly=bool(contamination.exactly),
         misfiling=contamination.stated(),
-        **known.fields(asked, most[0]),
+        **known.fields_for(contamination, (len(x), len(y)), most[0]),
         epsilon=max(c.n_moved / c.n_x for c in admissible),
         n_samples_X=len(x),
         n_samples_Y=len(y),

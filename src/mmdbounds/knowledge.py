@@ -88,6 +88,13 @@ class Known:
     of_y: Places = Places()
     facts: Knowledge | None = None  # in numbers
 
+    def fields_for(self, contamination: Contamination, sizes: tuple[int, int], most: int) -> dict[str, Any]:
+        """Return the field of a result about at most `most` misfiled rows, if anything is known."""
+        if self.facts is None:
+            return {}
+        asked = contamination.how_many().counts(*sizes).n_moved if contamination.says_how_many else None
+        return self.fields(asked, most)
+
     def fields(self, asked: int | None, most: int) -> dict[str, Any]:
         """Return the field of a result: the facts, and how many rows were asked for if fewer are possible."""
         if self.facts is None:

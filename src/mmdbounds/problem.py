@@ -133,10 +133,8 @@ class Problem:
 
     def knowledge_fields(self, contamination: Contamination, admissible: Sequence[Counts]) -> dict[str, Any]:
         """Return the field of a result that says what was known of the rows, if anything was."""
-        asked = None
-        if contamination.says_how_many:
-            asked = contamination.how_many().counts(self.p, self.q).n_moved
-        return self.known.fields(asked, max(counts.n_moved for counts in admissible))
+        most = max(counts.n_moved for counts in admissible)
+        return self.known.fields_for(contamination, (self.p, self.q), most)
 
     def checked_counts(
         self, admissible: Sequence[Counts], check: Callable[[Counts, int, int], None] | None = None

@@ -46,6 +46,7 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "bounds": ["bounds", *groups],
         "test": ["test", *groups, "--n-permutations", "9"],
         "sweep": ["sweep", *groups, "--n-permutations", "9", "--epsilons", "0.2"],
+        "columns": ["columns", *groups],
         "audit": ["audit", *groups, "--n-permutations", "9"],
         "evaluate": ["evaluate", *groups, "--epsilon", "0.3", "--n-trials", "1", "--n-processes", "1"],
         "reproduce": ["reproduce", "main", "--out", str(tmp_path / "out")],

@@ -173,16 +173,15 @@ def foreign(tmp_path: Path) -> list[str]:
 def test_names_that_the_terminal_cannot_print(encoding: str, foreign: list[str]):
     done = start(*foreign, encoding=encoding)
     assert (done.returncode, done.stderr) == (0, b"")
-    first = done.stdout.splitlines()[0]
+    first = done.stdout.split(b"\n\n")[0].replace(b"\n", b" ")
     assert first.startswith(b"Assumed: at most 25 % of the true ")
     if encoding == "latin-1:strict":
-        assert first.endswith(
-            b"the true \xe5 rows are misfiled, that is 1 of the 3 rows filed under \\u5065."
+        assert (
+            b"the true \xe5 rows are misfiled, that is at most 1 of the 3 rows filed under \\u5065." in first
         )
     if encoding == "utf-8":
-        assert first.decode().endswith(
-            "the true å rows are misfiled, that is 1 of the 3 rows filed under 健."
-        )
+        wanted = "the true å rows are misfiled, that is at most 1 of the 3 rows filed under 健."
+        assert wanted in first.decode()
 
 
 def test_json_is_ascii(foreign: list[str]):

@@ -21,7 +21,18 @@ from mmdbounds import __version__
 from mmdbounds.cli import main as cli
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
-COMMANDS = ("bounds", "test", "sweep", "report", "evaluate", "reproduce", "demo", "backends")
+COMMANDS = (
+    "bounds",
+    "test",
+    "sweep",
+    "columns",
+    "audit",
+    "report",
+    "evaluate",
+    "reproduce",
+    "demo",
+    "backends",
+)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]):

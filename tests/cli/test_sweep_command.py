@@ -100,6 +100,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert (X.columns, X.values[0].tolist(), len(Y)) == (("y", "x"), [2.0, 1.0], 5)
     assert options == {
         "epsilons": [0.1, 0.25],
+        "which": None,
         "exactly": True,
         "y_in_x": 0.0,
         "level": 0.01,
@@ -122,7 +123,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.sweep).parameters
     command = inspect.signature(sweep_command).parameters
     keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
-    keywords -= {"sample_weight"}  # there to be refused
+    keywords -= {"which"}  # made of --strata and --limit
     assert keywords <= set(command)
     for name in keywords - {"rng"}:
         assert command[name].default == function[name].default

@@ -138,7 +138,7 @@ def test_a_record_says_what_the_definition_says(tmp_path):
     assert record["m"] == 3
     np.testing.assert_allclose(record["truth"], mb.mmd2(X, Y), rtol=0, atol=of_mmd2(12))
     for run, method in zip(record["runs"], ("exhaustive", "s-sd"), strict=True):
-        result = mb.mmd_bounds(filed.X, filed.Y, mb.Contamination(n_moved=3), method=method)
+        result = mb.mmd_bounds(filed.X, filed.Y, filed.contamination, method=method)
         assert (run["lower"], run["upper"]) == (result.lower.value, result.upper.value)
         assert (run["lower_certified"], run["upper_certified"]) == (
             result.lower.certified,

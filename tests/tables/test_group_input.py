@@ -40,6 +40,11 @@ CALLS = {
     ],
     "resampling_interval": lambda x, y: mb.resampling_interval(x, y, 0.1, n_resamples=9, rng=0, **FIXED).high,
     "mixture_ceiling": lambda x, y: mb.mixture_ceiling(x, y, rng=0, **FIXED).distance,
+    "odds_bounds": lambda x, y: mb.odds_bounds(x, y, 0.1, **FIXED).interval,
+    "odds_sweep": lambda x, y: mb.odds_sweep(x, y, [0.1], [2], n_permutations=19, rng=0, **FIXED).observed,
+    "audit": lambda x, y: mb.audit(x, y, n_permutations=19, **FIXED).breakdown_n_moved,
+    "column_table": lambda x, y: [row.difference_upper for row in mb.column_table(x, y, 0.1).rows],
+    "label_doubt": lambda x, y: mb.label_doubt(x, y, rng=0).tolist(),
     "evaluate": lambda x, y: (
         mb.evaluate(x, y, 0.1, methods=["s-sd"], n_trials=2, rng=0, n_processes=1, progress=False, **FIXED)
         .methods[0]

@@ -71,7 +71,7 @@ def plan_audit(
     --------
     >>> import mmdbounds as mb
     >>> [point.n_checked for point in mb.plan_audit(357, 34, n_misfiled=[0, 5, 10]).points]
-    [29, 60, 87]
+    [29, 61, 87]
     """
     q = check_count(n_rows, "n_rows", least=1, most=MOST_ROWS)
     b = check_count(breakdown, "breakdown", least=1, most=q)
