@@ -70,7 +70,17 @@ class Call:
 
     @cached_property
     def counts(self):
-        return self.misfiling.counts(self.rows.p, self.rows.q)
+        p, q, fewest = self.rows.p, self.rows.q, 2 if self.estimator == "unbiased" else 1
+        every = self.misfiling.counts(p, q)
+        if self.misfiling.exactly or self.misfiling.form not in ("counts", "shares"):
+            return every
+        if not self.misfiling.numbers[1]:  # one-way
+            return every
+        # Of several pairs, those that leave no row in a group, or too few for the estimator, are none.
+        fits = [(m, m_d) for m, m_d in every if m <= q and m_d <= p and 0 < p + m - m_d < p + q]
+        if not any(m_d for _, m_d in fits):
+            return fits
+        return [(m, m_d) for m, m_d in fits if min(p + m - m_d, q - m + m_d) >= fewest]
 
     @property
     def bandwidth(self):

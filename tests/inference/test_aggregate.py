@@ -166,7 +166,9 @@ def test_by_default_five_bandwidths_around_the_median():
     assert result.pvalue == 0.01
 
 
-@pytest.mark.parametrize(("m", "n_trials", "most"), [(0, 200, 20), (2, 80, 10)])
+@pytest.mark.parametrize(
+    ("m", "n_trials", "most"), [(0, 200, 20), pytest.param(2, 80, 10, marks=pytest.mark.slow)]
+)
 def test_type_one_error(m, n_trials, most):
     """No difference; the lowest m rows are misfiled. More rejections than `most`: one in 500 by chance."""
     n, rejected, as_filed = 14, 0, 0

@@ -119,7 +119,7 @@ def test_tests_and_curves_take_its_name(backend, n):
     tested = mb.robust_test(X, Y, 0.01, rng=0, **options)
     assert tested.pvalue == 1 / 20  # the groups are far apart
     assert tested.statistic < expected
-    curve = mb.sweep(X, Y, epsilons=[0.0, 0.01], rng=0, **options)
+    curve = mb.sweep(X, Y, epsilons=[0.0, 0.01], exactly=True, rng=0, **options)
     np.testing.assert_allclose(curve.observed, expected, **close)
     np.testing.assert_allclose(curve.points[0].lower, expected, **close)
     assert curve.points[1].lower < expected < curve.points[1].upper

@@ -26,7 +26,7 @@ from problems import (
 )
 from tolerances import of_mmd2
 
-PROBLEMS = 500
+PROBLEMS = 300
 CHUNK = 25
 
 
