@@ -140,6 +140,15 @@ def test_the_summary_names_the_surest_column_first():
     assert "Missing cells that were filled: age 1." in text
 
 
+def test_one_column_that_differs_is_named_as_the_only_one():
+    rows = [[1.0, 9.0], [2.0, 8.0], [3.0, 9.5]], [[1.0, 1.0], [2.0, 2.0], [3.0, 1.5], [2.0, 2.0]]
+    text = " ".join(mb.column_table(*rows, mb.Contamination(n_moved=1)).summary().split())
+    assert text.startswith(
+        "1 of 2 columns differs between X and Y in the same direction whichever rows were misfiled: column 1, "
+        "whose mean is higher in X by at least"
+    )
+
+
 def test_groups_that_differ_in_nothing():
     rows = [[1.0], [2.0], [3.0]]
     table = mb.column_table(rows, rows, 0.3)

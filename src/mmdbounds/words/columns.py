@@ -52,10 +52,10 @@ def statement(table: ColumnTable) -> str:
     columns = "the column" if n == 1 else f"{len(kept):,} of {n:,} columns"
     first, direction = kept[0], "higher" if kept[0].difference > 0 else "lower"
     least = number(least_difference(first))
-    most = "" if n == 1 else f"; most of all {shown(first.name)}"
+    most = f"{': ' if len(kept) == 1 else '; most of all '}{shown(first.name)}"
     what = "share" if first.is_share else "mean"
     return (
-        f"{columns[0].upper()}{columns[1:]} differ{'s' if n == 1 else ''} between {x} and {y} in the same "
+        f"{columns[0].upper()}{columns[1:]} differ{'s' if len(kept) == 1 else ''} between {x} and {y} in the same "
         f"direction whichever rows were misfiled{most}, whose {what} is {direction} in {x} by at least "
         f"{least} standard deviations."
     )
@@ -90,7 +90,7 @@ def _notes(table: ColumnTable) -> list[str]:
         f"exact, but not all reached by the same rows. Difference: {x} less {y}. In deviations: the "
         "standardised difference, which is divided by the standard deviation over all rows. Exceeds: the "
         f"probability that a row of {x} exceeds one of {y}, ties half. Sign lost at: the share of the true "
-        f"{x} filed under {y} from which on the difference could be nothing, or the other way round."
+        f"{x} rows filed under {y} at which the difference could vanish or change its sign."
     )
     notes = [headings]
     if not all(row.in_units for row in table.rows):
