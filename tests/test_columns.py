@@ -144,8 +144,8 @@ def test_one_column_that_differs_is_named_as_the_only_one():
     rows = [[1.0, 9.0], [2.0, 8.0], [3.0, 9.5]], [[1.0, 1.0], [2.0, 2.0], [3.0, 1.5], [2.0, 2.0]]
     text = " ".join(mb.column_table(*rows, mb.Contamination(n_moved=1)).summary().split())
     assert text.startswith(
-        "1 of 2 columns differs between X and Y in the same direction whichever rows were misfiled: column 1, "
-        "whose mean is higher in X by at least"
+        "1 of 2 columns differs between X and Y in the same direction whichever rows were misfiled: "
+        "column 1, whose mean is higher in X by at least"
     )
 
 

@@ -53,9 +53,9 @@ def statement(table: ColumnTable) -> str:
     first, direction = kept[0], "higher" if kept[0].difference > 0 else "lower"
     least = number(least_difference(first))
     most = f"{': ' if len(kept) == 1 else '; most of all '}{shown(first.name)}"
-    what = "share" if first.is_share else "mean"
+    what, differ = "share" if first.is_share else "mean", "differs" if len(kept) == 1 else "differ"
     return (
-        f"{columns[0].upper()}{columns[1:]} differ{'s' if len(kept) == 1 else ''} between {x} and {y} in the same "
+        f"{columns[0].upper()}{columns[1:]} {differ} between {x} and {y} in the same "
         f"direction whichever rows were misfiled{most}, whose {what} is {direction} in {x} by at least "
         f"{least} standard deviations."
     )
