@@ -61,7 +61,7 @@ def test_the_numbers_are_found():
     assert len(flags) > 40
 
 
-@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.MmdBoundsWarning")
 @pytest.mark.parametrize(("command", "flag", "name"), OPTIONS)
 def test_numbers(
     command: str, flag: str, name: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
@@ -89,7 +89,7 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield name, parameter.opts[0]
 
 
-@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.MmdBoundsWarning")
 @pytest.mark.parametrize(("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report")])
 def test_texts(command: str, flag: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]):
     named = flag.removeprefix("--") in WAYS
