@@ -231,7 +231,7 @@ def _as_list(given: Any, name: str) -> list[Any]:
 def posed(X: Any, Y: Any, how: Any) -> Problem:
     """Return the problem; refuse kernels for which the lower end would not be proved."""
     problem = pose(X, Y, how)
-    if problem.kernel.is_positive_definite is not True:
+    if not problem.kernel.is_conditionally_definite:
         msg = f"`kernel` must be known to be positive definite; got {problem.kernel.name!r}."
         raise MmdBoundsError(msg)
     return problem

@@ -8,10 +8,10 @@ import numpy as np
 
 from mmdbounds.plotting import canvas
 from mmdbounds.results import OddsResult, OddsSweepResult
-from mmdbounds.words.phrases import number, percent
+from mmdbounds.words.phrases import number, percent, statistic
 
 FACTOR = "odds of being misfiled: within this factor of one value"
-POPULATIONS = "squared MMD of the true populations (estimate)"
+POPULATIONS = "{} of the true populations (estimate)"
 
 
 def plot_odds(result: OddsSweepResult | OddsResult, ax: Any = None) -> Any:
@@ -51,7 +51,7 @@ def _one_range(ax: Any, result: OddsResult) -> None:
     ax.plot([result.point], [0], "o", color=canvas.ORANGE, markersize=7, label="if random")
     ax.plot([result.observed], [0], "D", color=canvas.BLACK, markersize=6, label="as filed")
     ax.set(ylim=(-1, 1), yticks=[])
-    ax.set_xlabel(POPULATIONS)
+    ax.set_xlabel(POPULATIONS.format(statistic(result)))
     canvas.small_numbers(ax, "x")
 
 
@@ -80,7 +80,7 @@ def _curve(ax: Any, result: OddsSweepResult) -> None:
         ax.set_title(canvas.lines_of(title), fontsize="medium")
     else:
         _label_shares(ax, result)
-    ax.set_ylabel(canvas.lines_of(POPULATIONS, canvas.HEIGHT_WIDTH))
+    ax.set_ylabel(canvas.lines_of(POPULATIONS.format(statistic(result)), canvas.HEIGHT_WIDTH))
     canvas.small_numbers(ax, "y")
 
 

@@ -12,6 +12,7 @@ from mmdbounds.words.phrases import (
     rows,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -49,14 +50,17 @@ def finding(result: OddsResult) -> str:
     filed = f"As filed it is {number(result.observed)}."
     random = f"If misfiling was random, the estimate is {number(result.point)}."
     if result.odds == 1 and result.n_moved_range[0] == result.n_moved:
-        return f"The squared MMD of the true populations is estimated at {number(result.point)}. {filed}"
+        return (
+            f"The {statistic(result)} of the true populations is estimated at {number(result.point)}. {filed}"
+        )
     ends = f"{number(low)} and {number(high)}"
     proof = "the smallest and the largest value found; that no such odds give less or more is not proved"
     if result.is_certified:
         ends = f"{proved_number(low, 'lower')} and {proved_number(high, 'upper')}"
         proof = "proved: no such odds give an estimate outside"
     return (
-        f"The squared MMD of the true populations is estimated to be between {ends} ({proof}). {filed} "
+        f"The {statistic(result)} of the true populations is estimated to be between {ends} ({proof}). "
+        f"{filed} "
         f"{random} If the odds differ by more, or more rows are misfiled, it can lie outside this range."
     )
 
@@ -72,7 +76,7 @@ def breakdown(result: OddsSweepResult) -> str:
     """Say how far from random misfiling must be to explain the difference away."""
     chance = f"what chance alone would give ({number(result.chance)}; 95 % of random labellings have less)"
     if result.observed <= result.chance:
-        return f"Even as filed the squared MMD, {number(result.observed)}, is no more than {chance}."
+        return f"Even as filed the {statistic(result)}, {number(result.observed)}, is no more than {chance}."
     how = "exactly" if result.exactly else "at most"
     parts = [_one_breakdown(each) for each in result.breakdown]
     return (
