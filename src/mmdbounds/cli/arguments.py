@@ -225,7 +225,7 @@ class Comparison:
         "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
     exponent: float | None = option(
-        None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "NUMBER"
+        None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "VALUE"
     )
     estimator: str | None = option(
         "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"

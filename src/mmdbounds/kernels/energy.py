@@ -63,7 +63,7 @@ class Energy(PairKernel):
         return float(2.0 ** max(1.0, self.exponent))
 
     def jump(self, share: float) -> float:
-        """Return the share to the power of the exponent or, if that is above 1, the share times the exponent."""
+        """Return the share to the power of the exponent or, if that is above 1, both multiplied."""
         return float(max(self.exponent, 1.0) * share ** min(self.exponent, 1.0))
 
     @property
