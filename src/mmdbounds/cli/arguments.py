@@ -235,6 +235,9 @@ class Comparison:
     bandwidth: str = option(
         "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
+    exponent: float | None = option(
+        None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "VALUE"
+    )
     estimator: str | None = option(
         "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"
     )
@@ -261,6 +264,8 @@ class Comparison:
             raise MmdBoundsError(msg)
         names = ("kernel", "estimator", "backend", "dtype", "working_memory")
         given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
+        if self.exponent is not None:
+            given["kernel"] = self._with_exponent(self.exponent)
         if self.features is not None or self.landmarks is not None:  # a kernel that carries its own bandwidth
             given |= {"kernel": self._approximate_kernel(given["bandwidth"]), "bandwidth": "median"}
         return given
@@ -273,6 +278,14 @@ class Comparison:
         except ValueError:
             msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg) from None
+
+    def _with_exponent(self, exponent: float) -> Any:
+        from mmdbounds.kernels import Energy, kernel_class
+
+        if kernel_class(self.kernel) is not Energy:
+            msg = f"`--exponent` goes with `--kernel energy`; got --kernel {self.kernel}."
+            raise MmdBoundsError(msg)
+        return Energy(exponent)
 
     def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
         from mmdbounds.sums.features import Nystrom, RandomFeatures

@@ -17,6 +17,7 @@ from mmdbounds.report.record import Facts, Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.report.single_share import bounds_contents, contents_of_test
 from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
+from mmdbounds.words.phrases import statistic
 
 KINDS = (BoundsResult, RobustTestResult, SweepResult)
 
@@ -102,7 +103,12 @@ def report_html(result: BoundsResult | RobustTestResult | SweepResult, names: Ro
     )
     # As modules the programs keep their names to themselves and run once the page is there.
     scripts = [inline("script", code, type="module") for code in programs.values()]
-    body = element("body", _main(contents, record), _page_data(contents), *scripts)
+    name = statistic(result)
+    main, data = (
+        Html(text.replace("squared MMD", name).replace("Squared MMD", f"{name[0].upper()}{name[1:]}"))
+        for text in (_main(contents, record), _page_data(contents))
+    )
+    body = element("body", main, data, *scripts)
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
 
 
