@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.doubt import label_doubt
     from mmdbounds.inference.mixture import mixture_ceiling
-    from mmdbounds.inference.odds import odds_bounds, odds_sweep
+    from mmdbounds.inference.odds import odds_sweep
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.units import one_row_each
@@ -71,7 +71,6 @@ __all__ = [
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
-    "odds_bounds",
     "odds_sweep",
     "one_row_each",
     "plan_audit",
@@ -103,7 +102,7 @@ _HOME = {
     "inference.confidence": ("confidence_interval",),
     "inference.doubt": ("label_doubt",),
     "inference.mixture": ("mixture_ceiling",),
-    "inference.odds": ("odds_bounds", "odds_sweep"),
+    "inference.odds": ("odds_sweep",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
     "inference.units": ("one_row_each",),
