@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -348,6 +349,7 @@ class Page:
 
     report: Path | None = option(None, "Also write a self-contained HTML page that works offline.", "FILE")
     include_rows: bool = False  # no option: on this page there are none
+    best_case: bool = False
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
@@ -360,8 +362,10 @@ class Page:
             check_report(self.report)
             plan_file("--report", self.report, inputs=[table.file])
 
-    def write(self, result: Result, table: Table, output: Output) -> None:
-        """Write the page, if one is wanted."""
+    def write(
+        self, result: Result, table: Table, output: Output, beside: Callable[[], list[Result]] = list
+    ) -> None:
+        """Write the page, if one is wanted, with what is made for it alone."""
         if self.report is None:
             return
         from mmdbounds.report import write_report
@@ -369,7 +373,8 @@ class Page:
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = table.file if self.include_rows and table.file != STDIN else None
         with beside_the_answer():
-            write_report(result, self.report, include_rows=self.include_rows, data=data)
+            how: dict[str, Any] = {"include_rows": self.include_rows, "best_case": self.best_case}
+            write_report([result, *beside()], self.report, data=data, **how)
         if output.in_words:
             say(f"\nThe report is in {self.report}.")
 

@@ -36,8 +36,8 @@ def range_finding(result: BoundsResult) -> str:
         proof = "proved: no such odds give an estimate outside"
     return (
         f"The {statistic(result)} of the true populations is estimated to be between {ends} ({proof}). "
-        f"{filed} {random} If the odds differ by more, or more rows are misfiled, it can lie outside this range. "
-        f"{ABOUT}"
+        f"{filed} {random} If the odds differ by more, or more rows are misfiled, it can lie outside this "
+        f"range. {ABOUT}"
     )
 
 
