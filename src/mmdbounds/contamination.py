@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from mmdbounds.checks import check_chance, check_count, check_flag, check_rate, check_share
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, counted
 from mmdbounds.number_limits import (
     allowed_error,
     anytime_limits,
@@ -513,9 +513,18 @@ def _sized(m: int, m_d: int, p: int, q: int) -> Counts:
     """Return the counts with the true sizes; refuse more misfiled rows than there are."""
     if m > q or m_d > p:
         group, rows, count = ("Y", q, m) if m > q else ("X", p, m_d)
-        msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. Give a smaller amount."
+        to_do = _largest(p, q) if m > q and not m_d else "Give a smaller amount."
+        msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. {to_do}"
         raise MmdBoundsError(msg)
     return Counts(m, m_d, p + m - m_d, q - m + m_d)
+
+
+def _largest(p: int, q: int) -> str:
+    """Say which one-way amount is the largest for `p` and `q` rows; two rows must stay in Y."""
+    if q < 3:
+        return "Give a smaller amount."
+    share = math.floor(1000 * (q - 2) / (p + q - 2)) / 1000
+    return f"The largest `epsilon` for groups of {p} and {q} rows is {share:g} ({counted(q - 2, 'row')})."
 
 
 def limited(admissible: list[Counts], movable: Movable) -> list[Counts]:
@@ -558,7 +567,8 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
             moved = f"{counts.n_moved} of the {q} rows of `Y` moved to `X`"
             has = f"with {moved}{back if counts.n_moved_of_x else ''}, the true `{group}` would have"
         rows = f"{size} row{'' if size == 1 else 's'}"
-        msg = f"{has} {rows}; the {kind} estimator needs at least {fewest}."
+        to_do = f" {_largest(p, q)}" if counts.n_moved and not counts.n_moved_of_x else ""
+        msg = f"{has} {rows}; the {kind} estimator needs at least {fewest}.{to_do}"
         raise MmdBoundsError(msg)
 
 
