@@ -18,6 +18,7 @@ from mmdbounds.cli.columns import columns_command
 from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
+from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import SECTIONS, with_names
 from mmdbounds.cli.plan import as_flags
 from mmdbounds.errors import MmdBoundsError
@@ -111,6 +112,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "test": (robust_test_command, "Test whether two groups differ, even though rows may be misfiled."),
         "sweep": (sweep_command, "Find how much misfiling it takes to explain a difference away."),
         "columns": (columns_command, "Compare two groups column by column, with bounds."),
+        "odds": (odds_command, "Estimate what is left if rows were misfiled at random, or nearly."),
         "audit": (audit_command, "Decide from rows that were looked up whether a difference stands."),
         "report": (report_command, "Write a saved result as a page to read, show and print."),
     },

@@ -119,6 +119,17 @@ class Misfiling:
 
 
 @options(MISFILED)
+class MisfilingOrOdds(Misfiling):
+    """How much is misfiled, and how far from randomly."""
+
+    odds: float | None = option(
+        None,
+        "Misfiled at random up to this factor of the odds; 1: at random. An estimate for the populations.",
+        "FACTOR",
+    )
+
+
+@options(MISFILED)
 class KnownRows:
     """Which rows can be misfiled: what is known of single rows, and limits by stratum."""
 

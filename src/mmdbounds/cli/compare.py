@@ -15,6 +15,7 @@ from mmdbounds.cli.arguments import (
     Comparison,
     KnownRows,
     Misfiling,
+    MisfilingOrOdds,
     Output,
     Page,
     PageWithRows,
@@ -71,7 +72,7 @@ class BoundsFiles(PageWithRows):
 @grouped
 def bounds_command(
     table: Table,
-    misfiling: Misfiling,
+    misfiling: MisfilingOrOdds,
     known: KnownRows,
     search: Search,
     comparison: Comparison,
@@ -88,8 +89,7 @@ def bounds_command(
       mmdbounds bounds patients.csv --group diagnosis --hidden MI \\
         --among healthy --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.bounds import expected_work, mmd_bounds
-    from mmdbounds.search import as_method
+    from mmdbounds.bounds import expected_work, method_for, mmd_bounds
     from mmdbounds.search.protocol import check_exact_count
 
     files.plan(table)
@@ -97,7 +97,7 @@ def bounds_command(
     split = read_split(table, known, output, amount)
     X, Y = recorded(split, table)
     if output.dry_run:
-        check_exact_count(asked := as_method(method), amount)
+        check_exact_count(asked := method_for(amount, method), amount)
 
         def work(problem: Problem) -> list[Phase]:
             counts = problem.counts(amount)

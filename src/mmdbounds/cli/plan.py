@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.errors import counted, listed, quoted, quoted_list
 
 if TYPE_CHECKING:
-    from mmdbounds.contamination import Counts
     from mmdbounds.costs import Estimate
+    from mmdbounds.counts import Counts
     from mmdbounds.results import Knowledge
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.survey import Survey

@@ -33,8 +33,9 @@ from mmdbounds.checks import (
     check_seed,
     check_share,
 )
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units

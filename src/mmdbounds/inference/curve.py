@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, together
+from mmdbounds.counts import Counts
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor, is_near
 from mmdbounds.knowledge import Places
 from mmdbounds.objective import Labelling, Mask, Quadratic

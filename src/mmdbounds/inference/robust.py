@@ -18,7 +18,8 @@ from mmdbounds.checks import (
     check_seed,
     check_share,
 )
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.counts import Counts
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import (

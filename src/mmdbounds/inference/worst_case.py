@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import SLACK, Counts
 from mmdbounds.costs import for_each, one_pass, together
+from mmdbounds.counts import SLACK, Counts
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
 from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem

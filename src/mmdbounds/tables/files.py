@@ -114,7 +114,8 @@ def load_file(source: Any, text: Collection[str] = (), reading: Reading | None =
 def _require_fitting(reading: Reading, which: str | None, label: str) -> None:
     """Refuse options that say nothing about a file of this format."""
     if which is not None and reading.encoding is not None:
-        msg = f"`encoding` is for text; {label} is {'an' if which[0] in 'AE' else 'a'} {which} file. Leave it out."
+        article = "an" if which[0] in "AE" else "a"
+        msg = f"`encoding` is for text; {label} is {article} {which} file. Leave it out."
         raise DataError(msg)
     if which != "Excel" and reading.sheet is not None:
         msg = f"`sheet` is for Excel files; {label} is none. Leave it out."
