@@ -70,6 +70,7 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         settings=[
             ("significance level", percent(result.level)),
             ("permutations", f"{result.n_permutations:,}"),
+            ("null", result.null_rule),
         ],
     )
 

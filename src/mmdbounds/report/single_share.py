@@ -131,7 +131,7 @@ def contents_of_test(result: RobustTestResult) -> Contents:
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
         remarks=[testing.ROUNDING],
-        settings=[("permutations", f"{result.n_permutations:,}")],
+        settings=[("permutations", f"{result.n_permutations:,}"), ("null", result.null_rule)],
     )
 
 

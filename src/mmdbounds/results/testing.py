@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples, read_only
 
 
@@ -90,6 +90,7 @@ class MisfilingTest(Result):
     counts: tuple[CountTest, ...]
     n_admissible: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
     beta: float = 0.0
     exactly: bool
     epsilon: float
@@ -165,8 +166,9 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     counts, n_admissible
         Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
         if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations
-        Random labellings.
+    n_permutations, null_rule
+        Random labellings, and what `statistic` is compared with: their statistic (``"labellings"``), or what
+        would at most be left of it once rows are misfiled (``"minimax"``).
     beta
         Probability that the true count is outside the range considered; part of `pvalue`.
     exactly, epsilon, share_of_y
@@ -223,7 +225,7 @@ class AggregatedResult(MisfilingTest):
     pvalue
         The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
         for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, exactly, epsilon, share_of_y
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
     null
         The maximum on random labellings of the sizes at the worst count.

@@ -76,7 +76,13 @@ def robust_summary(result: RobustTestResult) -> str:
 
 def _settings(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
     made = result.provenance
-    return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+    return settings(made, permutations(result), seed_used(made))
+
+
+def permutations(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
+    """Return ``999 permutations``, and what they are compared by if it is not their statistic."""
+    by = ", minimax null" if result.null_rule == "minimax" else ""
+    return f"{result.n_permutations:,} permutations{by}"
 
 
 def units_lines(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
