@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
-    from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
+    from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -46,9 +46,7 @@ __all__ = [
     "MixtureCeiling",
     "NullRule",
     "OddsBreakdown",
-    "OddsEnd",
     "OddsPoint",
-    "OddsResult",
     "OddsSweepResult",
     "PlanPoint",
     "Provenance",
@@ -87,9 +85,7 @@ _HOME = {
     "MixtureCeiling": "intervals",
     "Knowledge": "knowledge",
     "OddsBreakdown": "odds",
-    "OddsEnd": "odds",
     "OddsPoint": "odds",
-    "OddsResult": "odds",
     "OddsSweepResult": "odds",
     "Estimator": "provenance",
     "NullRule": "provenance",
