@@ -251,7 +251,7 @@ def test_words_of_a_valid_test():
         "under Y."
     )
     assert (
-        "Whichever rows they are, the p-value for no difference between the true groups is at most "
+        "Whichever rows they are, the p-value for no difference between the true groups is "
         f"{result.pvalue:.4g} (proved). If more rows are misfiled, it can be larger."
     ) in words(result)
     worst, as_filed = lines[5:7]
