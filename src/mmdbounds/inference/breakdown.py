@@ -17,6 +17,7 @@ from mmdbounds.checks import (
     check_count,
     check_flag,
     check_number,
+    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -33,11 +34,13 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import SweepResult
 from mmdbounds.results.frontier import FrontierResult
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
+AHEAD = 8  # counts whose nulls are sharpened together
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 
@@ -55,6 +58,7 @@ def sweep(
     which: Contamination | None = None,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -82,7 +86,7 @@ def sweep(
     which : Contamination, optional
         Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
         curve tries all of them. It ends where no more rows can be misfiled.
-    n_permutations, unit, rng, checkpoint
+    n_permutations, unit, null, rng, checkpoint
         As in `robust_test`.
 
     Returns
@@ -119,6 +123,7 @@ def sweep(
         msg = f"`value` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}. Leave one out."
         raise MmdBoundsError(msg)
     check_progress(progress)
+    check_option(null, "null", NULL_RULES)
     shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
@@ -128,12 +133,17 @@ def sweep(
         if known.movable is not None:
             msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
             raise MmdBoundsError(msg)
-        more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
+        more: dict[str, Any] = {
+            "checkpoint": kept,
+            "units_note": units_note,
+            "progress": progress,
+            "null": null,
+        }
         return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        scan = Scan(problem, grid, n_permutations, seed, meter, kept)
+        scan = Scan(problem, grid, n_permutations, seed, meter, kept, null=null)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
@@ -144,6 +154,7 @@ def sweep(
         is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
+        null_rule=scan.worst.null_rule,
         **problem.group_fields(),
         conditions=sweep_conditions(of_units=bool(units_note)),
         units_note=units_note,
@@ -191,10 +202,11 @@ class Scan:
         seed: int,
         meter: Meter,
         checkpoint: Checkpoint | None = None,
+        null: NullRule = "labellings",
     ) -> None:
         every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
-        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint, null=null)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
@@ -206,20 +218,33 @@ class Scan:
 
     def first_above(self, level: float) -> CountOutcome | None:
         """Return the first count whose p-value exceeds the level."""
-        return self._first(lambda found: found.attained <= level < found.pvalue, lambda f: f.pvalue > level)
+
+        def is_above(found: CountOutcome) -> bool:
+            return found.pvalue > level
+
+        return self._first(lambda found: found.attained <= level < found.pvalue, is_above, by_pvalue=True)
 
     def first_below(self, value: float) -> CountOutcome | None:
         """Return the first count whose lower bound is no larger than `value`."""
         return self._first(lambda found: found.floor <= value < found.found.value, lambda f: f.floor <= value)
 
     def _first(
-        self, is_open: Callable[[CountOutcome], bool], is_it: Callable[[CountOutcome], bool]
+        self,
+        is_open: Callable[[CountOutcome], bool],
+        is_it: Callable[[CountOutcome], bool],
+        *,
+        by_pvalue: bool = False,
     ) -> CountOutcome | None:
         """Return the first count that is it; look closer where its proof leaves that open."""
         for i, counts in enumerate(self.worst.considered):
             self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
-            while is_open(found) and self.worst.closer(counts):
+            while True:
+                if by_pvalue and is_it(found) and self.worst.can_sharpen(found):
+                    ahead = map(self.worst.outcome, self.worst.considered[i : i + AHEAD])
+                    self.worst.sharpen([each for each in ahead if self.worst.can_sharpen(each)])
+                elif not (is_open(found) and self.worst.closer(counts)):
+                    break
                 found = self.outcome(counts)
             if is_it(found):
                 return found

@@ -87,8 +87,8 @@ class EveryCount(WorstCase):
             movable=ends[1].movable,
         )
         self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
-        columns = [self._column[counts.n_x] for counts in admissible]
-        self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null
+        columns = [self._column[counts.n_x] for counts in ends]
+        self._nulls = self._compared.values[:, columns[0] : columns[1] + 1]
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
         self._centres = self._nulls.mean(axis=0)
         self._spreads = np.maximum(self._nulls.std(axis=0), least)
@@ -100,10 +100,13 @@ class EveryCount(WorstCase):
 
     def outcomes(self) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             pvalues, attained = (self._pvalues(values) for values in self._both())
             largest = np.flatnonzero(pvalues == pvalues.max())
             worst = self.considered[largest[np.argmin(self._standings()[largest])]]
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self.considered])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
@@ -155,7 +158,7 @@ class EveryCount(WorstCase):
         with one_blas_thread():
             of.look_closer(known := UpperRange(of, found, slack, of.unit))
         pairs = zip(self.considered, known.proved().tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
         """Return of each count what is proved, and what a labelling has."""

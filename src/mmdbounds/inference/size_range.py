@@ -19,7 +19,7 @@ from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.both_ways import UpperPairs
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -60,7 +60,8 @@ class EverySize(WorstCase):
         )
         self._values = np.full(len(largest), np.inf)  # of labellings
         self._tolerances = np.array([self.tolerance(counts) for counts in largest])
-        self._nulls = self._null[:, [self._column[counts.n_x] for counts in largest]]
+        first, last = (self._column[counts.n_x] for counts in (largest[0], largest[-1]))
+        self._nulls = self._compared.values[:, first : last + 1]
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
         self._centres = self._nulls.mean(axis=0)
         self._spreads = np.maximum(self._nulls.std(axis=0), least)
@@ -74,6 +75,9 @@ class EverySize(WorstCase):
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        return self._sizes
+
     @property
     def n_covered(self) -> int:
         """See `WorstCase`: a size covers all of its pairs."""
@@ -81,12 +85,15 @@ class EverySize(WorstCase):
 
     def outcomes(self) -> list[CountOutcome]:
         """See `WorstCase`; the size that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             floors = self._floors.least()
             pvalues, attained = self._pvalues(floors), self._pvalues(self._values)
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads
             worst = self.considered[largest[np.argmin(standings[largest])]]
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self._known])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
@@ -158,7 +165,7 @@ class EverySize(WorstCase):
         places = [self._place[pair.n_x] for pair in of.task.admissible]
         np.maximum.at(highest, places, known.proved())
         pairs = zip(self.considered, highest.tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _pvalues(self, values: Float64s) -> Float64s:
         """Return the p-values at one value of each size."""

@@ -3,7 +3,8 @@
 For each count a proved floor L of the statistic gives the p-value of its worst labelling or a larger
 one. Floors are cheap; tight ones are not. So every count gets a cheap floor first, and only the
 count whose p-value is the largest is made tighter, until a labelling reaches that p-value or nothing more is
-affordable: the others provably cannot matter.
+affordable: the others provably cannot matter. So it is with what a floor is compared with: at first the
+statistic on random labellings and, where that decides, what filing cannot keep it above (`Minimax`).
 """
 
 from __future__ import annotations
@@ -17,14 +18,16 @@ import numpy as np
 
 from mmdbounds.costs import for_each, one_pass, together
 from mmdbounds.counts import SLACK, Counts
+from mmdbounds.inference.minimax import ComparedNull, Minimax, hidden_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
-from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
+from mmdbounds.objective import Labelling, Mask, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Side
+from mmdbounds.results import NullRule, Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
+from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -42,9 +45,17 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
 
+WORTH = 0.5  # where a labelling has a larger p-value, nothing is decided
+MOST_SHARPENED = 1e9  # labellings, times pooled rows, that are looked at for a sharper null
+
 
 class Outcome(Protocol):
     """What tightening needs to know of a count: the p-value at what is proved, and one that is attained."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows are misfiled."""
+        ...
 
     @property
     def pvalue(self) -> float:
@@ -92,6 +103,7 @@ class WorstCase:
         meter: Meter,
         also: Sequence[Counts] = (),
         checkpoint: Checkpoint | None = None,
+        null: NullRule = "labellings",
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
         self.considered = self._chosen(admissible)
@@ -103,13 +115,27 @@ class WorstCase:
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
         order = blind_order(problem)
-        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
-        self._null = null.values(sizes)
+        self._labellings = PermutationNull(
+            self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter
+        )
+        self._null = self._labellings.values(sizes)
+        hidden = hidden_rows(self._classes(admissible)) if null == "minimax" else {}
+        self._compared, self._left_to_sharpen = ComparedNull(self._null, sizes, hidden), MOST_SHARPENED
+        self._minimax = Minimax(self.totals, problem.estimator, self._of_a_statistic / 4)
 
     @property
     def n_covered(self) -> int:
         """How many counts the outcomes speak of."""
         return len(self.considered)
+
+    @property
+    def null_rule(self) -> NullRule:
+        """What floors are compared with."""
+        return self._compared.rule
+
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        """Return the counts by their true sizes."""
+        return by_sizes(admissible)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         """Return the counts to consider: a grid where each by itself would take too long."""
@@ -119,7 +145,15 @@ class WorstCase:
         """Return what is known of each count, tight where it matters."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return tighten(found, self.tightened, max, is_tight)
+        return tighten(self.settled(found), self._sharper, max, self._is_done)
+
+    def _is_done(self, outcomes: Sequence[CountOutcome]) -> bool:
+        return is_tight(outcomes) and not self.can_sharpen(max(outcomes, key=lambda each: each.pvalue))
+
+    def _sharper(self, outcome: CountOutcome) -> CountOutcome:
+        """Return what is known of a count with a sharper null, or else with a tighter floor."""
+        [known] = self.settled([outcome])
+        return known if known.pvalue < outcome.pvalue or is_tight([known]) else self.tightened(known)
 
     def _numbered(self, i: int) -> CountOutcome:
         self._meter.phase("count", i, len(self.considered))
@@ -151,6 +185,33 @@ class WorstCase:
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
+    def can_sharpen(self, outcome: Outcome) -> bool:
+        """Return whether a count's floor may yet be compared with less, and that may matter."""
+        open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
+        return open_ and outcome.attained <= WORTH
+
+    def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
+        """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
+        now = [max(outcomes, key=lambda each: each.pvalue)]
+        while now := [each for each in now if self.can_sharpen(each)]:
+            self.sharpen(now)
+            outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
+            least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
+            now = [each for each in outcomes if each.pvalue > least]
+        return outcomes
+
+    def sharpen(self, outcomes: Sequence[CountOutcome]) -> None:
+        """Lower the labellings that count against these floors; the others do not matter."""
+        each = [self.null_of(o.counts) >= o.floor - self.tolerance(o.counts) for o in outcomes]
+        self.lower_null([o.counts.n_x for o in outcomes], np.any(each, axis=0))
+
+    def lower_null(self, hidden: Sequence[int | Counts], which: Mask) -> None:
+        """Lower some labellings of some sizes; see `ComparedNull`."""
+        self._compared.lower(self._minimax, self._labellings.permutations(), which, hidden)
+        self._left_to_sharpen -= len(hidden) * np.count_nonzero(which) * self.totals.sums.n_rows
+        for counts, known in self._known.items():
+            self._known[counts] = self._outcome(counts, known.found)
+
     def best_cases(self) -> list[float | None]:
         """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.
 
@@ -165,10 +226,16 @@ class WorstCase:
         )
         return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
-    def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
-        """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
-        null, width = self.null_of(counts), self.tolerance(counts) if tolerance is None else tolerance
-        return float(1 + np.count_nonzero(null >= value - width)) / (1 + len(null))
+    def pvalue(self, value: float, counts: Counts) -> float:
+        """Return the share of labellings, the true one included, that can have a floor of `value`."""
+        return share_above(self.compared_of(counts), value - self.tolerance(counts))
+
+    def pvalue_alone(self, value: float, counts: Counts) -> float:
+        """Return the p-value of a labelling by itself, were it known to be the true one.
+
+        Ties are as wide as in a test of these sizes without misfiling.
+        """
+        return share_above(self.null_of(counts), value - self._alone(counts))
 
     def standing(self, outcome: CountOutcome) -> float:
         """Return how far the floor lies above the null, in its standard deviations.
@@ -182,6 +249,10 @@ class WorstCase:
     def null_of(self, counts: Counts) -> Float64s:
         """Return the statistic on random labellings of these sizes."""
         return self._null[:, self._column[counts.n_x]]
+
+    def compared_of(self, counts: Counts) -> Float64s:
+        """Return what a floor is compared with: the same, or less."""
+        return self._compared.values[:, self._column[counts.n_x]]
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.
@@ -232,16 +303,11 @@ class WorstCase:
         return ROUGH * float(self.null_of(counts).std())
 
     def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
-        """Return the p-values at the proved upper bound and at the largest value found.
-
-        Ties are as wide as in a test of these sizes without misfiling: wider ones would make the p-value
-        larger than that of a labelling by itself.
-        """
+        """Return the p-values at the proved upper bound and at the largest value found."""
         found = self._search(counts, "upper", UPPER_STARTS, slack, 1.0)
         bound = found.value if found.certified is None else found.certified
-        width = self._alone(counts)
         return CountOutcome(
-            counts, found, self.pvalue(bound, counts, width), self.pvalue(found.value, counts, width)
+            counts, found, self.pvalue_alone(bound, counts), self.pvalue_alone(found.value, counts)
         )
 
     def _outcome(self, counts: Counts, found: Found) -> CountOutcome:
@@ -255,6 +321,11 @@ class WorstCase:
         with one_blas_thread():  # two threads would add in another order than one
             [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found
+
+
+def share_above(null: Float64s, level: float) -> float:
+    """Return the share of a null that is no smaller than a level, the true labelling included."""
+    return float(1 + np.count_nonzero(null >= level)) / (1 + len(null))
 
 
 def _share_lost(counts: Counts) -> float:

@@ -150,7 +150,7 @@ def part_of_test(result: RobustTestResult) -> Part:
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
         remarks=[testing.ROUNDING],
-        settings=[("permutations", f"{result.n_permutations:,}")],
+        settings=[("permutations", f"{result.n_permutations:,}"), ("null", result.null_rule)],
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples, read_only
 
 
@@ -28,9 +28,10 @@ class CountTest:
     certified
         A number proved to be no larger than any of them, or `None`.
     pvalue
-        At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
+        At `certified`, or at `lower` where nothing is proved. Compared with the statistic of random
+        labellings (`null_rule`), no labelling has a larger one.
     attained
-        At `lower`: some labelling has this p-value.
+        At `lower`, which some labelling reaches: no better proof gives less.
     best_case
         At the proved upper bound: no labelling has a smaller one. `None` unless asked for.
     """
@@ -90,6 +91,7 @@ class MisfilingTest(Result):
     counts: tuple[CountTest, ...]
     n_admissible: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
     beta: float = 0.0
     exactly: bool
     epsilon: float
@@ -143,7 +145,7 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     statistic
         The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
     pvalue
-        The largest p-value over all counts and labellings considered, plus `beta`.
+        Valid whichever rows are misfiled: the largest over all counts considered, plus `beta`.
     pvalue_range
         The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
         second is a p-value.
@@ -151,22 +153,23 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
         was left out.
     is_tight
-        Whether some labelling has this p-value, or one within 5 % of it: no much better one can be had.
+        Whether some labelling reaches this p-value, or one within 5 % of it: no better proof gives much less.
     n_moved, n_moved_of_x
         The worst count; of several with the same p-value the one whose floor is nearest to the null.
     null
         The statistic on random labellings of the sizes at the worst count.
     null_quantile
-        Its 95 % quantile: what a statistic must exceed to be significant at the 5 % level. `None` where it
-        is not positive, or where there are fewer than 19 labellings.
+        Its 95 % quantile: a larger statistic is significant at the 5 % level (with the minimax null some
+        smaller ones are, too). `None` where it is not positive, or where there are fewer than 19 labellings.
     observed, pvalue_as_filed, null_quantile_as_filed
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
         quantile of its null.
     counts, n_admissible
         Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
         if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations
-        Random labellings.
+    n_permutations, null_rule
+        Random labellings, and what `statistic` is compared with: their statistic (``"labellings"``), or what
+        would at most be left of it once rows are misfiled (``"minimax"``).
     beta
         Probability that the true count is outside the range considered; part of `pvalue`.
     exactly, epsilon, share_of_y
@@ -221,9 +224,8 @@ class AggregatedResult(MisfilingTest):
     statistic
         The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
     pvalue
-        The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
-        for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, exactly, epsilon, share_of_y
+        As in `RobustTestResult`. It needs no correction for the number of kernels.
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
     null
         The maximum on random labellings of the sizes at the worst count.

@@ -77,7 +77,13 @@ def robust_summary(result: RobustTestResult) -> str:
 
 def _settings(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
     made = result.provenance
-    return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+    return settings(made, permutations(result), seed_used(made))
+
+
+def permutations(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
+    """Return ``999 permutations``, and what they are compared by if it is not their statistic."""
+    by = ", minimax null" if result.null_rule == "minimax" else ""
+    return f"{result.n_permutations:,} permutations{by}"
 
 
 def units_lines(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
@@ -94,9 +100,14 @@ def statement(result: RobustTestResult) -> str:
         return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     return (
-        f"Whichever rows they are, the p-value for no difference between the true groups is at most "
+        f"Whichever rows they are, the p-value for no difference between the true groups is {at_most(result)}"
         f"{pvalue} (proved).{loose} If {others(result)} rows are misfiled, it can be larger."
     )
+
+
+def at_most(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+    """Return ``at most`` where a p-value is compared with that of the true labelling, which is smaller."""
+    return "at most " if result.null_rule == "labellings" else ""
 
 
 def _missing(result: RobustTestResult) -> str:
@@ -222,7 +233,9 @@ def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
     if point.lower_certified is None:
         return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
     best = None if point.best_case is None else number(point.best_case)
-    within = f"at most {worst}" if best is None else worst if best == worst else f"between {best} and {worst}"
+    within = f"{at_most(result)}{worst}"
+    if best is not None and result.null_rule == "labellings":
+        within = worst if best == worst else f"between {best} and {worst}"
     return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
 
 
@@ -293,8 +306,8 @@ def _aggregated_statement(result: AggregatedResult) -> str:
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is at most {pvalue} (proved). If {others(result)} rows are misfiled, it can be larger. "
-        f"{as_filed}"
+        f"together, is {at_most(result)}{pvalue} (proved). If {others(result)} rows are misfiled, it can "
+        f"be larger. {as_filed}"
     )
 
 
