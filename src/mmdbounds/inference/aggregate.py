@@ -26,16 +26,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
-    check_progress,
-    check_seed,
-    check_share,
-)
+from mmdbounds.checks import check_labellings, check_progress, check_seed, check_share
 from mmdbounds.contamination import Contamination, Counts, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.null import Null
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
@@ -61,10 +56,13 @@ class Member:
         self.problem = problem
         self.worst = WorstCase(problem, admissible, n_permutations, seed, meter)
         sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
-        order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
-        null = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others).values(sizes)
-        self.centre = dict(zip(sizes, null.mean(axis=0).tolist(), strict=True))
-        self.spread = dict(zip(sizes, null.std(axis=0).tolist(), strict=True))
+        null = self.worst.null
+        if not null.is_exact:  # all labellings together treat none of them differently
+            order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
+            drawn = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others)
+            null = Null(drawn.values(sizes))
+        self.centre = dict(zip(sizes, null.means.tolist(), strict=True))
+        self.spread = dict(zip(sizes, null.deviations.tolist(), strict=True))
 
     def standardised(self, values: Any, counts: Counts) -> Float64s:
         """Return statistics in standard deviations of the null."""
@@ -127,8 +125,7 @@ class Several:
 
     def pvalue(self, level: float, counts: Counts) -> float:
         """Return the share of labellings, the true one included, whose maximum is no smaller."""
-        null = self.null_of(counts)
-        return float(1 + np.count_nonzero(null >= level)) / (1 + len(null))
+        return self.members[0].worst.pvalue_of_another(level, counts, self.null_of(counts))
 
     def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
         """Return every kernel's statistic for the labelling that one of them found."""
@@ -208,7 +205,7 @@ def aggregated_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    n_permutations, _ = check_labellings(n_permutations)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
@@ -244,6 +241,7 @@ def aggregated_test(
         admissible=admissible,
         beta=beta,
         exactly=bool(contamination.exactly),
+        n_permutations=n_permutations,
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
@@ -303,6 +301,7 @@ def _result(
     admissible: list[Counts],
     beta: float,
     exactly: bool,
+    n_permutations: int,
     units_note: str,
     made: Provenance,
 ) -> AggregatedResult:
@@ -324,13 +323,16 @@ def _result(
         counts=tuple(map(_count_test, outcomes)),
         n_admissible=len(admissible),
         parts=tuple(_part(m, own) for m, own in zip(several.members, top.each, strict=True)),
-        n_permutations=len(null),
+        **several.members[0].worst.null_fields(top.counts),
+        n_permutations=n_permutations,
         beta=beta,
         exactly=exactly,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=max(c.n_moved for c in admissible) / problem.q,
         **problem.group_fields(),
-        conditions=conditions(beta, of_units=bool(units_note)),
+        conditions=conditions(
+            beta, of_units=bool(units_note), is_exact=several.members[0].worst.null.is_exact
+        ),
         units_note=units_note,
         provenance=made,
     )

@@ -19,13 +19,13 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.checks import MOST_PERMUTATIONS, MOST_SEED, check_count, check_option
+from mmdbounds.checks import MOST_SEED, check_count, check_labellings, check_level, check_option
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import VerifiedWarning, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
 from mmdbounds.inference.audit_state import AuditState
 from mmdbounds.inference.audited_rows import AuditedRows, audited_rows
-from mmdbounds.inference.breakdown import checked_level, sweep
+from mmdbounds.inference.breakdown import sweep
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
@@ -106,10 +106,10 @@ def audit(
     'the difference stands'
     """
     started = time.perf_counter()
-    level, alpha = checked_level(level), allowed_error(audit_level, "audit_level")
+    level, alpha = check_level(level), allowed_error(audit_level, "audit_level")
     seed, n_next = check_count(rng, "rng", most=MOST_SEED), check_count(n_next, "n_next")
     check_option(by, "by", ("random", "effect"))
-    check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    check_labellings(n_permutations)
     how = comparison("audit", options)
     rows = audited_rows(X, Y, verified, how.kernel, seed)
     _warn_of_choice(rows.state, seed)
@@ -154,7 +154,7 @@ class Calls:
     def pvalue(self, rows: AuditedRows, most: int) -> tuple[float, bool]:
         """Return the largest p-value up to `most` misfiled rows, and whether it is valid."""
         how = {**self.options, **self._testing}
-        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), **how)
+        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), level=self.level, **how)
         return test.pvalue, test.is_valid
 
     def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:

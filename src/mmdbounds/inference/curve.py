@@ -98,7 +98,7 @@ class Curve:
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
         """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
         worst, proved = self._worst, upper.certified
-        best = None if proved is None else min(worst.pvalue(proved, counts) for counts in run)
+        best = None if proved is None or not worst.null.is_complete else min(worst.pvalue(proved, counts) for counts in run)
         if len(run) == 1:
             return worst.improved(self._outcome(run[0]), lower).pvalue, best
         for _ in range(LOOKS):

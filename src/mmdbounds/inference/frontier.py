@@ -98,8 +98,10 @@ def frontier(
         is_valid=True,  # without proofs there is no `Frontier`
         n_solved=found.n_solved,
         n_permutations=n_permutations,
+        is_exact=found.null.is_exact,
+        n_labellings=found.null.n_labellings,
         **problem.group_fields(),
-        conditions=frontier_conditions(of_units=bool(units_note)),
+        conditions=frontier_conditions(of_units=bool(units_note), is_exact=found.null.is_exact),
         units_note=units_note,
         provenance=problem.provenance(
             found.totals,
@@ -136,13 +138,7 @@ class Frontier(EverySize):
         super().__init__(problem, list(ends), *how, **more)
 
     def _begin(self) -> None:
-        # A p-value of at most the level: no more than so many random labellings are as large.
-        allowed = math.floor(self._level * (1 + len(self._nulls)) + SLACK) - 1
-        self._critical = np.full(len(self._sizes), np.inf)
-        if 0 <= allowed < len(self._nulls):
-            self._critical = -np.partition(-self._nulls, allowed, axis=0)[allowed]
-        elif allowed > 0:
-            self._critical = -self._critical
+        self._critical = np.array([self.null.critical(self._level, place) for place in self._places])
         self._differences = np.array([size.difference for size in self._sizes])
         self._n_x = np.array([size.most.n_x for size in self._sizes])
         self._most = np.array([size.most.n_moved for size in self._sizes])

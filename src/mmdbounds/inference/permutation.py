@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, holds_matrix, together
+from mmdbounds.inference.labellings import MOST_COUNTED, DistinctRows, counted
+from mmdbounds.inference.null import Null, counted_null
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
@@ -78,14 +80,29 @@ class PermutationNull:
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
+        return next(self.batches(sizes, self._n_permutations))
+
+    def batches(self, sizes: list[int], most: int) -> Iterator[Float64s]:
+        """Yield the same in parts of so many labellings, as they are drawn."""
         sums, every = self._totals.sums, self.permutations()
-        result = np.empty((self._n_permutations, len(sizes)))
         width = chunk_width(sums.working_memory, sums.n_rows)
-        for start in range(0, len(result), width):
-            self._meter.phase("permutation", start, len(result))
-            part = list(islice(every, width))
-            result[start : start + width] = self._kept(part, sizes)
-        return result
+        for start in range(0, self._n_permutations, most):
+            stop, parts = min(start + most, self._n_permutations), []
+            for first in range(start, stop, width):
+                self._meter.phase("permutation", first, self._n_permutations)
+                parts.append(self._kept(list(islice(every, min(width, stop - first))), sizes))
+            yield np.concatenate(parts)
+
+    def counted(self, rows: DistinctRows, sizes: list[int]) -> Null:
+        """Return the statistic on all labellings, for rows of which few are distinct, or that are few."""
+        width, columns = chunk_width(self._totals.sums.working_memory, len(rows.order)), []
+        for i, size in enumerate(sizes):
+            self._meter.phase("permutation", i, len(sizes))
+            members, weights = rows.labellings(size)
+            parts = [members[start : start + width] for start in range(0, len(members), width)]
+            values = np.concatenate([self._values(list(part), [size])[:, 0] for part in parts])
+            columns.append((values, weights))
+        return counted_null(columns)
 
     def _kept(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations, from the checkpoint if it has them."""
@@ -165,8 +182,12 @@ def _labels(members: Indices, n_rows: int) -> Float64s:
 
 
 def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
-    """Return what the statistic on random labellings costs, for X of these sizes (ascending)."""
+    """Return what the statistic on labellings costs, for X of these sizes (ascending)."""
     n, spans, start = len(problem.pooled), [], 0
+    if (rows := counted(problem, blind_order(problem), sizes, n_permutations)) is not None:
+        n_counted = rows.n_labellings(sizes, MOST_COUNTED) or 0
+        each = columns("permutation", problem, n, n, again=n_counted / chunk_width(problem.working_memory, n))
+        return replace(each, products=n * n * n_counted)
     while start < len(sizes):  # as in `_quadratic`
         stop = bisect_right(sizes, sizes[start] + REACH * n)
         spans.append(sizes[stop - 1] - sizes[start])

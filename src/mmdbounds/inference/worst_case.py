@@ -8,15 +8,17 @@ affordable: the others provably cannot matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import SLACK, Counts
+from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, one_pass, together
+from mmdbounds.inference.labellings import counted
+from mmdbounds.inference.null import Null
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
 from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
@@ -34,6 +36,7 @@ ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the 
 NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
 DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`.
 LOWER_STARTS, UPPER_STARTS = 4, 8  # starts of a search that is to be tight
+PATIENT = 20.0  # patience of a proof on which a decision depends
 SUGGESTED = 0.5  # about how often a proof suggests another one
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
@@ -41,6 +44,7 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
+BATCH = 100  # labellings that are drawn before it is looked whether more are needed
 
 
 class Outcome(Protocol):
@@ -92,11 +96,12 @@ class WorstCase:
         meter: Meter,
         also: Sequence[Counts] = (),
         checkpoint: Checkpoint | None = None,
+        stop_after: int | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
         self.considered = self._chosen(admissible)
         self._known: dict[Counts, CountOutcome] = {}
-        self._is_tightened: set[Counts] = set()
+        self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         self.totals = problem.one_pass(meter, checkpoint)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
@@ -104,7 +109,14 @@ class WorstCase:
         rng = np.random.default_rng(seed)
         order = blind_order(problem)
         null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
-        self._null = null.values(sizes)
+        self._batches: Iterator[Float64s] = iter(())  # of labellings that are drawn only if needed
+        if (rows := counted(problem, order, sizes, n_permutations)) is not None:
+            self.null = null.counted(rows, sizes)
+        elif stop_after is None:
+            self.null = Null(null.values(sizes))
+        else:
+            self._batches = null.batches(sizes, BATCH)
+            self.null = Null(next(self._batches), None, n_permutations, stop_after)
 
     @property
     def n_covered(self) -> int:
@@ -115,11 +127,45 @@ class WorstCase:
         """Return the counts to consider: a grid where each by itself would take too long."""
         return thinned(admissible, self._problem.q)
 
-    def outcomes(self) -> list[CountOutcome]:
-        """Return what is known of each count, tight where it matters."""
+    def outcomes(self, level: float | None = None) -> list[CountOutcome]:
+        """Return what is known of each count, tight where it matters, until `level` is decided about.
+
+        The largest p-value is known once its count needs no more labellings: a count that does has a smaller
+        one. See `Null`.
+        """
+        found = self._looked_at(level)
+        while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
+            self.draw()
+            found = self._looked_at(level)
+        return found
+
+    def is_drawn(self, outcome: CountOutcome) -> bool:
+        """Return whether the p-value of a count needs no more labellings."""
+        threshold = outcome.floor - self.tolerance(outcome.counts)
+        return self.null.is_stopped(threshold, self._column[outcome.counts.n_x])
+
+    def draw(self) -> None:
+        """Draw more labellings."""
+        self.null = replace(self.null, values=np.concatenate([self.null.values, next(self._batches)]))
+
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
+        """Return what is known of each count with the labellings drawn so far."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return tighten(found, self.tightened, max, is_tight)
+        return self.decided(tighten(found, self._closer_outcome, max, is_tight), level)
+
+    def _closer_outcome(self, outcome: CountOutcome) -> CountOutcome:
+        self.closer(outcome.counts)
+        return self.outcome(outcome.counts)
+
+    def decided(self, found: list[CountOutcome], level: float | None) -> list[CountOutcome]:
+        """Look closer at counts above the level until a labelling is above it as well, or no count is."""
+        for outcome in sorted(found, key=lambda each: -each.pvalue)[:MOST_TIGHTENED]:
+            if not is_open(found, level):
+                break
+            while is_open([self.outcome(outcome.counts)], level) and self.closer(outcome.counts, level=level):
+                found = [self.outcome(each.counts) for each in found]
+        return found
 
     def _numbered(self, i: int) -> CountOutcome:
         self._meter.phase("count", i, len(self.considered))
@@ -130,19 +176,23 @@ class WorstCase:
         if counts not in self._known:
             found = self._search(counts, "lower", 1, self._rough(counts), CHEAP)
             self._known[counts] = self._outcome(counts, found)
-        return self._known[counts]
+        return self._outcome(counts, self._known[counts].found)
 
-    def tightened(self, outcome: CountOutcome) -> CountOutcome:
+    def tightened(self, outcome: CountOutcome, patience: float = 1.0) -> CountOutcome:
         """Return what is known of a count once more is spent on it."""
-        return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, 1.0))
+        return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, patience))
 
-    def closer(self, counts: Counts) -> bool:
-        """Look closer at a count, so that its next outcome is better; return whether that was possible."""
-        if counts in self._is_tightened:
-            return False
-        self._is_tightened.add(counts)
-        self._known[counts] = self.tightened(self.outcome(counts))
-        return True
+    def closer(self, counts: Counts, *, level: float | None = None) -> bool:
+        """Look closer at a count, so that its next outcome is better; return whether that was possible.
+
+        For a decision at a level more is spent, if that is what it takes.
+        """
+        for patience in (1.0, PATIENT)[: 1 if level is None else 2]:
+            if (counts, patience) not in self._is_tightened:
+                self._is_tightened.add((counts, patience))
+                self._known[counts] = self.tightened(self.outcome(counts), patience)
+                return True
+        return False
 
     def improved(self, outcome: CountOutcome, other: Found) -> CountOutcome:
         """Return what is known of a count with what another search has found as well."""
@@ -167,21 +217,33 @@ class WorstCase:
 
     def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
         """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
-        null, width = self.null_of(counts), self.tolerance(counts) if tolerance is None else tolerance
-        return float(1 + np.count_nonzero(null >= value - width)) / (1 + len(null))
+        width = self.tolerance(counts) if tolerance is None else tolerance
+        return self.null.pvalue(value - width, self._column[counts.n_x])
 
     def standing(self, outcome: CountOutcome) -> float:
         """Return how far the floor lies above the null, in its standard deviations.
 
         Of several counts with the same p-value the lowest is the nearest to a larger one.
         """
-        null = self.null_of(outcome.counts)
+        place = self._column[outcome.counts.n_x]
         least = max(self.tolerance(outcome.counts), np.finfo(np.float64).tiny)  # a constant kernel
-        return float(outcome.floor - null.mean()) / max(float(null.std()), float(least))
+        return float(outcome.floor - self.null.means[place]) / max(float(self.null.deviations[place]), least)
 
     def null_of(self, counts: Counts) -> Float64s:
-        """Return the statistic on random labellings of these sizes."""
-        return self._null[:, self._column[counts.n_x]]
+        """Return the statistic on labellings of these sizes."""
+        return self.null.column(self._column[counts.n_x])
+
+    def null_fields(self, counts: Counts) -> dict[str, Any]:
+        """Return the fields that say which labellings the p-value of a count comes from."""
+        return {
+            "null_weights": self.null.shares(self._column[counts.n_x]),
+            "is_exact": self.null.is_exact,
+            "n_labellings": self.null.n_labellings,
+        }
+
+    def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
+        """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
+        return self.null.with_values(null, self._column[counts.n_x]).pvalue(value, 0)
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.
@@ -189,12 +251,8 @@ class WorstCase:
         `None` where it is not larger than rounding (nothing is a multiple of it), and where there are too
         few labellings for any statistic to be significant.
         """
-        null = self.null_of(counts)
-        above = int(LARGEST * (1 + len(null)) + SLACK)
-        if above == 0:
-            return None
-        quantile = float(np.partition(null, len(null) - above)[len(null) - above])
-        return quantile if quantile > self.tolerance(counts) else None
+        quantile = self.null.critical(LARGEST, self._column[counts.n_x])
+        return quantile if self.tolerance(counts) < quantile < np.inf else None
 
     def tolerance(self, counts: Counts) -> float:
         """Return by how much rounding can part statistics that are equal.
@@ -229,7 +287,7 @@ class WorstCase:
         return Task(self.totals, [counts], self._problem.estimator, self._seed, self._meter)
 
     def _rough(self, counts: Counts) -> float:
-        return ROUGH * float(self.null_of(counts).std())
+        return ROUGH * float(self.null.deviations[self._column[counts.n_x]])
 
     def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
         """Return the p-values at the proved upper bound and at the largest value found.
@@ -297,7 +355,17 @@ def expected_floor(problem: Problem, counts: Counts) -> Phase:
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:
     """Return whether some labelling has the largest p-value, or nearly."""
-    return is_near(*(max(getattr(each, name) for each in outcomes) for name in ("pvalue", "attained")))
+    return is_near(*_largest(outcomes))
+
+
+def is_open(outcomes: Sequence[Outcome], level: float | None) -> bool:
+    """Return whether a p-value above `level` is neither excluded nor known of any labelling."""
+    pvalue, attained = _largest(outcomes)
+    return level is not None and attained <= level < pvalue
+
+
+def _largest(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    return max(each.pvalue for each in outcomes), max(each.attained for each in outcomes)
 
 
 def is_near(pvalue: float, attained: float) -> bool:

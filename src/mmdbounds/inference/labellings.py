@@ -1,0 +1,98 @@
+r"""All labellings of the pooled rows, where they are few: p-values are then exact, and no seed plays a part.
+
+Equal rows are interchangeable: labellings that take the same number of each distinct row into X have the same
+statistic. One of them stands for all,
+
+.. math::
+    \prod_d \binom{c_d}{k_d} \text{ labellings, where } k_d \text{ of the } c_d \text{ rows with value } d
+    \text{ are in X.}
+
+So two groups of 500 rows with a single binary column have at most 501 labellings that differ. If all rows
+differ, every labelling stands for itself.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.kernels import Precomputed
+from mmdbounds.objective import Indices
+from mmdbounds.problem import Problem
+
+EXACT = 10  # times as many labellings as would be drawn, over all sizes together: then all are counted
+MOST_COUNTED = 1_000_000  # but no more than this
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """The pooled rows in an order in which equal ones are neighbours, and how many there are of each."""
+
+    order: Indices
+    counts: NDArray[np.intp]
+
+    def n_labellings(self, sizes: list[int], most: int) -> int | None:
+        """Return how many labellings of these sizes differ in their statistic, `None` if more than `most`."""
+        n, d = int(self.counts.sum()), len(self.counts)
+        smaller = [min(size, n - size) for size in sizes]  # the other group tells as much
+        largest = max(smaller)
+        # Numbers grow up to half of the rows, and taking at most one of each value gives a part of them.
+        if any(math.comb(d, k) > most for k in range(1, min(largest, d // 2) + 1)):
+            return None
+        ways = np.eye(1, largest + 1, dtype=np.int64)[0]  # to take 0, 1, ... rows of the values so far
+        for count in self.counts.tolist():
+            below = np.cumsum(ways)
+            below[count + 1 :] -= below[: -count - 1].copy()
+            ways = np.minimum(below, most + 1)
+        total = int(ways[smaller].sum())
+        return total if total <= most else None
+
+    def labellings(self, size: int) -> tuple[Indices, NDArray[Any]]:
+        """Return the rows of X of each labelling that differs, and how many labellings it stands for."""
+        taken = _compositions(self.counts, size)
+        value = np.repeat(np.arange(len(self.counts)), self.counts)
+        place = np.arange(len(value)) - (np.cumsum(self.counts) - self.counts)[value]  # among equal rows
+        is_x = taken[:, value] > place
+        members = self.order[np.nonzero(is_x)[1].reshape(len(taken), size)]
+        # Whole numbers, so that a share of exactly 1/20 is not above 0.05; Python's where they are large.
+        weights = np.ones(len(taken), dtype=object)
+        for which in np.flatnonzero(self.counts > 1):
+            count = int(self.counts[which])
+            ways = np.array([math.comb(count, k) for k in range(count + 1)], dtype=object)
+            weights *= ways[taken[:, which]]
+        return members, weights
+
+
+def _compositions(counts: NDArray[np.intp], size: int) -> NDArray[np.intp]:
+    """Return every way to take `size` rows: a line each, with how many there are of each value."""
+    taken, left = np.empty((1, 0), dtype=np.intp), np.array([size])
+    later = int(counts.sum())
+    for count in counts.tolist():
+        later -= count
+        fewest, most = np.maximum(left - later, 0), np.minimum(left, count)
+        n_choices = most - fewest + 1
+        lines = np.repeat(np.arange(len(left)), n_choices)
+        first = np.cumsum(n_choices) - n_choices
+        chosen = fewest[lines] + np.arange(len(lines)) - first[lines]
+        taken, left = np.column_stack([taken[lines], chosen]), left[lines] - chosen
+    return taken
+
+
+def distinct_rows(problem: Problem, order: Indices) -> DistinctRows:
+    """Return the distinct pooled rows; in `order` equal rows are neighbours."""
+    starts = np.ones(len(order), dtype=bool)
+    if not isinstance(problem.kernel, Precomputed):  # of whose rows only the kernel values are known
+        rows = problem.pooled[order]
+        starts[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    return DistinctRows(order, np.diff(np.append(np.flatnonzero(starts), len(order))))
+
+
+def counted(problem: Problem, order: Indices, sizes: list[int], n_permutations: int) -> DistinctRows | None:
+    """Return the distinct rows if all labellings of these sizes are few enough to be counted."""
+    rows = distinct_rows(problem, order)
+    most = min(EXACT * n_permutations, MOST_COUNTED)
+    return rows if rows.n_labellings(sizes, most) is not None else None
