@@ -31,7 +31,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.datasets.files import data_folder
 from mmdbounds.errors import BandwidthWarning
 from mmdbounds.objective import Labelling, Quadratic, group_sums

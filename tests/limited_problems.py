@@ -4,7 +4,8 @@ import itertools
 
 import numpy as np
 
-from mmdbounds.contamination import Contamination, Movable, limited
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Movable, limited
 from problems import naive_values, small_matrix, small_problem
 
 

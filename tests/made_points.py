@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.kernels import kernel_names
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter

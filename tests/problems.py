@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 
 from mmdbounds import kernels
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic, group_sums
 from mmdbounds.search.sharp.quota_problem import QuotaProblem
 from mmdbounds.sums import make_sums

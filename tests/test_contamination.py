@@ -7,7 +7,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mmdbounds.contamination import Contamination, Counts, as_contamination, check_sizes
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 
 

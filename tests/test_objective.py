@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.kernels import RBF, Linear
 from mmdbounds.objective import Labelling, Quadratic, group_sums, observed_mmd2

@@ -11,8 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import check_progress, check_seed
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
+from mmdbounds.counts import Counts
 from mmdbounds.kernels import lists_kernels
 from mmdbounds.knowledge import known_rows
 from mmdbounds.objective import observed_mmd2

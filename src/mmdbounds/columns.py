@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Contamination, Counts, Movable, as_contamination, check_sizes
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.counts import Counts, Movable, check_sizes
 from mmdbounds.knowledge import known_rows
 from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.sums.threads import in_order, threads_for

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import group_sums
 from mmdbounds.problem import Problem

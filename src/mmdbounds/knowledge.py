@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Contamination, Movable, Stratum
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Movable, Stratum
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, quoted, quoted_list
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.results.knowledge import Knowledge, Limits

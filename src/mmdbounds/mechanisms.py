@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_count, check_progress, check_rng, check_share
-from mmdbounds.contamination import SLACK, Contamination
+from mmdbounds.contamination import Contamination
 from mmdbounds.costs import one_pass
+from mmdbounds.counts import SLACK
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Indices

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
 from mmdbounds.sums.protocol import Float64s, KernelSums, Rows

@@ -9,7 +9,8 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
-from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel
 from mmdbounds.knowledge import NOTHING_KNOWN, Known

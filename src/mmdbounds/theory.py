@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mmdbounds.checks import check_chance, check_count, check_positive, check_share
-from mmdbounds.contamination import SLACK
+from mmdbounds.counts import SLACK
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names
 

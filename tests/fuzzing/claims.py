@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Quadratic
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.aggregate import FACTORS, N_SCALING, STREAM, aggregated_test
 from mmdbounds.inference.worst_case import NEARLY, WorstCase

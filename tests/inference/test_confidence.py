@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval
 from mmdbounds.inference.resampling import Resampler, resampling_interval

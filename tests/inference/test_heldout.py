@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.inference.confidence import Kept, confidence_interval, drawn_rows, hold_out
 from mmdbounds.tables import Group

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.inference import curve
 from mmdbounds.inference.curve import along, from_neighbour, resized
 from mmdbounds.objective import Labelling, Quadratic

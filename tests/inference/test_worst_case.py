@@ -5,7 +5,8 @@ import pytest
 
 import mmdbounds as mb
 from inference import reference
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts
 from mmdbounds.inference import count_range, worst_case
 from mmdbounds.inference.worst_case import WorstCase, thinned
 from mmdbounds.problem import Comparison, pose

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts
 from mmdbounds.kernels import FunctionKernel
 from mmdbounds.objective import group_sums
 from mmdbounds.search.exhaustive import Exhaustive

@@ -21,7 +21,8 @@ from limited_problems import (
     random_strata,
     strata_by_row,
 )
-from mmdbounds.contamination import Contamination, Counts, Movable, check_sizes, limited
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts, Movable, check_sizes, limited
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.baselines import Bootstrap, Submodular

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts, Movable
+from mmdbounds.counts import Counts, Movable
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Comparison, pose

@@ -20,7 +20,8 @@ from made_points import (
     scale_of,
     task_of,
 )
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic, group_sums
 from mmdbounds.search import exchanges
 from mmdbounds.search.exchanges import row_effects

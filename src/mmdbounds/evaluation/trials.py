@@ -21,7 +21,8 @@ from mmdbounds._version import __version__
 from mmdbounds.atomic_write import check_writable
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share
-from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
 from mmdbounds.mechanisms import MechanismLike, check_from_rows, check_mechanism, misfiled_count, simulate

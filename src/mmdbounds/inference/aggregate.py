@@ -27,8 +27,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import check_labellings, check_progress, check_seed, check_share
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.null import Null
 from mmdbounds.inference.permutation import PermutationNull, blind_order

@@ -127,8 +127,10 @@ def audit(
         n_samples_Y=rows.state.n_rows,
         name_x=rows.X.name,
         name_y=rows.Y.name,
-        conditions=audit_conditions(rows.n_refiled_to_y),
+        conditions=audit_conditions(rows.n_refiled_to_y, is_exact=call.curve.is_exact),
         n_permutations=n_permutations,
+        is_exact=call.curve.is_exact,
+        n_labellings=call.curve.n_labellings,
         provenance=replace(
             call.curve.provenance, method="audit", misfiling={}, seconds=time.perf_counter() - started
         ),

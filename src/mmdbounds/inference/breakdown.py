@@ -21,7 +21,8 @@ from mmdbounds.checks import (
     check_seed,
     check_share,
 )
-from mmdbounds.contamination import Contamination, Counts, check_sizes
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.curve import Curve, expected_curve

@@ -29,8 +29,9 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
 )
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
+from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.objective import Indices

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, repeated, together
+from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.size_range import EverySize, by_size
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, together
+from mmdbounds.counts import Counts
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor, is_near
 from mmdbounds.knowledge import Places
 from mmdbounds.objective import Labelling, Mask, Quadratic
@@ -98,7 +98,11 @@ class Curve:
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
         """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
         worst, proved = self._worst, upper.certified
-        best = None if proved is None or not worst.null.is_complete else min(worst.pvalue(proved, counts) for counts in run)
+        best = (
+            None
+            if proved is None or not worst.null.is_complete
+            else min(worst.pvalue(proved, counts) for counts in run)
+        )
         if len(run) == 1:
             return worst.improved(self._outcome(run[0]), lower).pvalue, best
         for _ in range(LOOKS):

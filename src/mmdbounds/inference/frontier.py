@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import SLACK, Counts
 from mmdbounds.costs import repeated, together
+from mmdbounds.counts import SLACK, Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.size_range import EverySize, is_dense

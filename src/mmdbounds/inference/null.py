@@ -7,10 +7,10 @@ Three kinds, each valid for the reason given:
 - :math:`B` of them were drawn. With the true one these are :math:`1 + B` draws of the same kind:
   :math:`p = (1 + \#\{T_b \ge T\}) / (1 + B)`.
 - Drawing stopped once :math:`h` of them were no smaller (Besag and Clifford, 1991): :math:`p = h / n` if the
-  h-th of these is the n-th drawn. For :math:`p \le a` fewer than h of the first k are no smaller, where k + 1
-  is the first whole number from h / a; among 1 + k draws of the same kind the true one is one of the h largest
-  with a probability of at most :math:`h / (1 + k) \le a`. A value that has fewer than h when
-  drawing stops, after n of B, would have got no more than h / (n + 1).
+  h-th of these is the n-th drawn. Then :math:`p \le a` says that fewer than h of the first k are no smaller,
+  where k + 1 is the first whole number from h / a: among 1 + k draws of the same kind the true one is one of
+  the h largest, which has a probability of at most :math:`h / (1 + k) \le a`. A value that has fewer than h
+  when drawing stops for another one, after n of B, would have got no more than h / (n + 1).
 
 All of them fall as :math:`T` grows, so that a proved floor of it has no smaller p-value.
 """
@@ -131,7 +131,7 @@ class Null:
         return int(np.count_nonzero(self.values[:, place] >= threshold)) >= (self.stop_after or 0)
 
     def critical(self, level: float, place: int) -> float:
-        """Return what a statistic must exceed so that its p-value is at most `level`; infinite if none can."""
+        """Return what a statistic must exceed for a p-value of at most `level`; infinite if none can."""
         values = self.column(place)
         descending = np.argsort(-values, kind="stable")
         if self.weights is None:

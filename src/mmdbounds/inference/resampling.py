@@ -16,8 +16,9 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
 )
-from mmdbounds.contamination import SLACK, Contamination, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
+from mmdbounds.counts import SLACK
 from mmdbounds.inference.confidence import count_fields
 from mmdbounds.objective import GroupSums, Indices, group_sums
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose

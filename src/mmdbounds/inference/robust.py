@@ -18,7 +18,8 @@ from mmdbounds.checks import (
     check_seed,
     check_share,
 )
-from mmdbounds.contamination import Contamination, Counts, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, known_units
@@ -69,8 +70,8 @@ def robust_test(
         after looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
-        many labellings that differ, over all sizes of X together, all are counted instead: the p-value is then
-        exact and depends on no seed.
+        many labellings that differ, over all sizes of X together, all are counted instead: then the p-value
+        is exact and depends on no seed.
     stop_after : int, optional
         Stop drawing as soon as this many random labellings are no smaller than the worst case. The p-value
         is then this number over the number drawn, and valid as before; it is coarser, and sooner known.

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase
 from mmdbounds.problem import Problem

@@ -15,8 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
 from mmdbounds.costs import for_each, one_pass, together
+from mmdbounds.counts import Counts
 from mmdbounds.inference.labellings import counted
 from mmdbounds.inference.null import Null
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations

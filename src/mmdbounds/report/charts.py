@@ -200,13 +200,13 @@ def interval(low: float, high: float, values: Values, names: Sequence[str], word
     return spec(60, layers, {"range": [{"f0": low, "f1": high}], "values": values}, words)
 
 
-def histogram(bars: Values, marks: Values, names: Sequence[str], words: str) -> Spec:
-    """Return how often random labellings have which value, and where the values found are.
+def histogram(bars: Values, marks: Values, names: Sequence[str], words: str, height: str) -> Spec:
+    """Return how often labellings have which value, and where the values found are.
 
     Bars are f0 and f1: their ends, f2: how many; marks are f0: a value, f1: which of `names`, f2: in digits.
     """
     x = quantitative("f0", "squared MMD", bin={"binned": True}, axis={"tickCount": 6, "grid": False})
-    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")}
+    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", height)}
     value = {"x": quantitative("f0", "squared MMD"), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
     layers = [
         layer("bars", {"type": "bar", "color": GREY, "opacity": 0.5}, count),

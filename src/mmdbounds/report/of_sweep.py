@@ -12,7 +12,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import finding
-from mmdbounds.words.phrases import assumption, percent, shown
+from mmdbounds.words.phrases import assumption, labellings_used, percent, shown
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -69,7 +69,7 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
         remarks=[testing.ROUNDING],
         settings=[
             ("significance level", percent(result.level)),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("labellings", labellings_used(result)),
         ],
     )
 
@@ -130,7 +130,7 @@ def _window(ends: Sequence[tuple[float, float]]) -> charts.Spec:
 def _pvalue_figure(result: SweepResult) -> Figure:
     ends = [(point.best_case, point.pvalue) for point in result.points]
     series: Series = {charts.WORST: [worst for _, worst in ends], charts.BEST: [best for best, _ in ends]}
-    least = 1 / (result.n_permutations + 1)
+    least = min(1 / (result.n_permutations + 1), *(point.pvalue for point in result.points))
     y = charts.quantitative(
         "f2",
         "p-value",

@@ -165,8 +165,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     null_weights
         The share of all labellings that each of `null` stands for; `None` if they were drawn.
     is_exact, n_labellings
-        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of labellings
-        drawn, or of those that differ, over all sizes.
+        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
+        labellings drawn, or of those that differ, over all sizes.
     null_quantile
         Its 95 % quantile: what a statistic must exceed to be significant at the 5 % level. `None` where it
         is not positive, or where no statistic could be significant: with fewer than 19 random labellings.

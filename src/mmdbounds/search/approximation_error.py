@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter

@@ -28,8 +28,8 @@ from typing import ClassVar
 import numpy as np
 
 from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_flag, check_number
-from mmdbounds.contamination import Counts, Movable
 from mmdbounds.costs import holds_matrix
+from mmdbounds.counts import Counts, Movable
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem

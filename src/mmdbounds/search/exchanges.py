@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
 from mmdbounds.costs import columns
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Indices, Labelling, Mask
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.results import Estimator, Side

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import PairKernel, kernel_names
 from mmdbounds.objective import Indices, Mask, Quadratic

@@ -14,7 +14,8 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
 from mmdbounds.problem import Problem

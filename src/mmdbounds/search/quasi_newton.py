@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from mmdbounds.checks import check_chance, check_count, check_flag, check_option
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import lists_kernels
 from mmdbounds.objective import Indices, Quadratic

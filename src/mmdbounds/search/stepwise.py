@@ -15,8 +15,8 @@ from typing import Literal
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option
-from mmdbounds.contamination import Counts, check_sizes
 from mmdbounds.costs import columns
+from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem

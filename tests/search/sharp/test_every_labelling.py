@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.kernels import Precomputed
 from mmdbounds.search.protocol import Task

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.search.protocol import Task
 from mmdbounds.search.sharp.floor import EXTRA, Floor, filled, raised, tightest

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts, as_contamination
+from mmdbounds.contamination import as_contamination
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import comparison, pose
 from mmdbounds.progress import Meter

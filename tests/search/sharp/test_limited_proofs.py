@@ -8,7 +8,7 @@ import pytest
 
 import mmdbounds as mb
 from limited_problems import admissible_labellings, admissible_values, is_admissible, limited_problem
-from mmdbounds.contamination import Counts, Movable
+from mmdbounds.counts import Counts, Movable
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.protocol import Task, leading, outwards, within_limits
 from mmdbounds.search.sharp import multiplier_steps as steps

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.search.sharp import ranges
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import FloorRange

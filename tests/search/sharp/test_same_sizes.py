@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
+from mmdbounds.counts import Counts
 from mmdbounds.search.sharp import same_sizes
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.search.protocol import Task, outwards
 from mmdbounds.search.sharp.starting_points import starts
 from mmdbounds.search.stepwise import StepwiseDominance

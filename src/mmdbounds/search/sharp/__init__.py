@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from mmdbounds.checks import check_count, check_share
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.problem import Problem

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, for_both_sides, most_extreme, outwards

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, most_extreme

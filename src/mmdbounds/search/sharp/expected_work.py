@@ -13,8 +13,9 @@ from functools import partial
 
 import numpy as np
 
-from mmdbounds.contamination import Contamination, Counts
+from mmdbounds.contamination import Contamination
 from mmdbounds.costs import columns, for_each, holds_matrix, repeated, together
+from mmdbounds.counts import Counts
 from mmdbounds.kernels import Precomputed
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase

@@ -14,7 +14,7 @@ from typing import Protocol
 
 import numpy as np
 
-from mmdbounds.contamination import Counts
+from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
 from mmdbounds.search.sharp.at_most import SUMS

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.contamination import Counts, Movable
+from mmdbounds.counts import Counts, Movable
 from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import (
