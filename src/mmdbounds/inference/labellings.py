@@ -61,10 +61,17 @@ class DistinctRows:
         # Whole numbers, so that a share of exactly 1/20 is not above 0.05; Python's where they are large.
         weights = np.ones(len(taken), dtype=object)
         for which in np.flatnonzero(self.counts > 1):
-            count = int(self.counts[which])
-            ways = np.array([math.comb(count, k) for k in range(count + 1)], dtype=object)
-            weights *= ways[taken[:, which]]
+            chosen = taken[:, which]
+            weights *= _binomials(int(self.counts[which]), chosen.min(), chosen.max())[chosen - chosen.min()]
         return members, weights
+
+
+def _binomials(n: int, first: int, last: int) -> NDArray[Any]:
+    """Return in how many ways so many of `n` can be chosen, each from the one before."""
+    ways = [math.comb(n, int(first))]
+    for k in range(int(first), int(last)):
+        ways.append(ways[-1] * (n - k) // (k + 1))
+    return np.array(ways, dtype=object)
 
 
 def _compositions(counts: NDArray[np.intp], size: int) -> NDArray[np.intp]:
