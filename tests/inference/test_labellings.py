@@ -21,29 +21,31 @@ def distinct(counts):
 
 
 @pytest.mark.parametrize("counts", [[1] * 7, [3, 1, 2], [6], [5, 4], [1, 1, 7], [2, 2, 2, 2]])
-def test_stand_for_every_labelling_once(counts):
+def test_stand_for_every_labelling_once(counts, monkeypatch):
     rows, n = distinct(counts), sum(counts)
     value = dict(zip(rows.order.tolist(), np.repeat(np.arange(len(counts)), counts), strict=True))
+    found = {}
     for size in range(1, n):
-        members, weights = rows.labellings(size)
-        kinds = [tuple(sorted(value[row] for row in some)) for some in members.tolist()]
+        orders, weights = rows.labellings(size)
+        kinds = [tuple(sorted(value[row] for row in some[:size])) for some in orders.tolist()]
         every = [tuple(sorted(value[row] for row in some)) for some in itertools.combinations(range(n), size)]
         assert dict(zip(kinds, weights, strict=True)) == {kind: every.count(kind) for kind in set(every)}
-        assert len(set(kinds)) == len(kinds) == rows.n_labellings([size], 10**6)
-        assert all(len(set(some)) == size for some in members.tolist())
-        assert rows.n_labellings([size], len(kinds) - 1) is None
-    total = rows.n_labellings([1, n - 1], 10**6)
-    assert total == 2 * len(counts)
-    assert rows.n_labellings([1, n - 1], total - 1) is None
+        assert len(set(kinds)) == len(kinds)
+        assert all(sorted(some) == list(range(n)) for some in orders.tolist())
+        found[size] = len(kinds)
+    assert rows.n_labellings(list(found), 100) == list(found.values())
+    monkeypatch.setattr(labellings, "EXACT", 1)
+    for most in sorted(set(found.values())):
+        few = [number if number <= most else None for number in found.values()]
+        assert rows.n_labellings(list(found), most) == few
 
 
 def test_many_are_seen_to_be_too_many_at_once():
     """Neither a number with 30,000 digits nor a table of a billion entries on the way."""
     rows = DistinctRows(np.arange(100_000), np.ones(100_000, dtype=np.intp))
-    assert rows.n_labellings([50_000], 10_000) is None
-    assert rows.n_labellings([1], 100_000) == 100_000
+    assert rows.n_labellings([1, 2, 50_000, 99_999], 10_000) == [100_000, None, None, 100_000]
     binary = DistinctRows(np.arange(100_000), np.array([99_000, 1000]))
-    assert binary.n_labellings([50_000, 50_001], 10_000) == 2002
+    assert binary.n_labellings([5, 50_000, 50_001], 999) == [6, 1001, 1001]
     fewer = DistinctRows(np.arange(10_000), np.array([9_900, 100]))
     assert sum(fewer.labellings(5_000)[1]) == math.comb(10_000, 5_000)
 
@@ -55,9 +57,21 @@ def test_are_counted_up_to_ten_times_as_many_as_would_be_drawn():
         result = mb.robust_test(X, Y, 0, n_permutations=n_permutations, rng=0)
         assert result.is_exact == is_exact
         assert result.n_labellings == len(result.null) == (462 if is_exact else 46)
-    both = mb.robust_test(X, Y, Contamination(n_moved=1), n_permutations=93, rng=0)
-    assert (both.is_exact, both.n_labellings) == (True, 462 + 462)  # of both sizes together
-    assert not mb.robust_test(X, Y, Contamination(n_moved=1), n_permutations=92, rng=0).is_exact
+    both = mb.robust_test(X, Y, Contamination(n_moved=1), n_permutations=47, rng=0)
+    assert (both.is_exact, both.n_labellings) == (True, 462 + 462)
+
+
+def test_each_size_is_counted_or_drawn_by_itself():
+    """Whatever the other sizes are: so all who ask about a size compare with the same labellings."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(5, 2)), rng.normal(size=(7, 2))
+    how = {"n_permutations": 50, "null": "labellings", "rng": 0}  # 792, 924, 792 and then 495 labellings
+    alone = [mb.robust_test(X, Y, Contamination(n_moved=m, exactly=True), **how) for m in range(5)]
+    several = mb.robust_test(X, Y, Contamination(n_moved=4), **how)
+    assert [test.null_weights is None for test in alone] == [True, True, True, False, False]
+    assert not several.is_exact
+    assert several.pvalue == max(test.pvalue for test in alone)
+    assert several.pvalue_as_filed == alone[0].pvalue_as_filed == alone[4].pvalue_as_filed
 
 
 def every_labelling(problem, counts):
@@ -77,7 +91,9 @@ def test_pvalue_is_the_share_of_all_labellings(seed, exactly, monkeypatch):
     amount = Contamination(
         n_moved=problem.counts.n_moved, n_moved_of_x=problem.counts.n_moved_of_x, exactly=exactly
     )
-    result = mb.robust_test(problem.X, problem.Y, amount, rng=seed, **reference.options(problem))
+    how = {"null": "labellings", "rng": seed, **reference.options(problem)}
+    result = mb.robust_test(problem.X, problem.Y, amount, **how)
+    sharper = mb.robust_test(problem.X, problem.Y, amount, **{**how, "null": "minimax"})
     naive = []
     for counts in reference.admissible(problem, exactly=exactly):
         tie = reference.tolerance(small_matrix(problem), counts)
@@ -85,6 +101,8 @@ def test_pvalue_is_the_share_of_all_labellings(seed, exactly, monkeypatch):
         naive.append(Fraction(int(larger.sum()), len(larger)))
     assert result.is_exact
     assert result.pvalue == float(max(naive))
+    assert sharper.is_exact
+    assert sharper.pvalue <= result.pvalue
     np.testing.assert_allclose(
         sum(result.null_weights[result.null >= result.statistic - 1e-9]), result.pvalue, rtol=1e-12
     )
@@ -100,8 +118,8 @@ def chance(k, n_x, n_y, ones):
     return Fraction(math.comb(ones, k) * math.comb(n_x + n_y - ones, n_x - k), math.comb(n_x + n_y, n_x))
 
 
-def rejected(n_x, n_y, ones, n_moved, **options):
-    """The largest p-value that somebody can bring about who misfiles rows, for each number of ones in X."""
+def smallest_pvalues(n_x, n_y, ones, n_moved, **options):
+    """The smallest p-value that somebody can bring about who misfiles rows, for each number of ones in X."""
     found = {}
     for k in range(max(0, ones - n_y), min(ones, n_x) + 1):
         filings = []
@@ -125,7 +143,7 @@ LEVELS = (0.01, 0.05, 0.1)
 def check_sizes_of_the_test(tables, n_moved):
     for n_x, n_y in tables:
         for ones in range((n_x + n_y) // 2 + 1):  # zeros and ones can change places
-            pvalues = rejected(n_x, n_y, ones, n_moved)
+            pvalues = smallest_pvalues(n_x, n_y, ones, n_moved)
             for level in LEVELS:
                 assert exact_size(pvalues, n_x, n_y, ones, level) <= Fraction(str(level)), (n_x, n_y, ones)
 
@@ -145,9 +163,9 @@ def test_exact_size_of_all_binary_tables(n_x):
 
 def test_with_labellings_drawn_with_one_and_the_same_seed_it_would_be(monkeypatch):
     """Why no seed is a default: averaged over seeds the size is right, at a given one it need not be."""
-    exactly = rejected(15, 10, 5, 0, rng=0)
+    exactly = smallest_pvalues(15, 10, 5, 0, rng=0)
     monkeypatch.setattr(labellings, "EXACT", 0)
-    drawn = rejected(15, 10, 5, 0, rng=0)
+    drawn = smallest_pvalues(15, 10, 5, 0, rng=0)
     sizes = [float(exact_size(pvalues, 15, 10, 5, 0.05)) for pvalues in (exactly, drawn)]
     assert sizes[0] <= 0.05 < sizes[1]
 
@@ -186,7 +204,7 @@ def test_the_words_say_so():
     result = mb.robust_test(X, Y, 0.1, rng=0)
     words = " ".join(result.summary().split())
     assert "It is exact: all labellings of the true sizes were counted." in words
-    assert f"all labellings counted ({result.n_labellings} that differ); seed 0;" in words
+    assert f"all labellings counted ({result.n_labellings} that differ), minimax null; seed 0;" in words
     assert "permutations" not in words
     assert (
         type(result).from_dict(json.loads(result.to_json())).null_weights.tolist()

@@ -237,6 +237,12 @@ class Permutations:
     n_permutations: int = option(
         999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
     )
+    null: str = option(
+        "minimax",
+        "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
+        "would leave of it: p-values are as valid, and never larger).",
+        "NAME",
+    )
     checkpoint: Path | None = option(None, *CHECKPOINT)
 
 

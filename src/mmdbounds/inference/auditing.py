@@ -6,7 +6,8 @@ rows than it allows would be needed to explain the difference away, or until the
 Looking again and again costs nothing. The limits on the number hold for all times together, and the p-value
 at the true number is at least that of the true labelling, which is one and the same at every look: the
 random labellings depend on the pooled rows and the seed alone. So a difference that is none is said to stand,
-at any time, with a probability of at most level + (1 - audit_level).
+at any time, with a probability of at most level + (1 - audit_level). That needs the statistic of the true
+labelling at every look, so what it is compared with is that of random labellings (`null="labellings"`).
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def audit(
         Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
         bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
     n_permutations : int, default=999
-        As in `robust_test`.
+        As in `robust_test`; what is compared with is always ``null="labellings"``.
     rng : int, default=0
         Seed of the order and of the test. Choose it before you know any rows; another one begins another
         audit, in which the rows looked up so far count as chosen.
@@ -143,7 +144,8 @@ class Calls:
     curve: SweepResult
 
     def __init__(self, options: dict[str, Any], level: float, n_permutations: int) -> None:
-        self.options, self.level, self._testing = options, level, {"n_permutations": n_permutations}
+        self.options, self.level = options, level
+        self._testing: dict[str, Any] = {"n_permutations": n_permutations, "null": "labellings"}
 
     def breakdown(self, rows: AuditedRows, most: int) -> SweepResult:
         """Return the sweep up to `most` misfiled rows."""

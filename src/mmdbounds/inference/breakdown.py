@@ -17,6 +17,7 @@ from mmdbounds.checks import (
     check_labellings,
     check_level,
     check_number,
+    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -33,11 +34,13 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import SweepResult
 from mmdbounds.results.frontier import FrontierResult
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
+AHEAD = 8  # counts whose nulls are sharpened together
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 
@@ -56,6 +59,7 @@ def sweep(
     which: Contamination | None = None,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -83,7 +87,7 @@ def sweep(
     which : Contamination, optional
         Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
         curve tries all of them. It ends where no more rows can be misfiled.
-    n_permutations, unit, rng, checkpoint
+    n_permutations, unit, null, rng, checkpoint
         As in `robust_test`.
     stop_after : int, optional
         As in `robust_test`; every number of misfiled rows that is looked at must have as many, or all are
@@ -125,6 +129,7 @@ def sweep(
             msg = f"{what}. Leave one out."
             raise MmdBoundsError(msg)
     check_progress(progress)
+    check_option(null, "null", NULL_RULES)
     shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
@@ -134,12 +139,17 @@ def sweep(
         if known.movable is not None:
             msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
             raise MmdBoundsError(msg)
-        more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
+        more: dict[str, Any] = {
+            "checkpoint": kept,
+            "units_note": units_note,
+            "progress": progress,
+            "null": null,
+        }
         return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        scan = Scan(problem, grid, n_permutations, seed, meter, kept, stop_after)
+        scan = Scan(problem, grid, n_permutations, seed, meter, kept, null=null, stop_after=stop_after)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
@@ -153,6 +163,7 @@ def sweep(
         stop_after=stop_after,
         is_exact=scan.worst.null.is_exact,
         n_labellings=scan.worst.null.n_labellings,
+        null_rule=scan.worst.null_rule,
         **problem.group_fields(),
         conditions=sweep_conditions(of_units=bool(units_note), is_exact=scan.worst.null.is_exact),
         units_note=units_note,
@@ -200,12 +211,11 @@ class Scan:
         seed: int,
         meter: Meter,
         checkpoint: Checkpoint | None = None,
-        stop_after: int | None = None,
+        **how: Any,
     ) -> None:
         every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
-        how = (n_permutations, seed, meter, grid, checkpoint, stop_after)
-        self.worst = all_counts(problem, every, *how)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint, **how)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
@@ -236,7 +246,12 @@ class Scan:
         for i, counts in enumerate(self.worst.considered):
             self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
-            while is_unclear(found) and self.worst.closer(counts, level=level):
+            while True:
+                if level is not None and is_it(found) and self.worst.can_sharpen(found):
+                    ahead = map(self.worst.outcome, self.worst.considered[i : i + AHEAD])
+                    self.worst.sharpen([each for each in ahead if self.worst.can_sharpen(each)])
+                elif not (is_unclear(found) and self.worst.closer(counts, level=level)):
+                    break
                 found = self.outcome(counts)
             if is_it(found):
                 return found

@@ -103,6 +103,9 @@ class EveryCount(WorstCase):
             pvalues, attained = (self._pvalues(values) for values in self._both())
             largest = np.flatnonzero(pvalues == pvalues.max())
             worst = self.considered[largest[np.argmin(self._standings()[largest])]]
+            if self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self.considered])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
@@ -154,7 +157,7 @@ class EveryCount(WorstCase):
         with one_blas_thread():
             of.look_closer(known := UpperRange(of, found, slack, of.unit))
         pairs = zip(self.considered, known.proved().tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
         """Return of each count what is proved, and what a labelling has."""

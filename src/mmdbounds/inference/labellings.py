@@ -24,8 +24,8 @@ from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.problem import Problem
 
-EXACT = 10  # times as many labellings as would be drawn, over all sizes together: then all are counted
-MOST_COUNTED = 1_000_000  # but no more than this
+EXACT = 10  # times as many labellings of a size as would be drawn: then all are counted
+MOST_COUNTED = 200_000  # but no more than this
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,35 +35,36 @@ class DistinctRows:
     order: Indices
     counts: NDArray[np.intp]
 
-    def n_labellings(self, sizes: list[int], most: int) -> int | None:
-        """Return how many labellings of these sizes differ in their statistic, `None` if more than `most`."""
+    def n_labellings(self, sizes: list[int], n_permutations: int) -> list[int | None]:
+        """Return how many labellings of each size differ, if they are counted where so many would be drawn.
+
+        `None` for a size with too many.
+        """
+        most = min(EXACT * n_permutations, MOST_COUNTED)
         n, d = int(self.counts.sum()), len(self.counts)
         smaller = [min(size, n - size) for size in sizes]  # the other group tells as much
-        largest = max(smaller)
         # Numbers grow up to half of the rows, and taking at most one of each value gives a part of them.
-        if any(math.comb(d, k) > most for k in range(1, min(largest, d // 2) + 1)):
-            return None
+        too_many = next((k for k in range(1, d // 2 + 1) if math.comb(d, k) > most), n)
+        largest = max((size for size in smaller if size < too_many), default=0)
         ways = np.eye(1, largest + 1, dtype=np.int64)[0]  # to take 0, 1, ... rows of the values so far
-        for count in self.counts.tolist():
+        for count in self.counts.tolist() if largest else ():
             below = np.cumsum(ways)
             below[count + 1 :] -= below[: -count - 1].copy()
             ways = np.minimum(below, most + 1)
-        total = int(ways[smaller].sum())
-        return total if total <= most else None
+        return [int(ways[s]) if s <= largest and 0 < ways[s] <= most else None for s in smaller]
 
     def labellings(self, size: int) -> tuple[Indices, NDArray[Any]]:
-        """Return the rows of X of each labelling that differs, and how many labellings it stands for."""
+        """Return an order of the rows, X first, for each labelling that differs, and what it stands for."""
         taken = _compositions(self.counts, size)
         value = np.repeat(np.arange(len(self.counts)), self.counts)
         place = np.arange(len(value)) - (np.cumsum(self.counts) - self.counts)[value]  # among equal rows
-        is_x = taken[:, value] > place
-        members = self.order[np.nonzero(is_x)[1].reshape(len(taken), size)]
-        # Whole numbers, so that a share of exactly 1/20 is not above 0.05; Python's where they are large.
+        orders = self.order[np.argsort(taken[:, value] <= place, axis=1, kind="stable")]
+        # Whole numbers, so that a share of exactly 1/20 is not above 0.05; Python's, since they are large.
         weights = np.ones(len(taken), dtype=object)
         for which in np.flatnonzero(self.counts > 1):
             chosen = taken[:, which]
             weights *= _binomials(int(self.counts[which]), chosen.min(), chosen.max())[chosen - chosen.min()]
-        return members, weights
+        return orders, weights
 
 
 def _binomials(n: int, first: int, last: int) -> NDArray[Any]:
@@ -96,10 +97,3 @@ def distinct_rows(problem: Problem, order: Indices) -> DistinctRows:
         rows = problem.pooled[order]
         starts[1:] = (rows[1:] != rows[:-1]).any(axis=1)
     return DistinctRows(order, np.diff(np.append(np.flatnonzero(starts), len(order))))
-
-
-def counted(problem: Problem, order: Indices, sizes: list[int], n_permutations: int) -> DistinctRows | None:
-    """Return the distinct rows if all labellings of these sizes are few enough to be counted."""
-    rows = distinct_rows(problem, order)
-    most = min(EXACT * n_permutations, MOST_COUNTED)
-    return rows if rows.n_labellings(sizes, most) is not None else None

@@ -12,12 +12,13 @@ Three kinds, each valid for the reason given:
   the h largest, which has a probability of at most :math:`h / (1 + k) \le a`. A value that has fewer than h
   when drawing stops for another one, after n of B, would have got no more than h / (n + 1).
 
-All of them fall as :math:`T` grows, so that a proved floor of it has no smaller p-value.
+All of them fall as :math:`T` grows, so that a proved floor of it has no smaller p-value. And which kind it is
+depends on the pooled rows and the size of X alone, so that all who ask about a size compare with the same.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -28,69 +29,88 @@ from mmdbounds.sums.protocol import Float64s
 
 EXACT_FLOAT = 2**53  # up to here whole numbers are floats
 
+Column = tuple[Float64s, NDArray[Any]]  # the statistic on all labellings of a size that differ, and weights
 
-@dataclass(frozen=True, eq=False)
+
 class Null:
-    """The statistic on labellings: a column for each size of X.
+    """The statistic on labellings, a line each, and what floors are compared with: the same, or less.
 
-    Attributes
-    ----------
-    values
-        A line for each labelling, in the order in which they were drawn.
-    weights
-        How many labellings each stands for, if all were counted; 0 fills up shorter columns.
-    n_permutations
-        How many are drawn if nothing stops that.
-    stop_after
-        Drawing stops after so many that are no smaller; `None` for never.
+    There is a column for each size of X. Those in `counted` have all labellings of their size, and weights:
+    how many labellings each stands for. All others have random ones, drawn in `batches` as they are needed.
+    Lines with a weight of 0 fill up the columns.
     """
 
-    values: Float64s
-    weights: NDArray[Any] | None = None
-    n_permutations: int = 0
-    stop_after: int | None = None
+    def __init__(
+        self,
+        n_sizes: int,
+        counted: Mapping[int, Column],
+        batches: Iterator[Float64s],
+        n_permutations: int,
+        stop_after: int | None = None,
+    ) -> None:
+        self._drawn = [place for place in range(n_sizes) if place not in counted]
+        self._batches, self.n_permutations, self.stop_after = batches, n_permutations, stop_after
+        self.n_drawn, self._is_drawn = 0, np.isin(np.arange(n_sizes), self._drawn)
+        longest = max([n_permutations if self._drawn else 0, *(len(each) for each, _ in counted.values())])
+        self.statistics = np.zeros((longest, n_sizes))
+        is_small = all(int(weights.sum()) < EXACT_FLOAT for _, weights in counted.values())
+        kind: Any = object if not is_small else np.int64 if counted else np.bool_
+        self._weights = np.zeros((longest, n_sizes), dtype=kind)
+        for place, (values, weights) in counted.items():
+            self.statistics[: len(values), place], self._weights[: len(values), place] = values, weights
+        self.compared = self.statistics
+        while self._drawn and self.n_drawn < (n_permutations if stop_after is None else 1):
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw more labellings."""
+        values = next(self._batches)
+        lines = slice(self.n_drawn, self.n_drawn + len(values))
+        for each in (self.statistics, self.compared):
+            each[lines, self._drawn] = values
+        self._weights[lines, self._drawn] = 1
+        self.n_drawn = lines.stop
+        self.__dict__.pop("_moments", None)
+
+    def is_counted(self, place: int) -> bool:
+        """Return whether all labellings of a size were counted."""
+        return not self._is_drawn[place]
 
     @property
     def is_exact(self) -> bool:
-        """Whether all labellings were counted."""
-        return self.weights is not None
+        """Whether all labellings were counted, whatever the size."""
+        return not self._drawn
 
     @property
     def is_complete(self) -> bool:
-        """Whether all labellings were counted, or as many drawn as may be."""
-        return self.stop_after is None or len(self.values) == self.n_permutations
+        """Whether nothing is left to draw."""
+        return not self._drawn or self.n_drawn == self.n_permutations
 
     @property
     def n_labellings(self) -> int:
-        """How many labellings have a statistic here: drawn, or different ones of all sizes."""
-        return len(self.values) if self.weights is None else int(np.count_nonzero(self.weights))
+        """How many labellings were drawn or, if all were counted, how many differ."""
+        return self.n_drawn if self._drawn else int(np.count_nonzero(self._weights))
 
     def column(self, place: int) -> Float64s:
         """Return the statistic on the labellings of one size."""
-        values = self.values[:, place]
-        return values if self.weights is None else values[self.weights[:, place] != 0]
+        return np.asarray(self.statistics[self._weights[:, place] != 0, place])
+
+    def compared_column(self, place: int) -> Float64s:
+        """Return what floors of one size are compared with."""
+        return np.asarray(self.compared[self._weights[:, place] != 0, place])
 
     def shares(self, place: int) -> Float64s | None:
         """Return the share of all labellings that each of `column` stands for, `None` if they were drawn."""
-        if self.weights is None:
+        if self._is_drawn[place]:
             return None
-        weights = self.weights[:, place]
+        weights = self._weights[:, place]
         return np.asarray((weights / weights.sum())[weights != 0], dtype=np.float64)
-
-    def with_values(self, values: Float64s, place: int) -> Null:
-        """Return the labellings of one size with another statistic."""
-        if self.weights is None:
-            return replace(self, values=values[:, None])
-        weights = self.weights[:, place]
-        return replace(self, values=values[:, None], weights=weights[weights != 0][:, None])
 
     @cached_property
     def _moments(self) -> tuple[Float64s, Float64s]:
-        if self.weights is None:
-            return self.values.mean(axis=0), self.values.std(axis=0)
-        shares = np.asarray(self.weights / self.weights.sum(axis=0), dtype=np.float64)
-        means = (shares * self.values).sum(axis=0)
-        return means, np.sqrt((shares * (self.values - means) ** 2).sum(axis=0))
+        shares = np.asarray(self._weights / self._weights.sum(axis=0), dtype=np.float64)
+        means = (shares * self.statistics).sum(axis=0)
+        return means, np.sqrt((shares * (self.statistics - means) ** 2).sum(axis=0))
 
     @property
     def means(self) -> Float64s:
@@ -102,55 +122,55 @@ class Null:
         """The standard deviation for each size."""
         return self._moments[1]
 
-    def pvalue(self, threshold: float, place: int) -> float:
-        """Return the p-value of a statistic of one size."""
+    def pvalue(self, threshold: float, place: int, values: Float64s | None = None) -> float:
+        """Return the p-value at a threshold for one size, or that of another statistic (`values`)."""
+        if values is not None:
+            lines = np.full((len(self.statistics), 1), -np.inf)
+            lines[self._weights[:, place] != 0, 0] = values
+            return float(self._pvalues(lines >= threshold, [place])[0])
         return float(self.pvalues(np.array([threshold]), [place])[0])
 
     def pvalues(self, thresholds: Float64s, places: list[int]) -> Float64s:
-        """Return the p-values of statistics, one for each of some sizes."""
-        neighbours = places == list(range(places[0], places[-1] + 1))
-        some: Any = slice(places[0], places[-1] + 1) if neighbours else places  # a slice copies nothing
-        no_smaller = self.values[:, some] >= thresholds
-        if self.weights is not None:
-            weights = self.weights[:, some]
-            n_counted = np.where(no_smaller, weights, 0).sum(axis=0)
-            return np.asarray(n_counted / weights.sum(axis=0), dtype=np.float64)
-        n_larger, n_drawn = np.count_nonzero(no_smaller, axis=0), len(self.values)
-        plain = (1 + n_larger) / (1 + n_drawn)
+        """Return the p-values at thresholds, one for each of some sizes."""
+        return self._pvalues(self.compared[:, _neighbours(places)] >= thresholds, places)
+
+    def _pvalues(self, no_smaller: NDArray[np.bool_], places: list[int]) -> Float64s:
+        some = _neighbours(places)
+        weights, is_drawn = self._weights[:, some], self._is_drawn[some]
+        if self.stop_after is None and is_drawn.all():  # as below, sooner
+            return np.asarray((1 + np.count_nonzero(no_smaller[: self.n_drawn], axis=0)) / (1 + self.n_drawn))
+        true_one = is_drawn.astype(weights.dtype)  # is among those that were counted
+        n_counted = np.where(no_smaller, weights, 0).sum(axis=0)
+        plain = np.asarray((true_one + n_counted) / (true_one + weights.sum(axis=0)), dtype=np.float64)
         if self.stop_after is None:
-            return np.asarray(plain)
-        h = self.stop_after
-        last = 1 + np.argmax(np.cumsum(no_smaller, axis=0) >= h, axis=0)  # the draw that brought the h-th
-        unstopped = plain if self.is_complete else min(1.0, h / (1 + n_drawn))
-        return np.asarray(np.where(n_larger >= h, h / last, unstopped))
+            return plain
+        so_far = np.cumsum(no_smaller[: self.n_drawn], axis=0)
+        last = 1 + np.argmax(so_far >= self.stop_after, axis=0)  # the draw that brought the h-th
+        unstopped = plain if self.is_complete else min(1.0, self.stop_after / (1 + self.n_drawn))
+        stopped = np.where(so_far[-1:] >= self.stop_after, self.stop_after / last, unstopped)
+        return np.asarray(np.where(is_drawn, stopped[0], plain))
 
     def is_stopped(self, threshold: float, place: int) -> bool:
-        """Return whether no more labellings are needed for the p-value of a statistic of one size."""
-        if self.is_complete:
+        """Return whether no more labellings are needed for the p-value at a threshold for one size."""
+        if self.is_complete or self.is_counted(place):
             return True
-        return int(np.count_nonzero(self.values[:, place] >= threshold)) >= (self.stop_after or 0)
+        n_larger = int(np.count_nonzero(self.compared[: self.n_drawn, place] >= threshold))
+        return n_larger >= (self.stop_after or 0)
 
-    def critical(self, level: float, place: int) -> float:
-        """Return what a statistic must exceed for a p-value of at most `level`; infinite if none can."""
-        values = self.column(place)
-        descending = np.argsort(-values, kind="stable")
-        if self.weights is None:
-            pvalues = (1 + np.arange(1 + len(values))) / (1 + len(values))
-        else:
-            weights = self.weights[:, place]
-            weights = weights[weights != 0]
-            pvalues = np.append(weights[descending[0]], np.cumsum(weights[descending])) / weights.sum()
-        above = np.flatnonzero(np.asarray(pvalues, dtype=np.float64) > level)
+    def critical(self, level: float, place: int, values: Float64s) -> float:
+        """Return what must be exceeded for a p-value of at most `level`; infinite if nothing would do."""
+        weights = self._weights[:, place]
+        weights = weights[weights != 0]
+        descending, true_one = np.argsort(-values, kind="stable"), int(self._is_drawn[place])
+        counted = np.append(true_one or weights[descending[0]], true_one + np.cumsum(weights[descending]))
+        pvalues = np.asarray(counted / (true_one + weights.sum()), dtype=np.float64)
+        above = np.flatnonzero(pvalues > level)
         if not len(above):
             return -np.inf
         return np.inf if above[0] == 0 else float(values[descending[above[0] - 1]])
 
 
-def counted_null(columns: list[tuple[Float64s, NDArray[Any]]]) -> Null:
-    """Return the statistic on all labellings from values and weights for each size."""
-    longest = max(len(values) for values, _ in columns)
-    values, weights = np.zeros((longest, len(columns))), np.zeros((longest, len(columns)), dtype=object)
-    for place, (own, ways) in enumerate(columns):
-        values[: len(own), place], weights[: len(own), place] = own, ways
-    is_small = max(int(ways.sum()) for _, ways in columns) < EXACT_FLOAT
-    return Null(values, weights.astype(np.int64) if is_small else weights)
+def _neighbours(places: list[int]) -> Any:
+    """Return places as a slice, which copies nothing, where they are neighbours."""
+    span = range(places[0], places[-1] + 1)
+    return slice(span.start, span.stop) if places == list(span) else places

@@ -14,6 +14,7 @@ from mmdbounds.checks import (
     check_flag,
     check_labellings,
     check_level,
+    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -32,6 +33,7 @@ from mmdbounds.inference.worst_case import (
 )
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
@@ -51,6 +53,7 @@ def robust_test(
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -70,8 +73,8 @@ def robust_test(
         after looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
-        many labellings that differ, over all sizes of X together, all are counted instead: then the p-value
-        is exact and depends on no seed.
+        many labellings of a size that differ, all are counted instead: then the p-value is exact and depends
+        on no seed.
     stop_after : int, optional
         Stop drawing as soon as this many random labellings are no smaller than the worst case. The p-value
         is then this number over the number drawn, and valid as before; it is coarser, and sooner known.
@@ -89,6 +92,11 @@ def robust_test(
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
         one: rows of one unit are not exchangeable. One row per unit is drawn at random, and `epsilon` and
         all counts then refer to units. All rows of a unit must be filed under the same group.
+    null : {"minimax", "labellings"}, default="minimax"
+        What the smallest squared MMD is compared with on random labellings: their squared MMD
+        (``"labellings"``), or a bound of what would be left of it once rows are misfiled (``"minimax"``),
+        which is smaller: the p-value is as valid, and never larger. With rows that are known not to be
+        misfiled, or limits, it is ``"labellings"`` anyway, and the result says so (`null_rule`).
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
     checkpoint : path, optional
@@ -108,8 +116,10 @@ def robust_test(
     .. math::
         p = \frac{1 + \#\{b : T_b \ge L\}}{1 + B} \ \ge\ \frac{1 + \#\{b : T_b \ge T\}}{1 + B},
 
-    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
-    differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
+    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. The
+    minimax null has a number M_b <= T_b in the place of T_b: what is left of T_b at the least favourable
+    filing, or a bound of it. As L never exceeds the M of the true labelling, that is a p-value, too. Values
+    that differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Two-way,
     all pairs of counts with the same true sizes have one L and one null. Kernels that are not known to be
     positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
@@ -130,6 +140,7 @@ def robust_test(
     started = time.perf_counter()
     n_permutations, stop_after = check_labellings(n_permutations, stop_after)
     best_case, level = check_flag(best_case, "best_case"), check_level(level)
+    check_option(null, "null", NULL_RULES)
     if best_case and stop_after is not None:
         msg = "`best_case` needs all random labellings; got a `stop_after` too. Leave one of them out."
         raise MmdBoundsError(msg)
@@ -144,8 +155,8 @@ def robust_test(
     admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        how_many: dict[str, Any] = {"checkpoint": kept, "stop_after": stop_after}
-        worst = all_counts(problem, admissible, n_permutations, seed, meter, **how_many)
+        which: dict[str, Any] = {"checkpoint": kept, "null": null, "stop_after": stop_after}
+        worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
         outcomes = worst.outcomes(level - beta)
         meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
@@ -196,7 +207,8 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "is_tight": is_tight(outcomes),
         "n_admissible": n_admissible,
         "observed": worst.observed,
-        "pvalue_as_filed": worst.pvalue(worst.observed, filed),
+        "pvalue_as_filed": worst.pvalue_alone(worst.observed, filed),
+        "null_rule": worst.null_rule,
         "null_quantile_as_filed": worst.null_quantile(filed),
     }
 
@@ -228,5 +240,6 @@ def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
         certified=outcome.found.certified,
         pvalue=outcome.pvalue,
         attained=outcome.attained,
-        best_case=best_case,
+        # It is compared with statistics, the worst case with less (`Minimax`): it could be the larger one.
+        best_case=None if best_case is None else min(best_case, outcome.pvalue),
     )

@@ -19,7 +19,7 @@ from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.both_ways import UpperPairs
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -74,6 +74,9 @@ class EverySize(WorstCase):
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        return self._sizes
+
     @property
     def n_covered(self) -> int:
         """See `WorstCase`: a size covers all of its pairs."""
@@ -87,6 +90,9 @@ class EverySize(WorstCase):
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads
             worst = self.considered[largest[np.argmin(standings[largest])]]
+            if self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self.considered])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
@@ -170,7 +176,7 @@ class EverySize(WorstCase):
         places = [self._place[pair.n_x] for pair in of.task.admissible]
         np.maximum.at(highest, places, known.proved())
         pairs = zip(self.considered, highest.tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _pvalues(self, values: Float64s) -> Float64s:
         """Return the p-values at one value of each size."""

@@ -3,30 +3,33 @@
 For each count a proved floor L of the statistic gives the p-value of its worst labelling or a larger
 one. Floors are cheap; tight ones are not. So every count gets a cheap floor first, and only the
 count whose p-value is the largest is made tighter, until a labelling reaches that p-value or nothing more is
-affordable: the others provably cannot matter.
+affordable: the others provably cannot matter. So it is with what a floor is compared with: at first the
+statistic on random labellings and, where that decides, what filing cannot keep it above (`Minimax`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from mmdbounds.costs import for_each, one_pass, together
 from mmdbounds.counts import Counts
-from mmdbounds.inference.labellings import counted
-from mmdbounds.inference.null import Null
+from mmdbounds.inference.labellings import distinct_rows
+from mmdbounds.inference.minimax import ComparedNull, Minimax, hidden_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
-from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
+from mmdbounds.objective import Labelling, Mask, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Side
+from mmdbounds.results import NullRule, Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
+from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -44,7 +47,9 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
-BATCH = 100  # labellings that are drawn before it is looked whether more are needed
+
+WORTH = 0.5  # a p-value above this decides nothing, whatever a floor is compared with
+MOST_SHARPENED = 1e9  # labellings, times pooled rows, that are looked at for a sharper null
 
 
 class Outcome(Protocol):
@@ -58,6 +63,20 @@ class Outcome(Protocol):
     @property
     def attained(self) -> float:
         """At what some labelling reaches."""
+        ...
+
+
+class Tested(Protocol):
+    """A count and its p-value."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows are misfiled."""
+        ...
+
+    @property
+    def pvalue(self) -> float:
+        """At what is proved."""
         ...
 
 
@@ -96,6 +115,7 @@ class WorstCase:
         meter: Meter,
         also: Sequence[Counts] = (),
         checkpoint: Checkpoint | None = None,
+        null: NullRule = "labellings",
         stop_after: int | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
@@ -108,20 +128,28 @@ class WorstCase:
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
         order = blind_order(problem)
-        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
-        self._batches: Iterator[Float64s] = iter(())  # of labellings that are drawn only if needed
-        if (rows := counted(problem, order, sizes, n_permutations)) is not None:
-            self.null = null.counted(rows, sizes)
-        elif stop_after is None:
-            self.null = Null(null.values(sizes))
-        else:
-            self._batches = null.batches(sizes, BATCH)
-            self.null = Null(next(self._batches), None, n_permutations, stop_after)
+        self._labellings = PermutationNull(
+            self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter
+        )
+        self._rows = distinct_rows(problem, order)
+        self.null = self._labellings.null(self._rows, sizes, stop_after)
+        hidden = hidden_rows(self._classes(admissible)) if null == "minimax" else {}
+        self._compared, self._left_to_sharpen = ComparedNull(self.null, sizes, hidden), MOST_SHARPENED
+        self._minimax = Minimax(self.totals, problem.estimator, self._of_a_statistic / 4)
 
     @property
     def n_covered(self) -> int:
         """How many counts the outcomes speak of."""
         return len(self.considered)
+
+    @property
+    def null_rule(self) -> NullRule:
+        """What floors are compared with."""
+        return self._compared.rule
+
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        """Return the counts by their true sizes."""
+        return by_sizes(admissible)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         """Return the counts to consider: a grid where each by itself would take too long."""
@@ -146,26 +174,42 @@ class WorstCase:
 
     def draw(self) -> None:
         """Draw more labellings."""
-        self.null = replace(self.null, values=np.concatenate([self.null.values, next(self._batches)]))
+        self.null.draw()
+        self._compared.forget()
 
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """Return what is known of each count with the labellings drawn so far."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return self.decided(tighten(found, self._closer_outcome, max, is_tight), level)
-
-    def _closer_outcome(self, outcome: CountOutcome) -> CountOutcome:
-        self.closer(outcome.counts)
-        return self.outcome(outcome.counts)
+        return self.decided(tighten(self.settled(found), self._sharper, max, self._is_done), level)
 
     def decided(self, found: list[CountOutcome], level: float | None) -> list[CountOutcome]:
         """Look closer at counts above the level until a labelling is above it as well, or no count is."""
-        for outcome in sorted(found, key=lambda each: -each.pvalue)[:MOST_TIGHTENED]:
-            if not is_open(found, level):
+        stuck = set[Counts]()
+        while level is not None and len(stuck) < MOST_TIGHTENED:
+            above = [each for each in found if each.pvalue > level]
+            if any(each.attained > level and not self.can_sharpen(each) for each in above):
                 break
-            while is_open([self.outcome(outcome.counts)], level) and self.closer(outcome.counts, level=level):
-                found = [self.outcome(each.counts) for each in found]
+            if not (looked_at := [each for each in above if each.counts not in stuck]):
+                break
+            worst = max(looked_at, key=lambda each: each.pvalue)
+            if self.can_sharpen(worst):
+                self.sharpen([worst])
+            elif not self.closer(worst.counts, level=level):
+                stuck.add(worst.counts)
+                continue
+            found = [self.outcome(each.counts) for each in found]
         return found
+
+    def _is_done(self, outcomes: Sequence[CountOutcome]) -> bool:
+        return is_tight(outcomes) and not self.can_sharpen(max(outcomes, key=lambda each: each.pvalue))
+
+    def _sharper(self, outcome: CountOutcome) -> CountOutcome:
+        """Return what is known of a count with a sharper null, or else with a tighter floor."""
+        [known] = self.settled([outcome])
+        if known.pvalue == outcome.pvalue:
+            self.closer(known.counts)
+        return self.outcome(known.counts)
 
     def _numbered(self, i: int) -> CountOutcome:
         self._meter.phase("count", i, len(self.considered))
@@ -201,6 +245,46 @@ class WorstCase:
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
+    def can_sharpen(self, outcome: Tested) -> bool:
+        """Return whether a count's floor may yet be compared with less, and that may matter."""
+        open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
+        return open_ and outcome.pvalue <= WORTH
+
+    def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
+        """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
+        now = [max(outcomes, key=lambda each: each.pvalue)]
+        while now := [each for each in now if self.can_sharpen(each)]:
+            self.sharpen(now)
+            outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
+            least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
+            now = [each for each in outcomes if each.pvalue > least]
+        return outcomes
+
+    def sharpen(self, outcomes: Sequence[CountOutcome]) -> None:
+        """Lower the labellings that count against these floors; the others do not matter."""
+        places = [self._column[outcome.counts.n_x] for outcome in outcomes]
+        floors = np.array([outcome.floor - self.tolerance(outcome.counts) for outcome in outcomes])
+        self.lower_null(
+            [outcome.counts.n_x for outcome in outcomes],
+            np.any(self.null.statistics[:, places] >= floors, axis=1),
+        )
+
+    def lower_null(self, hidden: Sequence[int | Counts], which: Mask) -> None:
+        """Lower some labellings of some sizes; see `ComparedNull`."""
+        drawn = []
+        for each in hidden:
+            n_x = each if isinstance(each, int) else each.n_x
+            if self.null.is_counted(self._column[n_x]):
+                self._compared.lower(self._minimax, self._rows.labellings(n_x)[0], which, [each])
+            else:
+                drawn.append(each)
+        if drawn:
+            orders = islice(self._labellings.permutations(), self.null.n_drawn)
+            self._compared.lower(self._minimax, orders, which, drawn)
+        self._left_to_sharpen -= len(hidden) * np.count_nonzero(which) * self.totals.sums.n_rows
+        for counts, known in self._known.items():
+            self._known[counts] = self._outcome(counts, known.found)
+
     def best_cases(self) -> list[float | None]:
         """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.
 
@@ -215,10 +299,16 @@ class WorstCase:
         )
         return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
-    def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
-        """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
-        width = self.tolerance(counts) if tolerance is None else tolerance
-        return self.null.pvalue(value - width, self._column[counts.n_x])
+    def pvalue(self, value: float, counts: Counts) -> float:
+        """Return the share of labellings, the true one included, that can have a floor of `value`."""
+        return self.null.pvalue(value - self.tolerance(counts), self._column[counts.n_x])
+
+    def pvalue_alone(self, value: float, counts: Counts) -> float:
+        """Return the p-value of a labelling by itself, were it known to be the true one.
+
+        Ties are as wide as in a test of these sizes without misfiling.
+        """
+        return self.pvalue_of_another(value - self._alone(counts), counts, self.null_of(counts))
 
     def standing(self, outcome: CountOutcome) -> float:
         """Return how far the floor lies above the null, in its standard deviations.
@@ -243,7 +333,11 @@ class WorstCase:
 
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
-        return self.null.with_values(null, self._column[counts.n_x]).pvalue(value, 0)
+        return self.null.pvalue(value, self._column[counts.n_x], null)
+
+    def compared_of(self, counts: Counts) -> Float64s:
+        """Return what a floor is compared with: the same, or less."""
+        return self.null.compared_column(self._column[counts.n_x])
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.
@@ -251,7 +345,7 @@ class WorstCase:
         `None` where it is not larger than rounding (nothing is a multiple of it), and where there are too
         few labellings for any statistic to be significant.
         """
-        quantile = self.null.critical(LARGEST, self._column[counts.n_x])
+        quantile = self.null.critical(LARGEST, self._column[counts.n_x], self.null_of(counts))
         return quantile if self.tolerance(counts) < quantile < np.inf else None
 
     def tolerance(self, counts: Counts) -> float:
@@ -290,16 +384,11 @@ class WorstCase:
         return ROUGH * float(self.null.deviations[self._column[counts.n_x]])
 
     def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
-        """Return the p-values at the proved upper bound and at the largest value found.
-
-        Ties are as wide as in a test of these sizes without misfiling: wider ones would make the p-value
-        larger than that of a labelling by itself.
-        """
+        """Return the p-values at the proved upper bound and at the largest value found."""
         found = self._search(counts, "upper", UPPER_STARTS, slack, 1.0)
         bound = found.value if found.certified is None else found.certified
-        width = self._alone(counts)
         return CountOutcome(
-            counts, found, self.pvalue(bound, counts, width), self.pvalue(found.value, counts, width)
+            counts, found, self.pvalue_alone(bound, counts), self.pvalue_alone(found.value, counts)
         )
 
     def _outcome(self, counts: Counts, found: Found) -> CountOutcome:

@@ -90,6 +90,7 @@ def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False)
         settings=[
             ("significance level", percent(result.level)),
             ("labellings", labellings_used(result)),
+            ("null", result.null_rule),
         ],
     )
 

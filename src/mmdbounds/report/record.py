@@ -215,12 +215,13 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     if isinstance(result, BoundsResult):
         return {}
     drawn: dict[str, Any] = {"level": float(result.level), "n_permutations": int(result.n_permutations)}
-    if (stop_after := getattr(result, "stop_after", None)) is not None:
-        drawn["stop_after"] = int(stop_after)
-    if isinstance(result, SweepResult):
-        return {"value": float(result.value), **drawn}
     if isinstance(result, AuditResult):
         return {"audit_level": float(result.audit_level), "by": str(result.by), **drawn}
+    drawn["null"] = str(result.null_rule)
+    if result.stop_after is not None:
+        drawn["stop_after"] = int(result.stop_after)
+    if isinstance(result, SweepResult):
+        return {"value": float(result.value), **drawn}
     amount = _amount(result)  # whose own error is added anyway
     beta = float(result.beta) - (0.0 if amount is None else amount.beta)
     return {**drawn, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
-    from mmdbounds.results.provenance import Estimator, Provenance, Side
+    from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "Knowledge",
     "MethodCoverage",
     "MixtureCeiling",
+    "NullRule",
     "OddsBreakdown",
     "OddsPoint",
     "OddsSweepResult",
@@ -87,6 +88,7 @@ _HOME = {
     "OddsPoint": "odds",
     "OddsSweepResult": "odds",
     "Estimator": "provenance",
+    "NullRule": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",
     "AggregatedResult": "testing",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples, read_only
 
 
@@ -93,6 +93,7 @@ class MisfilingTest(Result):
     counts: tuple[CountTest, ...]
     n_admissible: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
     beta: float = 0.0
     exactly: bool
     epsilon: float
@@ -178,6 +179,9 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         if one entry stands for several pairs, or if only a grid was considered.
     n_permutations, stop_after
         Random labellings asked for, and after how many no smaller ones drawing was to stop.
+    null_rule
+        What `statistic` is compared with on labellings: their statistic (``"labellings"``), or what would at
+        most be left of it once rows are misfiled (``"minimax"``).
     level
         Level of the decision.
     beta
@@ -249,7 +253,7 @@ class AggregatedResult(MisfilingTest):
     pvalue
         The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
         for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, exactly, epsilon, share_of_y
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
     null, null_weights, is_exact, n_labellings
         As in `RobustTestResult`, of the maximum.
