@@ -28,6 +28,7 @@ def swept(problem, seed, shares, y_in_x):
         level=LEVEL,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
+        null="labellings",
         **reference.options(problem),
     )
 

@@ -161,7 +161,7 @@ class Several:
             for member in self.members:
                 member.worst.lower_null([known.counts.n_x], which)
             last, known = known, self._together(known.counts, list(known.each))
-            if known.pvalue < last.pvalue:
+            if known.pvalue < last.pvalue or is_tight([known]):
                 return known
         each = list(known.each)
         for k, member in enumerate(self.members):

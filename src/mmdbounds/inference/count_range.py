@@ -99,11 +99,11 @@ class EveryCount(WorstCase):
 
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             pvalues, attained = (self._pvalues(values) for values in self._both())
             largest = np.flatnonzero(pvalues == pvalues.max())
             worst = self.considered[largest[np.argmin(self._standings()[largest])]]
-            if self.can_sharpen(self.outcome(worst)):
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
                 self.settled([self.outcome(counts) for counts in self.considered])
                 continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())

@@ -84,14 +84,14 @@ class EverySize(WorstCase):
 
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the size that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             floors = self._floors.least()
             pvalues, attained = self._pvalues(floors), self._pvalues(self._values)
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads
             worst = self.considered[largest[np.argmin(standings[largest])]]
-            if self.can_sharpen(self.outcome(worst)):
-                self.settled([self.outcome(counts) for counts in self.considered])
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self._known])
                 continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):

@@ -48,26 +48,12 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
 
-WORTH = 0.5  # a p-value above this decides nothing, whatever a floor is compared with
+WORTH = 0.5  # where a labelling has a larger p-value, nothing is decided
 MOST_SHARPENED = 1e9  # labellings, times pooled rows, that are looked at for a sharper null
 
 
 class Outcome(Protocol):
     """What tightening needs to know of a count: the p-value at what is proved, and one that is attained."""
-
-    @property
-    def pvalue(self) -> float:
-        """At what is proved."""
-        ...
-
-    @property
-    def attained(self) -> float:
-        """At what some labelling reaches."""
-        ...
-
-
-class Tested(Protocol):
-    """A count and its p-value."""
 
     @property
     def counts(self) -> Counts:
@@ -77,6 +63,11 @@ class Tested(Protocol):
     @property
     def pvalue(self) -> float:
         """At what is proved."""
+        ...
+
+    @property
+    def attained(self) -> float:
+        """At what some labelling reaches."""
         ...
 
 
@@ -207,7 +198,7 @@ class WorstCase:
     def _sharper(self, outcome: CountOutcome) -> CountOutcome:
         """Return what is known of a count with a sharper null, or else with a tighter floor."""
         [known] = self.settled([outcome])
-        if known.pvalue == outcome.pvalue:
+        if known.pvalue == outcome.pvalue and not is_tight([known]):
             self.closer(known.counts)
         return self.outcome(known.counts)
 
@@ -245,10 +236,10 @@ class WorstCase:
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
-    def can_sharpen(self, outcome: Tested) -> bool:
+    def can_sharpen(self, outcome: Outcome) -> bool:
         """Return whether a count's floor may yet be compared with less, and that may matter."""
         open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
-        return open_ and outcome.pvalue <= WORTH
+        return open_ and outcome.attained <= WORTH
 
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
         """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
