@@ -15,6 +15,8 @@ from mmdbounds.inference import breakdown, count_range, worst_case
 from mmdbounds.search import sharp
 from problems import Problem, all_labellings, naive_values, sample_function, small_matrix, small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 39
 LEVELS = (0.05, 0.1, 0.2, 0.4)
 
@@ -272,7 +274,7 @@ def test_a_proof_that_is_not_tight_is_not_called_an_artefact(monkeypatch):
     assert tightened.breakdown_n_moved == tight.breakdown_n_moved
     assert tight.is_tight
     assert tightened.is_tight
-    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known: known)
+    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known, patience: known)
     loose = mb.sweep(X, Y, epsilons=[0.3], n_permutations=99, rng=0)
     assert 0 < loose.breakdown_n_moved < tight.breakdown_n_moved
     assert not loose.is_tight

@@ -14,7 +14,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, finding
-from mmdbounds.words.phrases import assumption, percent, shown
+from mmdbounds.words.phrases import assumption, labellings_used, percent, shown
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -89,7 +89,7 @@ def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False)
         remarks=[testing.ROUNDING],
         settings=[
             ("significance level", percent(result.level)),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("labellings", labellings_used(result)),
             ("null", result.null_rule),
         ],
     )
@@ -176,7 +176,7 @@ def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
     series: Series = {charts.WORST: [worst for _, worst in ends]}
     if best_case := any(best is not None for best, _ in ends):
         series[charts.BEST] = [best for best, _ in ends]
-    least = 1 / (result.n_permutations + 1)
+    least = min(1 / (result.n_permutations + 1), *(point.pvalue for point in result.points))
     y = charts.quantitative(
         "f2",
         "p-value",
