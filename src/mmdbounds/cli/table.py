@@ -54,7 +54,7 @@ def read_split(table: Table, known: KnownRows | None = None, *, scale: str | Non
         about = dataclasses.replace(about, **columns)
     with held_stderr():
         split = split_table(
-            _source(table.file),
+            source_of(table.file),
             table.group,
             hidden=table.hidden,
             among=table.among,
@@ -70,7 +70,8 @@ def read_split(table: Table, known: KnownRows | None = None, *, scale: str | Non
     return split
 
 
-def _source(file: str) -> Any:
+def source_of(file: str) -> Any:
+    """Return what is read: the name of a file, or standard input."""
     if file != STDIN:
         return file
     if sys.stdin is None:  # as under a scheduler that gives none

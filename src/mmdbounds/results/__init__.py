@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, Provenance, Side
+    from mmdbounds.results.several import (
+        HsicResult,
+        IndependenceResult,
+        LabelBound,
+        PairRow,
+        PairwiseTable,
+    )
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
@@ -40,8 +47,11 @@ __all__ = [
     "Evaluation",
     "FrontierPoint",
     "FrontierResult",
+    "HsicResult",
+    "IndependenceResult",
     "KernelPart",
     "Knowledge",
+    "LabelBound",
     "MethodCoverage",
     "MixtureCeiling",
     "OddsBreakdown",
@@ -49,6 +59,8 @@ __all__ = [
     "OddsPoint",
     "OddsResult",
     "OddsSweepResult",
+    "PairRow",
+    "PairwiseTable",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -93,6 +105,11 @@ _HOME = {
     "Estimator": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",
+    "HsicResult": "several",
+    "IndependenceResult": "several",
+    "LabelBound": "several",
+    "PairRow": "several",
+    "PairwiseTable": "several",
     "AggregatedResult": "testing",
     "CountTest": "testing",
     "KernelPart": "testing",

@@ -152,9 +152,9 @@ def split_table(
     """Do what `groups` does, and read the column of units at the same time."""
     check_option(scale, "scale", TABLE_SCALES)
     check_option(missing, "missing", MISSING)
-    words = _names(na, "na")
+    words = names_given(na, "na")
     table = open_table(data, [group, *about.named().values()], words, encoding)
-    roles = _roles(table.frame.columns, group, about, columns, exclude)
+    roles = find_roles(table.frame.columns, group, about, columns, exclude)
     about = roles.about
     column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
     keys = two_groups(column, hidden, among)
@@ -167,7 +167,7 @@ def split_table(
     left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
     rows = rows[whole.kept]
     _require_rows(left, (hidden, among))
-    values, used, constant = _varying(whole)
+    values, used, constant = without_constant(whole)
     if columns is None:
         warn_of_identifiers(table.frame, used, about.id)
         warn_of_group_columns(suspicious)
@@ -227,7 +227,7 @@ class _Roles(NamedTuple):
     excluded: list[str]
 
 
-def _roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
+def find_roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
     """Return which column is what, or say which name is wrong."""
     group = _known_column(group, names, "group")
     known = {role: _known_column(each, names, role) for role, each in about.named().items()}
@@ -235,7 +235,9 @@ def _roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, ex
         if each == group and role != "unit":
             msg = f"`group` and `{role}` must be different columns; got {quoted(group)} for both."
             raise DataError(msg)
-    excluded = [_known_column(each, names, "exclude") for each in dict.fromkeys(_names(exclude, "exclude"))]
+    excluded = [
+        _known_column(each, names, "exclude") for each in dict.fromkeys(names_given(exclude, "exclude"))
+    ]
     other_roles = {each: f"the {role} column" for role, each in reversed(known.items())}
     other_roles[group] = "the group column"
     features = _feature_columns(names, other_roles, columns, excluded)
@@ -250,7 +252,7 @@ def _feature_columns(
         unused = {*other_roles, *excluded}
         features = [name for name in names if name not in unused]
     else:
-        features = [_known_column(each, names, "columns") for each in _names(columns, "columns")]
+        features = [_known_column(each, names, "columns") for each in names_given(columns, "columns")]
         twice = [name for name, n in Counter(features).items() if n > 1]
         refused = {**other_roles, **dict.fromkeys(excluded, "also in `exclude=`")}
         refused |= dict.fromkeys(twice, "listed twice")
@@ -273,7 +275,7 @@ def _known_column(given: Any, names: Collection[str], argument: str) -> str:
     return name
 
 
-def _names(given: Any, argument: str) -> tuple[str, ...]:
+def names_given(given: Any, argument: str) -> tuple[str, ...]:
     """Return the names given for an argument: one text or several."""
     if given is None:
         return ()
@@ -294,7 +296,7 @@ def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> Non
             raise DataError(msg)
 
 
-def _varying(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
+def without_constant(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
     """Return the values and columns without those that are constant, and the names of these."""
     varying = varying_columns(whole.values)
     used = [column for column, varies in zip(whole.columns, varying, strict=True) if varies]
