@@ -23,7 +23,7 @@ from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import conditions
 
 MOST_TILTS = 12  # floors by sizes at the most
-CHEAP = 1e-9  # patience of a proof that may not branch
+PATIENCE = 0.1  # of each: a tenth of a second or so
 ROUGH = 0.02  # what a floor may be off by, in standard deviations of the null
 STEEPEST = 1.0  # a tilt is at most so many times the largest change that one row makes
 
@@ -192,7 +192,7 @@ class Floors:
         tilt = self._best_tilt(sizes)
         every = Candidates.make(of, self._moves, "lower", tilt)
         start = min(self._known, key=lambda each: each.value() + float(tilt @ self._sizes(each)))
-        height, best, _ = branched(every, "lower", start, self._slack, self._meter, CHEAP)
+        height, best, _ = branched(every, "lower", start, self._slack, self._meter, PATIENCE)
         self._tilts.append(tilt)
         self._heights.append(height - of.margin(self._moves.n_moved, by_gradient=True))
         is_new = best is not start

@@ -61,7 +61,7 @@ class Candidates:
         entries.flat[:: len(entries) + 1] += of.relief
         pairs[: len(rows), : len(rows)] = out * of.w * entries[np.ix_(place, place)]
         pairs[: len(rows), : len(rows)] *= together(targets, old, targets, old)
-        diagonal[:] = -out * pairs.diagonal()
+        diagonal[:] = out * pairs.diagonal()  # on the lower side; the upper one has no use for it
         np.fill_diagonal(pairs, 0.0)
         edges = np.append(np.flatnonzero(np.diff(rows, prepend=-1)), [len(rows), n]).tolist()
         strata = [(slice(i, j), 1) for i, j in pairwise(edges[:-1])]
