@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli.arguments import Comparison, Misfiling, Output, Table
 from mmdbounds.cli.options import MISFILED, option, options
+from mmdbounds.cli.plan import columns_in_words, notes, roles_in_words
 from mmdbounds.cli.side_files import say
-from mmdbounds.cli.table import columns_in_words, held_stderr, notes, source_of
+from mmdbounds.cli.table import held_stderr, source_of
 from mmdbounds.errors import MmdBoundsError, counted, shown_value
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def several_bounds(
     """Bound HSIC over wrong labels; `others` are groups of options that must not be used here."""
     from mmdbounds.several.measure import hsic_bounds
     from mmdbounds.tables.labelled_table import labelled_table
+    from mmdbounds.tables.reading import Reading
 
     for group in (misfiling, *others):
         for each in fields(group):
@@ -73,10 +75,17 @@ def several_bounds(
         msg = "`--unit` cannot be used with --wrong. Give a table with one row per unit."
         raise MmdBoundsError(msg)
     how, transitions = comparison.keywords(), table.transitions()
-    read = ("id", "columns", "exclude", "missing", "na", "encoding")
     with held_stderr():
-        given: Any = {name: getattr(table, name) or None for name in read}
-        Z, labels = labelled_table(source_of(table.file), table.group, scale=table.scale or "", **given)
+        Z, labels = labelled_table(
+            source_of(table.file),
+            table.group,
+            id=table.id,
+            columns=table.columns or None,
+            exclude=table.exclude or None,
+            scale=table.scale or "",
+            missing=table.missing,
+            reading=Reading(tuple(table.na or ()), table.encoding, table.decimal, table.dates, table.sheet),
+        )
     if output.dry_run:
         _show_plan(Z, output)
         return
@@ -113,4 +122,4 @@ def _show_plan(Z: Group, output: Output) -> None:
     without = [f"Not compared: {rows(left)} without a group."] if left else []
     lines = [wrapped(source), f"  sha256 {record['sha256']}", wrapped(f"Groups: {groups}."), *without]
     lines += [wrapped(text[0].upper() + text[1:]) for text in _notes(record)]
-    say("\n".join([*lines, *columns_in_words(Z), "", "Time: not estimated."]))
+    say("\n".join([*lines, *columns_in_words(record), *roles_in_words(record), "", "Time: not estimated."]))

@@ -24,7 +24,6 @@ SUMMARIES = {
     "HsicResult": "several.hsic_summary",
     "IndependenceResult": "several.independence_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
-    "OddsResult": "odds.odds_summary",
     "OddsSweepResult": "odds.odds_sweep_summary",
     "PairwiseTable": "several.pairwise_summary",
     "SweepResult": "testing.sweep_summary",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
+from mmdbounds.words.odds import range_finding
 from mmdbounds.words.phrases import (
     assumption,
     considered,
@@ -22,6 +23,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -43,6 +45,7 @@ UNPROVED = {
     "resized labelling": "",
     "free points": "neither attained nor proved",
     "resampling": "neither attained nor proved",
+    "weights": "not proved",
 }
 """What is said of a value without a proof, by its kind."""
 
@@ -54,7 +57,9 @@ def finding(result: BoundsResult) -> str:
     """Say what follows, and its converse."""
     kinds = {result.lower.kind, result.upper.kind}
     if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
-        return f"Nothing is misfiled, so the squared MMD is {number(result.observed)}."
+        return f"Nothing is misfiled, so the {statistic(result)} is {number(result.observed)}."
+    if result.odds is not None:
+        return range_finding(result)
     if kinds != {"labelling"}:
         return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
     if result.is_crossed:
@@ -70,7 +75,7 @@ def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
             "These are the paper's printed quantile steps: they move another number of rows than were "
             "misfiled, so the values below bound nothing."
         )
-    filed = f"as filed the squared MMD is {number(result.observed)}."
+    filed = f"as filed the {statistic(result)} is {number(result.observed)}."
     if "resampling" in kinds:
         return (
             "The values below are quantiles of resampled values, neither attained nor proved: they say how "
@@ -96,17 +101,18 @@ def _statement(result: BoundsResult) -> str:
         if proved.certified is not None and other.certified is None:
             limit = " ".join(_limit(proved.certified, proved.side))
             return (
-                f"Whichever rows they are, the squared MMD of the true groups is {limit} (proved); {filed} "
+                f"Whichever rows they are, the {statistic(result)} of the true groups is {limit} (proved); "
+                f"{filed} "
                 f"The {EXTREME[other.side]} value found is {number(other.value)}: a labelling reaches it, "
                 f"but that none gives {FURTHER[other.side]} is not proved."
             )
     if result.is_certified:
         return (
-            "Whichever rows they are, the squared MMD of the true groups is between "
+            f"Whichever rows they are, the {statistic(result)} of the true groups is between "
             f"{low} and {high} (proved); {filed}"
         )
     return (
-        "Depending on which rows they are, the squared MMD of the true groups can be as small as "
+        f"Depending on which rows they are, the {statistic(result)} of the true groups can be as small as "
         f"{low} or as large as {high}; {filed} "
         "Labellings reach both values; that none lies beyond them is not proved."
     )
@@ -182,10 +188,12 @@ def _value_line(bound: Bound, result: BoundsResult) -> str:
         return _cells(word, number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind]))
     equal = _equality(bound, result)
     if equal is not None:
-        text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
+        none = "no such odds give" if bound.kind == "weights" else "no labelling gives"
+        text = "  " + _joined(f"proved: {none} {further}{equal}", bound.status)
         # Rounded as in the sentence above the table, so that both show the same digits.
         return _cells(extreme, proved_number(bound.certified, bound.side), text)
-    text = _joined("(proved)", f"a labelling reaches {number(bound.value)}", bound.status)
+    reach = "such odds reach" if bound.kind == "weights" else "a labelling reaches"
+    text = _joined("(proved)", f"{reach} {number(bound.value)}", bound.status)
     return _cells(*_limit(bound.certified, bound.side), text)
 
 

@@ -33,7 +33,8 @@ def _assumption(result: HsicResult | IndependenceResult) -> str:
         named = [f"{shown(a)} recorded, {shown(b)} true" for a, b in result.transitions[:NAMED]]
         rest = len(result.transitions) - len(named)
         errors = f"possible errors: {'; '.join(named)}{f' and {rest} more' if rest else ''}"
-    wrong = f"{how} {rows(result.n_moved)} of {result.n_samples:,} ({share}) carry a wrong label"
+    carry = "carries" if result.n_moved == 1 else "carry"
+    wrong = f"{how} {rows(result.n_moved)} of {result.n_samples:,} ({share}) {carry} a wrong label"
     return f"Assumed: {wrong}; {errors}. Recorded: {sizes}."
 
 
