@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.cli.amounts import WAYS
 from mmdbounds.cli.arguments import Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, grouped, option, options
@@ -141,6 +140,7 @@ def _run(
     output: Output,
 ) -> list[Result]:
     """Return all that the page is about; nothing for a dry run."""
+    from mmdbounds.cli.amounts import WAYS  # here: completing the command line loads nothing heavy
     from mmdbounds.contamination import Contamination
 
     is_stated = any(getattr(misfiling, way) is not None for way in WAYS)
