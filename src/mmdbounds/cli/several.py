@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli.arguments import Comparison, Misfiling, Output, Table
-from mmdbounds.cli.options import MISFILED, option, options
+from mmdbounds.cli.options import MISFILED, TABLE, option, options
 from mmdbounds.cli.plan import columns_in_words, notes, roles_in_words
 from mmdbounds.cli.side_files import say
 from mmdbounds.cli.table import held_stderr, source_of
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 TAKEN = ("epsilon", "n_moved", "exactly")  # options that mean something with --wrong
 
 
-@options(MISFILED)
+@options(TABLE)
 class SeveralGroups(Table):
     """The table, and either two of its groups or the errors that are possible between all of them."""
 

@@ -102,7 +102,7 @@ def _row(bound: LabelBound, i: int) -> str:
 def independence_summary(result: IndependenceResult) -> str:
     """Return an `IndependenceResult` in plain words."""
     worst = listed([f"{n:,} {shown(g)}" for g, n in zip(result.groups, result.worst_sizes, strict=True)])
-    floor = "smallest HSIC that is possible, proved" if result.is_valid else "smallest HSIC found or proved"
+    floor = "proved: at these sizes HSIC is not smaller" if result.is_valid else "smallest HSIC found"
     head = "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
     lines = [
         wrapped(_assumption(result)),
@@ -110,7 +110,7 @@ def independence_summary(result: IndependenceResult) -> str:
         "",
         f"  p-value         {number(result.pvalue):>12}   at the worst true sizes: {worst}",
         f"  statistic       {number(result.statistic):>12}   {floor}",
-        f"  as recorded     {number(result.observed):>12}   p-value {number(result.pvalue_as_filed)}",
+        f"  as recorded     {number(result.observed):>12}   ordinary permutation test: {number(result.pvalue_as_filed)}",
         "",
         head,
         *(wrapped(f"- {condition}", "  ") for condition in result.conditions),
