@@ -30,6 +30,7 @@ from mmdbounds.cli.options import (
     option,
     options,
 )
+from mmdbounds.cli.several import SeveralGroups, several_bounds
 from mmdbounds.cli.side_files import plan_file, say, write_beside
 from mmdbounds.cli.table import (
     drawn_rows,
@@ -64,7 +65,7 @@ class BoundsFiles(PageWithRows):
 
 @grouped
 def bounds_command(
-    table: Table,
+    table: SeveralGroups,
     misfiling: MisfilingOrOdds,
     known: KnownRows,
     search: Search,
@@ -75,7 +76,8 @@ def bounds_command(
     """Bound the squared MMD between two groups of a table.
 
     Rows of A may be misfiled under B: each row filed under B could be one of them. Say how many with
-    --epsilon, --share-of-y or --n-moved.
+    --epsilon, --share-of-y or --n-moved. With --wrong, bound the dependence (HSIC) between the rows and all
+    groups of the table instead.
 
     \b
     Example:
@@ -85,6 +87,9 @@ def bounds_command(
     from mmdbounds.bounds import expected_work, method_for, mmd_bounds
     from mmdbounds.search.protocol import check_exact_count
 
+    if table.are_several():
+        several_bounds(table, misfiling, [known, search, files], comparison, output)
+        return
     files.plan(table)
     amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
     split = read_split(table, known, output, amount)

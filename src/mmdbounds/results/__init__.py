@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
+    from mmdbounds.results.several import (
+        HsicResult,
+        IndependenceResult,
+        LabelBound,
+        PairRow,
+        PairwiseTable,
+    )
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
@@ -40,14 +47,19 @@ __all__ = [
     "Evaluation",
     "FrontierPoint",
     "FrontierResult",
+    "HsicResult",
+    "IndependenceResult",
     "KernelPart",
     "Knowledge",
+    "LabelBound",
     "MethodCoverage",
     "MixtureCeiling",
     "NullRule",
     "OddsBreakdown",
     "OddsPoint",
     "OddsSweepResult",
+    "PairRow",
+    "PairwiseTable",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -91,6 +103,11 @@ _HOME = {
     "NullRule": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",
+    "HsicResult": "several",
+    "IndependenceResult": "several",
+    "LabelBound": "several",
+    "PairRow": "several",
+    "PairwiseTable": "several",
     "AggregatedResult": "testing",
     "CountTest": "testing",
     "KernelPart": "testing",
