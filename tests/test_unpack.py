@@ -37,7 +37,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "Evaluation": lambda: mb.evaluate(X, Y, 0.2, n_trials=2, rng=0),
     "ConfidenceInterval": lambda: mb.confidence_interval(X, Y, 0.1, rng=0),
     "MixtureCeiling": lambda: mb.mixture_ceiling(X, Y, rng=0),
-    "OddsResult": lambda: mb.odds_bounds(X, Y, 0.2),
     "OddsSweepResult": lambda: mb.odds_sweep(X, Y, [0.2], [1, 2], **FEW),
     "Concentration": lambda: mb.theory.proposition_3(20, epsilon=0.1),
     "Simulated": lambda: mb.simulate(X, Y, 0.2, rng=0),
@@ -77,7 +76,7 @@ MADE: dict[str, Callable[[], Any]] = {
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "FrontierPoint", "KernelPart", "CountedBounds"),
     *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared", "Knowledge"),
-    *("OddsEnd", "OddsPoint", "OddsBreakdown", "PlanPoint", "ColumnRow"),
+    *("OddsPoint", "OddsBreakdown", "PlanPoint", "ColumnRow"),
 }
 WAYS = {
     **{

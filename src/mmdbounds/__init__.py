@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
     from mmdbounds.contamination import Contamination
-    from mmdbounds.errors import (
-        DataError,
-        MmdBoundsError,
-        MmdBoundsWarning,
-    )
+    from mmdbounds.errors import MmdBoundsError
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.doubt import label_doubt
     from mmdbounds.inference.mixture import mixture_ceiling
-    from mmdbounds.inference.odds import odds_bounds, odds_sweep
+    from mmdbounds.inference.odds import odds_sweep
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.units import one_row_each
@@ -45,12 +41,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Bootstrap",
     "Contamination",
-    "DataError",
     "Exhaustive",
     "Group",
     "MMDBounds",
     "MmdBoundsError",
-    "MmdBoundsWarning",
     "Nystrom",
     "QuasiNewton",
     "RandomFeatures",
@@ -71,7 +65,6 @@ __all__ = [
     "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
-    "odds_bounds",
     "odds_sweep",
     "one_row_each",
     "plan_audit",
@@ -89,11 +82,7 @@ _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
     "columns": ("column_table",),
     "contamination": ("Contamination",),
-    "errors": (
-        "DataError",
-        "MmdBoundsError",
-        "MmdBoundsWarning",
-    ),
+    "errors": ("MmdBoundsError",),
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),
@@ -103,7 +92,7 @@ _HOME = {
     "inference.confidence": ("confidence_interval",),
     "inference.doubt": ("label_doubt",),
     "inference.mixture": ("mixture_ceiling",),
-    "inference.odds": ("odds_bounds", "odds_sweep"),
+    "inference.odds": ("odds_sweep",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
     "inference.units": ("one_row_each",),

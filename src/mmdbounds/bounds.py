@@ -118,6 +118,8 @@ def mmd_bounds(
         Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
         A pair stands for every share in between; a `Contamination` says it in other ways
         (``n_moved=``, ``share_of_y=``, two-way), and which rows can be misfiled (``may_move=``, ``limits=``).
+        With ``Contamination(..., odds=2)``, misfiling is random up to a factor, and the bounds are an
+        estimated range for the populations (see Notes).
     method : str or method object, default="sharp"
         ``"sharp"`` (the best labelling found and a proof of how far the extreme can lie beyond it),
         ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"qno"`` and ``"s-qno"``
@@ -162,6 +164,11 @@ def mmd_bounds(
     ``"sharp"`` searches the largest count, and proves the others with it, for at most about the same work
     again. The other methods of the paper are defined for a known number of rows and need ``exactly=True``.
 
+    With `odds` the misfiled rows are distributed like the rows filed under X, but for weights, and nothing
+    ties them to single rows of Y. `Bound.value` is then reached by weights (`Bound.weights`), and
+    `Bound.certified` is proved for all weights that the odds allow, above for up to 3,000 rows of X. Sampling
+    error comes on top. With odds of 1 and ``exactly=True`` the range is one value, `BoundsResult.if_random`.
+
     Examples
     --------
     >>> import numpy as np, mmdbounds as mb
@@ -174,14 +181,18 @@ def mmd_bounds(
     True
     """
     started = time.perf_counter()
-    search = as_method(method)
     check_progress(progress)
-    contamination = as_contamination(epsilon, exactly)
+    contamination = as_contamination(epsilon, exactly, takes_odds=True)
+    search = method_for(contamination, method)
     check_exact_count(search, contamination)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("mmd_bounds", options)
     X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
     problem = pose(X, Y, how, known)
+    if contamination.odds is not None:
+        from mmdbounds.search.odds import check_definite
+
+        check_definite(problem)
     estimator = problem.estimator
     wanted = problem.counts(contamination)
     admissible = problem.checked_counts(wanted, search.check)
@@ -207,6 +218,7 @@ def mmd_bounds(
         **_row_fields(problem, two_way=most[1] > 0),
         **problem.knowledge_fields(contamination, admissible),
         share_of_y=most[0] / problem.q,
+        odds=contamination.odds,
         approximation=approximation,
         provenance=problem.provenance(
             totals,
@@ -218,6 +230,15 @@ def mmd_bounds(
             misfiling=contamination.stated(),
         ),
     )
+
+
+def method_for(contamination: Contamination, method: str | Method) -> Method:
+    """Return the search that `method` names or is, or the one that limited odds need."""
+    if contamination.odds is None:
+        return as_method(method)
+    from mmdbounds.search.odds import LimitedOdds
+
+    return LimitedOdds.instead_of(method, contamination.odds)
 
 
 def expected_work(
@@ -280,6 +301,7 @@ def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) ->
         effects=known.of_y.some(effects),
         effects_of_x=known.of_x.some(effects_of_x),
         kind=found.kind,
+        weights=found.weights,
         status=found.status,
     )
 

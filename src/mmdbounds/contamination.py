@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from mmdbounds.checks import check_chance, check_count, check_flag, check_rate, check_share
+from mmdbounds.checks import check_chance, check_count, check_flag, check_number, check_rate, check_share
 from mmdbounds.counts import SLACK, Counts, Movable, limited, sized
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.number_limits import (
@@ -22,6 +22,7 @@ from mmdbounds.number_limits import (
 from mmdbounds.which_rows import Limit, check_limits, check_may_move, check_strata
 
 Share = float | tuple[float, float]
+MOST_ODDS = 1e6
 OF_ROWS = ("may_move", "strata")  # fields that say something of single rows
 
 
@@ -69,6 +70,10 @@ class Contamination:
         Confidence of the limit that an audit or a prevalence gives.
     anytime
         Whether the limit of an audit may be looked at after every row.
+    odds
+        A limit on how far from random misfiling is: the odds of being misfiled lie within this factor of one
+        value, for every row of X. Bounds are then an estimated range for the populations (docs: "Misfiled at
+        random, or nearly"). `None`: the misfiled rows may be any.
 
     Examples
     --------
@@ -93,6 +98,7 @@ class Contamination:
     prevalence_error: float = 0.0
     confidence: float = 0.95
     anytime: bool = False
+    odds: float | None = None
 
     def __post_init__(self) -> None:
         for name, check_rows in (
@@ -120,6 +126,16 @@ class Contamination:
         self._check_two_way()
         self._check_limit()
         self._check_exactly()
+        self._check_odds()
+
+    def _check_odds(self) -> None:
+        if self.odds is None:
+            return
+        object.__setattr__(self, "odds", check_odds(self.odds))
+        if self.is_two_way or self.says_which:
+            what = "two-way misfiling" if self.is_two_way else "`may_move`, `strata` or `limits`"
+            msg = f"`odds` cannot be combined with {what}: it is about how rows of X get filed under Y."
+            raise MmdBoundsError(msg)
 
     def _check_limit(self) -> None:
         """Check what makes a limit of an audit or of a prevalence, and refuse it where there is neither."""
@@ -409,12 +425,17 @@ class Contamination:
         ]
 
 
-def as_contamination(epsilon: Share | Contamination, exactly: bool | None = None) -> Contamination:
+def as_contamination(
+    epsilon: Share | Contamination, exactly: bool | None = None, *, takes_odds: bool = False
+) -> Contamination:
     """Return what `epsilon` stands for, wherever a function takes one; whether exactly that is decided.
 
     Either of the two may say `exactly`; if neither does, the amount is a limit.
     """
     amount = epsilon if isinstance(epsilon, Contamination) else Contamination(epsilon)
+    if amount.odds is not None and not takes_odds:
+        msg = f"`odds` is for `mmd_bounds`; got {amount.odds:g} here. Leave it out: any row may be misfiled."
+        raise MmdBoundsError(msg)
     if exactly is None:
         return replace(amount, exactly=bool(amount.exactly))
     exactly = check_flag(exactly, "exactly")
@@ -425,6 +446,12 @@ def as_contamination(epsilon: Share | Contamination, exactly: bool | None = None
         )
         raise MmdBoundsError(msg)
     return replace(amount, exactly=exactly)
+
+
+def check_odds(value: Any) -> float:
+    """Return a factor of odds."""
+    where = f"a number from 1 (misfiled at random) to {MOST_ODDS:,.0f}"
+    return check_number(value, "odds", where, lambda factor: 1 <= factor <= MOST_ODDS)
 
 
 def _check_epsilon(value: Any, name: str) -> Share:

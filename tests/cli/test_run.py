@@ -26,6 +26,7 @@ COMMANDS = (
     "test",
     "sweep",
     "columns",
+    "odds",
     "audit",
     "report",
     "evaluate",

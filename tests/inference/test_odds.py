@@ -12,10 +12,10 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.hidden_weights import Weights
-from mmdbounds.inference.odds_ranges import Ranges
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
+from mmdbounds.search.odds.hidden_weights import Weights
+from mmdbounds.search.odds.ranges import Ranges
 
 ESTIMATORS = ("unbiased", "biased")
 ROUNDING = 1e-12  # values are sums of a few hundred kernel values of at most 1
@@ -84,7 +84,7 @@ def groups(seed: int, p: int = 9, q: int = 12, d: int = 2) -> tuple[np.ndarray, 
 
 def bounds(X: np.ndarray, Y: np.ndarray, m: int, odds: float, estimator: str, **options: Any) -> Any:
     made = {"exactly": True, "bandwidth": 1.0, **options}
-    return mb.odds_bounds(X, Y, mb.Contamination(n_moved=m), odds, estimator=estimator, **made)
+    return mb.mmd_bounds(X, Y, mb.Contamination(n_moved=m, odds=odds), estimator=estimator, **made)
 
 
 # The polytope
@@ -145,7 +145,7 @@ def test_equal_odds_are_the_closed_form(m: int, estimator: str):
     X, Y = groups(0)
     result = bounds(X, Y, m, 1, estimator)
     expected = mb.mmd2(X, Y, bandwidth=1.0, estimator=estimator) / (1 - m / len(Y)) ** 2
-    for value in (result.lower.value, result.upper.value, result.point):
+    for value in (result.lower.value, result.upper.value, result.if_random):
         np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(result.lower.weights, np.ones(len(X)))
     low, high = result.interval
@@ -163,8 +163,8 @@ def test_values_are_those_of_their_weights(seed: int, estimator: str):
         np.testing.assert_allclose(end.value, naive.value(end.weights), rtol=0, atol=ROUNDING)
         np.testing.assert_allclose(end.weights.mean(), 1, rtol=0, atol=ROUNDING)
         assert end.weights.max() <= odds**2 * end.weights.min() * (1 + 1e-9)
-    assert result.lower.certified <= result.lower.value <= result.point
-    assert result.point <= result.upper.value <= result.upper.certified
+    assert result.lower.certified <= result.lower.value <= result.if_random
+    assert result.if_random <= result.upper.value <= result.upper.certified
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -175,9 +175,13 @@ def test_lower_end_against_projected_gradient(seed: int):
     expected = smallest_by_projected_gradient(Naive(X, Y, m, "biased"), odds**2)
     # The naive solution is at one of 301 levels, so the end may lie a little below it, but no proof above it.
     assert result.lower.certified <= expected + ROUNDING
-    np.testing.assert_allclose(result.lower.value, expected, rtol=0, atol=2e-3 * (result.point - expected))
+    np.testing.assert_allclose(
+        result.lower.value, expected, rtol=0, atol=2e-3 * (result.if_random - expected)
+    )
     # Proofs end where they are within 1e-4 of the change.
-    assert result.lower.value - result.lower.certified <= 2e-4 * (result.point - result.lower.value) + 1e-9
+    assert (
+        result.lower.value - result.lower.certified <= 2e-4 * (result.if_random - result.lower.value) + 1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -221,7 +225,7 @@ def test_no_weights_lie_outside(estimator: str, d: int):
 
 
 def test_more_than_can_be_proved(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mmdbounds.inference.hidden_weights.MOST_PROVED", 8)
+    monkeypatch.setattr("mmdbounds.search.odds.hidden_weights.MOST_PROVED", 8)
     result = bounds(*groups(0), 2, 2, "unbiased")
     assert result.upper.certified is None
     assert result.lower.certified is not None
@@ -256,7 +260,7 @@ def test_at_most_is_the_range_over_all_numbers(odds: float, seed: int):
     assert whole.upper.certified >= max(highs) - 1e-9
     np.testing.assert_allclose(whole.lower.value, min(each.lower.value for each in every), rtol=0, atol=slack)
     np.testing.assert_allclose(whole.upper.value, max(each.upper.value for each in every), rtol=0, atol=slack)
-    assert whole.n_moved_range == (0, 7)
+    assert (whole.n_moved, whole.exactly) == (7, False)
 
 
 @pytest.mark.parametrize("odds", [1.9, 2.0])
@@ -294,7 +298,7 @@ def test_sweep_is_one_range_at_a_time():
     for point in curve.points:
         one = bounds(X, Y, point.n_moved, point.odds, "unbiased", exactly=False)
         found = (point.lower, point.lower_certified, point.upper, point.upper_certified, point.point)
-        ends = (one.lower.value, one.lower.certified, one.upper.value, one.upper.certified, one.point)
+        ends = (one.lower.value, one.lower.certified, one.upper.value, one.upper.certified, one.if_random)
         np.testing.assert_allclose(found, ends, rtol=0, atol=ROUNDING)
     assert len(mb.odds_sweep(X, Y, [0.1, 0.101], [2], n_permutations=19, rng=0).breakdown) == 1
 
@@ -353,8 +357,8 @@ def is_inside(seed: int, n: int, odds: float) -> bool:
     tilt = 0.25 * odds ** (wave if seed % 2 else np.sign(wave))
     hidden = rng.random(n) < tilt / (1 + tilt)
     filed = X[~hidden], np.concatenate([Y, X[hidden]])
-    amount = mb.Contamination(n_moved=int(hidden.sum()))
-    low, high = mb.odds_bounds(*filed, amount, odds, exactly=True, bandwidth=1.0).interval
+    amount = mb.Contamination(n_moved=int(hidden.sum()), odds=odds)
+    low, high = mb.mmd_bounds(*filed, amount, exactly=True, bandwidth=1.0).interval
     return bool(low <= population_mmd2(1.0, 1.0) <= high)
 
 
@@ -384,28 +388,40 @@ def test_population_value_by_numerical_integration():
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("said", "message"),
     [
         ({"odds": 0.5}, "`odds` must be a number from 1 (misfiled at random) to 1,000,000; got 0.5."),
         ({"odds": "2"}, "`odds` must be a number from 1 (misfiled at random) to 1,000,000; got '2'."),
-        ({"exactly": 1}, "`exactly` must be True or False; got 1."),
-        ({"epsilon": mb.Contamination(0.1, y_in_x=0.1)}, "`odds` needs one-way misfiling"),
-        ({"kernel": lambda A, B: A @ B.T}, "`kernel` must be known to be positive definite; got "),
-        ({"epsilon": 0.9}, "36 misfiled rows cannot be among the 5 rows of `Y`."),
+        ({"y_in_x": 0.1}, "`odds` cannot be combined with two-way misfiling"),
+        ({"may_move": [True] * 5}, "`odds` cannot be combined with `may_move`, `strata` or `limits`"),
     ],
 )
-def test_refusals(changes: dict[str, Any], message: str):
-    X, Y = groups(0, p=4, q=5)
+def test_assumptions_that_are_refused(said: dict[str, Any], message: str):
     with pytest.raises(MmdBoundsError, match=f"^{re.escape(message)}"):
-        mb.odds_bounds(X, Y, **{"epsilon": 0.2, **changes})
+        mb.Contamination(0.2, **{"odds": 2, **said})
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"kernel": lambda A, B: A @ B.T}, "`odds` needs a kernel that is known to be positive definite;"),
+        ({"method": "s-sd"}, "`odds` has a method of its own; got method='s-sd' too. Leave one of them out."),
+        ({"method": mb.Sharp(gap=0)}, "`odds` has a method of its own; got options of 'sharp' too."),
+        ({"verified": (None, [True] + [False] * 4)}, "`odds` cannot be combined with verified rows"),
+    ],
+)
+def test_calls_that_are_refused(asked: dict[str, Any], message: str):
+    with pytest.raises(MmdBoundsError, match=f"^{re.escape(message)}"):
+        mb.mmd_bounds(*groups(0, p=4, q=5), mb.Contamination(0.2, odds=2), **asked)
+
+
+@pytest.mark.parametrize("function", [mb.robust_test, mb.column_table, mb.confidence_interval])
+def test_other_functions_do_not_ignore_odds(function: Any):
+    with pytest.raises(MmdBoundsError, match=r"^`odds` is for `mmd_bounds`; got 2 here\."):
+        function(*groups(0), mb.Contamination(0.2, odds=2))
 
 
 @pytest.mark.parametrize("name", ["epsilons", "odds"])
 def test_an_empty_sweep_is_refused(name: str):
     with pytest.raises(MmdBoundsError, match=rf"^`{name}` must have at least one entry; got none\.$"):
         mb.odds_sweep(*groups(0), **{name: []})
-
-
-def test_unknown_keywords_are_refused():
-    with pytest.raises(TypeError, match=r"^odds_bounds\(\) got an unexpected keyword argument 'bandwith'"):
-        mb.odds_bounds(*groups(0), 0.1, bandwith=1.0)

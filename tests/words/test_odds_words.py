@@ -12,20 +12,18 @@ import pytest
 
 import mmdbounds as mb
 from made import make_provenance
-from mmdbounds.results import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
+from mmdbounds.results import Bound, BoundsResult, OddsBreakdown, OddsPoint, OddsSweepResult
 from mmdbounds.words import odds as words
 
 
-def make_odds(**changes: Any) -> OddsResult:
+def make_odds(**changes: Any) -> BoundsResult:
+    none: dict[str, Any] = {"kind": "weights", "rows": [], "rows_of_x": []}
     made: dict[str, Any] = {
-        "lower": OddsEnd(side="lower", value=0.2, certified=0.19995, n_moved=5, weights=[0.5, 1.5]),
-        "upper": OddsEnd(side="upper", value=0.4, certified=0.40001, n_moved=5, weights=[1.5, 0.5]),
-        "point": 0.3,
-        "observed": 0.25,
+        "lower": Bound(side="lower", value=0.2, certified=0.19995, weights=[0.5, 1.5], **none),
+        "upper": Bound(side="upper", value=0.4, certified=0.40001, weights=[1.5, 0.5], **none),
+        "observed": 0.243,
         "odds": 2.0,
         "n_moved": 5,
-        "n_moved_range": (0, 5),
-        "exactly": False,
         "epsilon": 0.2,
         "share_of_y": 0.1,
         "n_samples_X": 20,
@@ -34,7 +32,7 @@ def make_odds(**changes: Any) -> OddsResult:
         "name_y": "controls",
         "provenance": make_provenance(),
     }
-    return OddsResult(**{**made, **changes})
+    return BoundsResult(**{**made, **changes})
 
 
 def make_sweep(**changes: Any) -> OddsSweepResult:
@@ -76,30 +74,34 @@ def one_line(text: str) -> str:
 
 
 def test_a_range():
-    assert one_line(make_odds().summary()).startswith(
-        "Assumed: at most 5 of the 50 rows filed under controls are misfiled (20 % of the true cases rows), "
-        "and the odds of being misfiled are within a factor of 2 of one value: no cases row had more than 4 "
-        "times the odds of another. The squared MMD of the true populations is estimated to be between "
-        "0.1999 and 0.4001 (proved: no such odds give an estimate outside). As filed it is 0.25. If "
+    text = one_line(make_odds().summary())
+    assert text.startswith(
+        "Assumed: at most 20 % of the true cases rows are misfiled, that is at most 5 of the 50 rows filed "
+        "under controls, with odds of being misfiled within a factor of 2 of one value: no cases row had "
+        "more than 4 times the odds of another. The squared MMD of the true populations is estimated to be "
+        "between 0.1999 and 0.4001 (proved: no such odds give an estimate outside). As filed it is 0.243. If "
         "misfiling was random, the estimate is 0.3. If the odds differ by more, or more rows are misfiled, "
         "it can lie outside this range. This is an estimate for the populations"
     )
+    assert "at least 0.1999 (proved); such odds reach 0.2" in text
+    assert "labelling" not in text
 
 
 def test_random_misfiling_is_one_number():
-    text = one_line(make_odds(odds=1.0, exactly=True, n_moved_range=(5, 5)).summary())
+    text = one_line(make_odds(odds=1.0, exactly=True).summary())
     assert "exactly 5 of the 50 rows" in text
     assert "at random: every cases row had the same odds" in text
-    assert "is estimated at 0.3. As filed it is 0.25." in text
+    assert "is estimated at 0.3. As filed it is 0.243." in text
     assert "between" not in text
 
 
 def test_a_range_of_numbers_and_no_proof():
     unproved = dataclasses.replace(make_odds().upper, certified=None)
     text = one_line(make_odds(upper=unproved, n_moved_range=(2, 5)).summary())
-    assert "Assumed: 2 to 5 of the 50 rows" in text
+    assert "that is 2 to 5 of the 50 rows" in text
     assert "between 0.2 and 0.4 (the smallest and the largest value found; that no such odds" in text
     assert "proved: no" not in text
+    assert "largest found 0.4 not proved" in text
 
 
 def test_a_sweep():
@@ -150,7 +152,8 @@ def test_pictures(monkeypatch: pytest.MonkeyPatch):
     shares = [point for point in make_sweep().points if point.odds == 1]
     assert [x for x, _ in drawn(make_sweep(points=shares).plot())["lower end"]] == [0.1, 0.2]
     single = drawn(make_odds().plot())
-    assert single["odds within a factor of 2"] == [[0.19995, 0], [0.40001, 0]]
-    with pytest.raises(mb.MmdBoundsError, match=r"^`plot_odds` draws results of type OddsSweepResult or"):
+    assert single["estimate for the populations, odds within a factor of 2"] == [[0.19995, 0], [0.40001, 0]]
+    np.testing.assert_allclose(single["if random"], [[0.3, 0]], rtol=0, atol=1e-12)
+    with pytest.raises(mb.MmdBoundsError, match=r"^`plot_odds` draws results of type OddsSweepResult"):
         mb.plotting.plot_odds(mb.mmd_bounds([[0.0], [1.0], [2.0]], [[0.0], [1.0], [3.0]], 0.0))
     pyplot.close("all")

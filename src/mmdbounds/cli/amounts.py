@@ -37,7 +37,7 @@ def stated_amount(options: Mapping[str, Any]) -> Contamination:
         if options.get(name) not in (None, False) and way not in ways:
             msg = f"`{_flag(name)}` goes with {' or '.join(map(_flag, ways))}; got {_flag(way)}."
             raise MmdBoundsError(msg)
-    return _AMOUNTS.get(way, _plain)(options)
+    return replace(_AMOUNTS.get(way, _plain)(options), odds=options.get("odds"))
 
 
 def _flag(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -16,10 +15,13 @@ from mmdbounds._version import __version__
 from mmdbounds.cli import main, side_files
 from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.columns import columns_command
-from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
+from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
+from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import SECTIONS, with_names
+from mmdbounds.cli.plan import as_flags
+from mmdbounds.cli.reporting import report_command
 from mmdbounds.errors import MmdBoundsError
 
 # Sections of what has none of its own: the file; the version, the help, shell completion.
@@ -111,8 +113,9 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "test": (robust_test_command, "Test whether two groups differ, even though rows may be misfiled."),
         "sweep": (sweep_command, "Find how much misfiling it takes to explain a difference away."),
         "columns": (columns_command, "Compare two groups column by column, with bounds."),
+        "odds": (odds_command, "Estimate what is left if rows were misfiled at random, or nearly."),
         "audit": (audit_command, "Decide from rows that were looked up whether a difference stands."),
-        "report": (report_command, "Write a saved result as a page to read, show and print."),
+        "report": (report_command, "Write all of this, or a saved result, as one page to read and print."),
     },
     "Commands for data whose truth is known": {
         "evaluate": (evaluate_command, "Simulate how often each method misses the truth."),
@@ -193,16 +196,9 @@ def _ended(error: BaseException) -> int:
 
 
 def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
+    typer.echo(f"mmdbounds: {as_flags(message)}", err=True)
     return main.EXIT_WRONG
 
 
-def _on_one_line(message: str) -> str:
-    """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
-    return " ".join(
-        re.sub(r"`([a-z_]+)=(?:True)?`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
-    )
-
-
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {_on_one_line(str(message))}", err=True)
+    typer.echo(f"mmdbounds: note: {as_flags(str(message))}", err=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,7 +43,9 @@ class Table:
     """The table and its two groups."""
 
     file: str = argument(
-        REQUIRED, "Table: CSV, Parquet, Arrow or JSON lines, also gzipped; - for standard input.", "FILE"
+        REQUIRED,
+        "Table: CSV, Excel, Parquet, Arrow or JSON lines, also gzipped; - for standard input.",
+        "FILE",
     )
     group: str = option(REQUIRED, "Column with the group of each row.", "COL")
     hidden: str = option(REQUIRED, "Group whose rows may be misfiled (X).", "A")
@@ -51,8 +54,8 @@ class Table:
     unit: str | None = option(
         None, "Column with the unit of each row (patient, household); one row per unit is drawn.", "COL"
     )
-    columns: list[str] | None = option(None, "Compare only this column; repeat for more.", "COL")
-    exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL")
+    columns: list[str] | None = option(None, "Columns to compare, separated by commas.", "COL,...")
+    exclude: list[str] | None = option(None, "Columns to leave out, separated by commas.", "COL,...")
     scale: str | None = option(
         "standard",
         "Scaling of numeric columns, computed over both groups: 'standard', 'robust', 'rank' or 'none'.",
@@ -64,7 +67,17 @@ class Table:
         "NAME",
     )
     na: list[str] | None = option(None, "Text or number that marks a missing cell; repeat for more.", "TEXT")
+    dates: str = option(
+        "refuse",
+        "Dates: 'refuse', 'days' (since 2000-01-01), 'drop' (their columns), 'day-first' or 'month-first' "
+        "(days, if 3/4/2020 leaves it open).",
+        "NAME",
+    )
+    decimal: str | None = option(
+        None, "Decimals are written with a 'point' or a 'comma', if 1,234 leaves it open.", "NAME"
+    )
     encoding: str | None = option(None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")
+    sheet: str | None = option(None, "Sheet of an Excel file.  [default: the first]", "NAME")
 
 
 @options(MISFILED)
@@ -104,6 +117,17 @@ class Misfiling:
         from mmdbounds.cli.amounts import stated_amount
 
         return stated_amount(vars(self))
+
+
+@options(MISFILED)
+class MisfilingOrOdds(Misfiling):
+    """How much is misfiled, and how far from randomly."""
+
+    odds: float | None = option(
+        None,
+        "Misfiled at random up to this factor of the odds; 1: at random. An estimate for the populations.",
+        "FACTOR",
+    )
 
 
 @options(MISFILED)
@@ -337,6 +361,7 @@ class Page:
 
     report: Path | None = option(None, "Also write a self-contained HTML page that works offline.", "FILE")
     include_rows: bool = False  # no option: on this page there are none
+    best_case: bool = False
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
@@ -349,8 +374,10 @@ class Page:
             check_report(self.report)
             plan_file("--report", self.report, inputs=[table.file])
 
-    def write(self, result: Result, table: Table, output: Output) -> None:
-        """Write the page, if one is wanted."""
+    def write(
+        self, result: Result, table: Table, output: Output, beside: Callable[[], list[Result]] = list
+    ) -> None:
+        """Write the page, if one is wanted, with what is made for it alone."""
         if self.report is None:
             return
         from mmdbounds.report import write_report
@@ -358,7 +385,8 @@ class Page:
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = table.file if self.include_rows and table.file != STDIN else None
         with beside_the_answer():
-            write_report(result, self.report, include_rows=self.include_rows, data=data)
+            how: dict[str, Any] = {"include_rows": self.include_rows, "best_case": self.best_case}
+            write_report([result, *beside()], self.report, data=data, **how)
         if output.in_words:
             say(f"\nThe report is in {self.report}.")
 

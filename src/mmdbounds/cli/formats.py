@@ -32,6 +32,10 @@ COLUMN = (
     *("standardised", "standardised_lower", "standardised_upper", "auc", "auc_lower", "auc_upper"),
     *("sign_lost", "n_missing"),
 )
+ODDS_POINT = (
+    *("epsilon", "n_moved", "odds", "lower", "upper", "lower_certified", "upper_certified"),
+    "point",
+)
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
@@ -151,6 +155,13 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         lambda result: "\n".join(
             f"{row.name} {_bare(row.difference, row.difference_lower, row.difference_upper)}"
             for row in result.rows
+        ),
+    ),
+    "OddsSweepResult": (
+        lambda result: {n: [getattr(p, n) for p in result.points] for n in ODDS_POINT},
+        lambda result: "\n".join(
+            f"{_bare(each.epsilon)} {'none' if each.odds is None else _bare(each.odds)}"
+            for each in result.breakdown
         ),
     ),
     "AuditResult": (_next_columns, _bare_decision),

@@ -1,4 +1,4 @@
-"""Between misfiled at random and misfiled at worst: a limit on how much the odds of being misfiled differ."""
+"""How far from random must misfiling be to explain a difference away? Ranges over shares and factors."""
 
 from __future__ import annotations
 
@@ -11,110 +11,22 @@ import numpy as np
 from mmdbounds.checks import (
     MOST_PERMUTATIONS,
     check_count,
-    check_number,
     check_progress,
     check_seed,
 )
-from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.contamination import Contamination, as_contamination, check_odds
 from mmdbounds.costs import one_pass
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.odds_ranges import Ranges
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import OddsBreakdown, OddsPoint, OddsResult, OddsSweepResult
+from mmdbounds.results import OddsBreakdown, OddsPoint, OddsSweepResult
+from mmdbounds.search.odds import check_definite
+from mmdbounds.search.odds.ranges import Ranges
 
 CHANCE = 0.95  # the quantile of random labellings up to which a value counts as chance
-MOST_ODDS = 1e6
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 ODDS = (1.0, 1.25, 1.5, 2.0, 3.0, 5.0)
-
-
-@compares()
-def odds_bounds(
-    X: Any,
-    Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
-    odds: float = 2.0,
-    *,
-    exactly: bool | None = None,
-    progress: bool | None = None,
-    **options: Unpack[ComparisonOptions],
-) -> OddsResult:
-    """Estimate the range of the squared MMD of the populations if misfiling was random up to a factor.
-
-    The odds that a true row of X is filed under Y may depend on the row, but they lie within a factor of
-    `odds` of one reference. With 1, misfiling is random, and for a known number of misfiled rows the range is
-    one value, ``mmd2 / (1 - share_of_y)**2``. The larger the factor, the wider the range.
-
-    Parameters
-    ----------
-    X, Y : array-like of shape (p, d) and (q, d)
-        The groups as filed; some rows of the true X are among the rows of `Y`.
-    epsilon : float, (low, high) or Contamination
-        Share of the true X that was filed under Y, one-way; as in `mmd_bounds`.
-    odds : float, default=2.0
-        The factor, from 1. With 2, one row may have up to 4 times the odds of another.
-    exactly : bool, optional
-        Whether exactly that many rows are misfiled; by default at most that many, as in `mmd_bounds`.
-    kernel, bandwidth, estimator, backend, dtype, working_memory, progress
-        As in `mmd2`; the kernel must be known to be positive definite.
-
-    Returns
-    -------
-    OddsResult
-        Both ends, each reached by weights of the rows of X, and proofs that no such weights go further.
-
-    Notes
-    -----
-    This is a statement about the populations, by way of their samples. `mmd_bounds` speaks of this sample:
-    which of the rows of Y are misfiled. Here the misfiled rows are distributed like the rows filed under X,
-    but for weights, and nothing ties them to single rows of Y. The proofs are about the weights; sampling
-    error comes on top. The upper end is proved for up to 3,000 rows of X.
-
-    Examples
-    --------
-    >>> import numpy as np, mmdbounds as mb
-    >>> rng = np.random.default_rng(0)
-    >>> X, Y = rng.normal(size=(80, 2)), rng.normal(1, 1, size=(100, 2))
-    >>> result = mb.odds_bounds(X, Y, epsilon=0.1, odds=2, exactly=True)
-    >>> result.lower.value < result.point < result.upper.value
-    True
-    """
-    started = time.perf_counter()
-    factor = check_odds(odds)
-    check_progress(progress)
-    contamination = as_contamination(epsilon, exactly)
-    problem = posed(X, Y, comparison("odds_bounds", options))
-    numbers = misfiled_numbers(contamination, problem)
-    with Meter(lambda: [one_pass(problem)], show=progress) as meter:
-        totals = problem.one_pass(meter)
-        meter.phase("search")
-        ranges = Ranges(totals, problem.estimator)
-        lower, upper = ranges.ends(numbers, factor)
-    most = numbers[-1]
-    return OddsResult(
-        lower=lower,
-        upper=upper,
-        point=ranges.point(most),
-        observed=ranges.hidden.observed,
-        odds=factor,
-        n_moved=most,
-        n_moved_range=(numbers[0], most),
-        exactly=bool(contamination.exactly),
-        epsilon=most / (problem.p + most),
-        share_of_y=most / problem.q,
-        **problem.group_fields(),
-        provenance=problem.provenance(
-            totals,
-            method="odds",
-            options={"odds": factor},
-            seed=None,
-            n_pairs=meter.n_pairs,
-            seconds=time.perf_counter() - started,
-            misfiling=contamination.stated(),
-        ),
-    )
 
 
 @compares()
@@ -135,11 +47,12 @@ def odds_sweep(
     Parameters
     ----------
     X, Y, exactly, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
-        As in `odds_bounds`.
+        As in `mmd_bounds`; the kernel must be known to be positive definite.
     epsilons : float or list of float, default=(0.05, 0.1, ..., 0.3)
         Shares of the true X that were filed under Y.
     odds : list of float, default=(1, 1.25, 1.5, 2, 3, 5)
-        Factors, see `odds_bounds`.
+        Factors, as in ``Contamination(..., odds=2)``: with 2, one row may have up to 4 times the odds of
+        another.
     n_permutations : int, default=999
         Random labellings that say what chance alone would give.
     rng : int or Generator, optional
@@ -170,7 +83,8 @@ def odds_sweep(
     n_permutations = check_count(n_permutations, "n_permutations", least=19, most=MOST_PERMUTATIONS)
     check_progress(progress)
     seed = check_seed(rng)
-    problem = posed(X, Y, comparison("odds_sweep", options))
+    problem = pose(X, Y, comparison("odds_sweep", options))
+    check_definite(problem)
     shares = [as_contamination(each, exactly) for each in _as_list(epsilons, "epsilons")]
     numbers_by_share = [misfiled_numbers(share, problem) for share in shares]
     runs = [run for _, run in sorted({run[-1]: run for run in numbers_by_share}.items())]
@@ -213,12 +127,6 @@ def odds_sweep(
 LARGEST_TRIED = 20.0  # factor up to which a breakdown is looked for, unless larger ones are asked for
 
 
-def check_odds(value: Any) -> float:
-    """Return a factor of odds."""
-    where = f"a number from 1 (misfiled at random) to {MOST_ODDS:,.0f}"
-    return check_number(value, "odds", where, lambda factor: 1 <= factor <= MOST_ODDS)
-
-
 def _as_list(given: Any, name: str) -> list[Any]:
     """Return one number, or several, as a list."""
     listed = [given] if np.isscalar(given) or isinstance(given, Contamination) else list(given)
@@ -226,15 +134,6 @@ def _as_list(given: Any, name: str) -> list[Any]:
         msg = f"`{name}` must have at least one entry; got none."
         raise MmdBoundsError(msg)
     return listed
-
-
-def posed(X: Any, Y: Any, how: Any) -> Problem:
-    """Return the problem; refuse kernels for which the lower end would not be proved."""
-    problem = pose(X, Y, how)
-    if not problem.kernel.is_conditionally_definite:
-        msg = f"`kernel` must be known to be positive definite; got {problem.kernel.name!r}."
-        raise MmdBoundsError(msg)
-    return problem
 
 
 def misfiled_numbers(contamination: Contamination, problem: Problem) -> range:

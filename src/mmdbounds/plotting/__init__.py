@@ -40,7 +40,6 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.FrontierResult: plot_frontier,
     results.RobustTestResult: plot_null,
     results.AggregatedResult: plot_null,
-    results.OddsResult: plot_odds,
     results.OddsSweepResult: plot_odds,
     results.Evaluation: plot_coverage,
     results.AuditPlan: plot_plan,

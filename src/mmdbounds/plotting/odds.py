@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.plotting import canvas
-from mmdbounds.results import OddsResult, OddsSweepResult
+from mmdbounds.results import OddsSweepResult
 from mmdbounds.words.phrases import number, percent, statistic
 
 FACTOR = "odds of being misfiled: within this factor of one value"
 POPULATIONS = "{} of the true populations (estimate)"
 
 
-def plot_odds(result: OddsSweepResult | OddsResult, ax: Any = None) -> Any:
+def plot_odds(result: OddsSweepResult, ax: Any = None) -> Any:
     """Draw what is left of a difference as misfiling gets further from random.
 
     Parameters
     ----------
-    result : OddsSweepResult or OddsResult
+    result : OddsSweepResult
         With one share, both ends against the factor of the odds, and what chance alone would give. With
         several shares, contours of the lower end over share and factor (estimates below 0 are drawn as 0); a
-        dashed line marks where the finding breaks down. A single result is one interval on a line.
+        dashed line marks where the finding breaks down.
     ax : matplotlib.axes.Axes, optional
         As in `plot_bounds`; the axes are returned.
 
@@ -34,25 +34,10 @@ def plot_odds(result: OddsSweepResult | OddsResult, ax: Any = None) -> Any:
     >>> curve = mb.odds_sweep(X, Y, n_permutations=99, rng=0)
     >>> ax = mb.plotting.plot_odds(curve)  # doctest: +SKIP
     """
-    canvas.check_result(result, (OddsSweepResult, OddsResult), "plot_odds")
-    given = ax
-    if isinstance(result, OddsResult):
-        ax = canvas.axes_for(given, (6.4, 2.4))
-        _one_range(ax, result)
-    else:
-        ax = canvas.axes_for(given)
-        (_contours if len(result.epsilons) > 1 and len(result.odds) > 1 else _curve)(ax, result)
+    canvas.check_result(result, (OddsSweepResult,), "plot_odds")
+    given, ax = ax, canvas.axes_for(ax)
+    (_contours if len(result.epsilons) > 1 and len(result.odds) > 1 else _curve)(ax, result)
     return canvas.explain(ax, given=given)
-
-
-def _one_range(ax: Any, result: OddsResult) -> None:
-    label = f"odds within a factor of {result.odds:g}"
-    ax.plot(result.interval, [0, 0], color=canvas.BLUE, linewidth=8, solid_capstyle="butt", label=label)
-    ax.plot([result.point], [0], "o", color=canvas.ORANGE, markersize=7, label="if random")
-    ax.plot([result.observed], [0], "D", color=canvas.BLACK, markersize=6, label="as filed")
-    ax.set(ylim=(-1, 1), yticks=[])
-    ax.set_xlabel(POPULATIONS.format(statistic(result)))
-    canvas.small_numbers(ax, "x")
 
 
 def _curve(ax: Any, result: OddsSweepResult) -> None:

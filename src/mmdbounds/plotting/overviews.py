@@ -98,6 +98,8 @@ def _one_share(ax: Any, result: BoundsResult) -> Ends:
     low, high = result.interval
     ax.plot([low, high], [0, 0], **BAR, label=_proof(result))
     ax.plot([result.observed], [0], "D", color="black", markersize=6, label="as filed")
+    if result.odds is not None:
+        ax.plot([result.if_random], [0], "o", color=canvas.ORANGE, markersize=7, label="if random")
     for bound, style in ((result.lower, canvas.LOWER), (result.upper, canvas.UPPER)):
         if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
             ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
@@ -107,6 +109,8 @@ def _one_share(ax: Any, result: BoundsResult) -> Ends:
 
 
 def _proof(result: BoundsResult) -> str:
+    if result.odds is not None:
+        return f"estimate for the populations, odds within a factor of {result.odds:g}"
     kinds = [bound.kind for bound in (result.lower, result.upper) if bound.kind != "labelling"]
     if kinds:
         return f"from {kinds[0]}, not bounds"

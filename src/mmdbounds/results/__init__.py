@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
-    from mmdbounds.results.odds import OddsBreakdown, OddsEnd, OddsPoint, OddsResult, OddsSweepResult
+    from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
     from mmdbounds.results.provenance import Estimator, Provenance, Side
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
@@ -45,9 +45,7 @@ __all__ = [
     "MethodCoverage",
     "MixtureCeiling",
     "OddsBreakdown",
-    "OddsEnd",
     "OddsPoint",
-    "OddsResult",
     "OddsSweepResult",
     "PlanPoint",
     "Provenance",
@@ -86,9 +84,7 @@ _HOME = {
     "MixtureCeiling": "intervals",
     "Knowledge": "knowledge",
     "OddsBreakdown": "odds",
-    "OddsEnd": "odds",
     "OddsPoint": "odds",
-    "OddsResult": "odds",
     "OddsSweepResult": "odds",
     "Estimator": "provenance",
     "Provenance": "provenance",

@@ -16,10 +16,10 @@ from mmdbounds.results.provenance import Provenance, Side
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
 
-KINDS = ("labelling", "resized labelling", "free points", "resampling")
+KINDS = ("labelling", "resized labelling", "free points", "resampling", "weights")
 """What the value of a bound is the value of."""
 
-WITHOUT_ROWS = ("free points", "resampling")  # kinds whose value no set of rows reaches
+WITHOUT_ROWS = ("free points", "resampling", "weights")  # kinds whose value no set of rows reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +59,11 @@ class Bound:
         rows than stated (``schedule="paper"``), which bounds nothing.
         ``"free points"``: the value with points that may stand anywhere instead of rows.
         ``"resampling"``: a quantile of values of the groups drawn anew, which says nothing about misfiling.
-        The last two have no `rows`.
+        ``"weights"``: an estimate for the populations, reached by weights (limited odds).
+        The last three have no `rows`.
+    weights
+        For limited odds: how much more frequent (above 1) or less frequent rows like each row of X are among
+        the misfiled rows than among the rows filed under X. Their mean is 1.
     status
         In words how the search ended.
     """
@@ -77,11 +81,12 @@ class Bound:
     effects: NDArray[np.float64] | None = None
     effects_of_x: NDArray[np.float64] | None = None
     kind: str = "labelling"
+    weights: NDArray[np.float64] | None = None
     status: str = ""
 
     def __post_init__(self) -> None:
         names = ("rows", "ids", "file_rows", "effects")
-        hold_rows(self, (*names, *(f"{name}_of_x" for name in names)))
+        hold_rows(self, (*names, *(f"{name}_of_x" for name in names), "weights"))
         if self.kind not in KINDS:
             msg = f"`kind` must be one of {', '.join(map(repr, KINDS))}; got {self.kind!r}."
             raise DataError(msg)
@@ -94,7 +99,7 @@ class Bound:
 
     @property
     def has_rows(self) -> bool:
-        """Whether rows reach `value`; not so for free points and resamples."""
+        """Whether rows reach `value`; not so for free points, resamples and weights."""
         return self.kind not in WITHOUT_ROWS
 
     @property
@@ -218,6 +223,9 @@ class BoundsResult(ReportedResult):
         where several counts were considered, the largest share.
     share_of_y
         Share of the rows of Y that are misfiled, ``n_moved / n_samples_Y``.
+    odds
+        For limited odds, the factor: the odds of being misfiled lie within it of one value. Both sides are
+        then estimates for the populations, and proofs are about the odds. Otherwise `None`.
     name_x, name_y
         What the groups are called in the table they came from.
     ids_of_y, ids_of_x
@@ -255,6 +263,7 @@ class BoundsResult(ReportedResult):
     exactly: bool = False
     epsilon: float
     share_of_y: float
+    odds: float | None = None
     name_x: str = "X"
     name_y: str = "Y"
     ids_of_y: NDArray[np.str_] | None = None
@@ -292,6 +301,11 @@ class BoundsResult(ReportedResult):
         if self.lower.certified is not None and self.upper.certified is not None:
             return self.lower.certified, self.upper.certified
         return self.lower.value, self.upper.value
+
+    @property
+    def if_random(self) -> float:
+        """Squared MMD of the populations, estimated, if `n_moved` rows of X were misfiled at random."""
+        return self.observed / (1 - self.share_of_y) ** 2
 
     @property
     def is_crossed(self) -> bool:
@@ -361,7 +375,10 @@ class BoundsResult(ReportedResult):
     def __repr__(self) -> str:
         low, high = self.interval
         proof = "certified" if self.is_certified else "attained"
-        if others := [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]:
+        others = [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]
+        if self.odds is not None:
+            proof = f"estimated for odds within a factor of {self.odds:g}, {self.if_random:.6g} if random"
+        elif others:
             proof = f"by {others[0]}, neither attained nor proved"
         crossed = ", crossed" if self.is_crossed else ""
         how = "exactly" if self.exactly else "at most"

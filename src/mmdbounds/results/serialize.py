@@ -18,6 +18,7 @@ SCHEMA = 2  # number of the layout of `to_dict`; raised whenever a reader would 
 KINDS: dict[str, tuple[type[np.generic], str, str]] = {
     "ids": (np.str_, "U", "text"),
     "effects": (np.float64, "fiu", "numbers"),
+    "weights": (np.float64, "fiu", "numbers"),
 }
 """Type, NumPy kinds and words for the fields whose names begin so; all others hold row numbers."""
 

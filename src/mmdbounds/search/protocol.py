@@ -38,7 +38,7 @@ def outwards(side: Side) -> float:
 class Found:
     """A value and the labelling that has it; see `mmdbounds.results.Bound` for the meaning of the fields.
 
-    Free points and resamples are not labellings: `labelling` is then `None`, and no row moves.
+    Free points, resamples and weights are not labellings: `labelling` is then `None`, and no row moves.
     """
 
     value: float
@@ -51,6 +51,7 @@ class Found:
     # them follow ceilings of other counts (`sharp.ranges.ceilings`). Two-way: thresholds of partners in X and
     # in Y, shape (2, n).
     row_bounds: tuple[Float64s, Float64s, float] | None = None
+    weights: Float64s | None = None  # of the rows of X, in place of a labelling (limited odds)
 
     @classmethod
     def at(cls, labelling: Labelling, **more: Any) -> Self:

@@ -22,7 +22,6 @@ SUMMARIES = {
     "Evaluation": "estimates.evaluation_summary",
     "FrontierResult": "frontier.frontier_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
-    "OddsResult": "odds.odds_summary",
     "OddsSweepResult": "odds.odds_sweep_summary",
     "SweepResult": "testing.sweep_summary",
     "RobustTestResult": "testing.robust_summary",

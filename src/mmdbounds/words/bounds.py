@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
+from mmdbounds.words.odds import range_finding
 from mmdbounds.words.phrases import (
     assumption,
     considered,
@@ -44,6 +45,7 @@ UNPROVED = {
     "resized labelling": "",
     "free points": "neither attained nor proved",
     "resampling": "neither attained nor proved",
+    "weights": "not proved",
 }
 """What is said of a value without a proof, by its kind."""
 
@@ -56,6 +58,8 @@ def finding(result: BoundsResult) -> str:
     kinds = {result.lower.kind, result.upper.kind}
     if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
         return f"Nothing is misfiled, so the {statistic(result)} is {number(result.observed)}."
+    if result.odds is not None:
+        return range_finding(result)
     if kinds != {"labelling"}:
         return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
     if result.is_crossed:
@@ -184,10 +188,12 @@ def _value_line(bound: Bound, result: BoundsResult) -> str:
         return _cells(word, number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind]))
     equal = _equality(bound, result)
     if equal is not None:
-        text = "  " + _joined(f"proved: no labelling gives {further}{equal}", bound.status)
+        none = "no such odds give" if bound.kind == "weights" else "no labelling gives"
+        text = "  " + _joined(f"proved: {none} {further}{equal}", bound.status)
         # Rounded as in the sentence above the table, so that both show the same digits.
         return _cells(extreme, proved_number(bound.certified, bound.side), text)
-    text = _joined("(proved)", f"a labelling reaches {number(bound.value)}", bound.status)
+    reach = "such odds reach" if bound.kind == "weights" else "a labelling reaches"
+    text = _joined("(proved)", f"{reach} {number(bound.value)}", bound.status)
     return _cells(*_limit(bound.certified, bound.side), text)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from mmdbounds.results import OddsBreakdown, OddsPoint, OddsResult, OddsSweepResult
+from mmdbounds.results import BoundsResult, OddsBreakdown, OddsPoint, OddsSweepResult
 from mmdbounds.words.phrases import (
     considered,
     listed,
     number,
     percent,
     proved_number,
-    rows,
     settings,
     shown,
     statistic,
@@ -22,37 +21,14 @@ ABOUT = (
 )
 
 
-def odds_summary(result: OddsResult) -> str:
-    """Return an `OddsResult` in plain words."""
-    made = result.provenance
-    blocks = [_assumed(result), finding(result), ABOUT, "", settings(made, "Method odds")]
-    return "\n".join(map(wrapped, blocks))
-
-
-def _assumed(result: OddsResult) -> str:
-    """Say back what was understood."""
-    x, y = shown(result.name_x), shown(result.name_y)
-    how, fewest, most = considered(result)
-    number_of = f"{fewest:,} to" if how == "between" else how
-    share = f"{percent(result.epsilon)} of the true {x} rows"
-    count = f"{number_of} {most:,} of the {rows(result.n_samples_Y)} filed under {y} are misfiled ({share})"
-    if result.odds == 1:
-        return f"Assumed: {count}, at random: every {x} row had the same odds of being misfiled."
-    return (
-        f"Assumed: {count}, and the odds of being misfiled are within a factor of {result.odds:g} of one "
-        f"value: no {x} row had more than {number(result.odds**2)} times the odds of another."
-    )
-
-
-def finding(result: OddsResult) -> str:
+def range_finding(result: BoundsResult) -> str:
     """Say the range, the estimate for random misfiling, and the converse."""
     low, high = result.interval
     filed = f"As filed it is {number(result.observed)}."
-    random = f"If misfiling was random, the estimate is {number(result.point)}."
-    if result.odds == 1 and result.n_moved_range[0] == result.n_moved:
-        return (
-            f"The {statistic(result)} of the true populations is estimated at {number(result.point)}. {filed}"
-        )
+    random = f"If misfiling was random, the estimate is {number(result.if_random)}."
+    if result.odds == 1 and considered(result)[0] == "exactly":
+        point = number(result.if_random)
+        return f"The {statistic(result)} of the true populations is estimated at {point}. {filed} {ABOUT}"
     ends = f"{number(low)} and {number(high)}"
     proof = "the smallest and the largest value found; that no such odds give less or more is not proved"
     if result.is_certified:
@@ -60,8 +36,8 @@ def finding(result: OddsResult) -> str:
         proof = "proved: no such odds give an estimate outside"
     return (
         f"The {statistic(result)} of the true populations is estimated to be between {ends} ({proof}). "
-        f"{filed} "
-        f"{random} If the odds differ by more, or more rows are misfiled, it can lie outside this range."
+        f"{filed} {random} If the odds differ by more, or more rows are misfiled, it can lie outside this "
+        f"range. {ABOUT}"
     )
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         ColumnTable,
         ConfidenceInterval,
         Knowledge,
-        OddsResult,
         Provenance,
         RobustTestResult,
         Side,
@@ -95,7 +94,7 @@ def listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def considered(result: Misfiled | OddsResult) -> tuple[str, int, int]:
+def considered(result: Misfiled) -> tuple[str, int, int]:
     """Return how the number of misfiled rows of Y is to be read, and the fewest and the most of them."""
     filed = result.n_moved if result.exactly else 0
     fewest, most = result.n_moved_range or (filed, result.n_moved)
@@ -122,11 +121,24 @@ def assumption(result: Misfiled) -> str:
     known = getattr(result, "knowledge", None)
     one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}{restrictions(known, 'y')}"
     if not of_x:
-        return f"{one_way}.{origin(result)}{changes(result)}"
+        return f"{one_way}{limited_odds(result)}.{origin(result)}{changes(result)}"
     both = "at most" if how == "between" else how
     belong = "belongs" if of_x == 1 else "belong"
     other = f"{both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}"
     return f"{one_way}; {other}{restrictions(known, 'x')}.{changes(result)}"
+
+
+def limited_odds(result: Misfiled) -> str:
+    """Say how far from random misfiling may be, behind the number of misfiled rows."""
+    odds, x = getattr(result, "odds", None), shown(result.name_x)
+    if odds is None:
+        return ""
+    if odds == 1:
+        return f", at random: every {x} row had the same odds of being misfiled"
+    return (
+        f", with odds of being misfiled within a factor of {odds:g} of one value: no {x} row had more than "
+        f"{number(odds**2)} times the odds of another"
+    )
 
 
 def restrictions(known: Knowledge | None, letter: str) -> str:

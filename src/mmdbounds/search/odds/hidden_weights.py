@@ -49,7 +49,7 @@ TAIL = 1e-3  # share of the same that the directions left out may add
 STARTS = 12  # of the search for the largest value
 
 
-class End(NamedTuple):
+class Extreme(NamedTuple):
     """An extreme on the scale as filed: the value that the weights reach, a proof, and the weights less 1."""
 
     value: float
@@ -117,7 +117,7 @@ class HiddenWeights:
         pairs = float(t @ self._product(t)) - self.o * float(self._diagonal @ t**2)
         return self.observed + 2 * kappa / self.p * float(self._witness @ t) + beta * pairs
 
-    def lower(self, kappa: float, ratio: float) -> End:
+    def lower(self, kappa: float, ratio: float) -> Extreme:
         """Return the smallest value, with a proof that lies close to what the convex part reaches.
 
         Frank and Wolfe's steps: the gradient names the best vertex, and proves how much less any weights
@@ -140,9 +140,9 @@ class HiddenWeights:
         left = float(self._diagonal.max()) - self._least if self.o else 0.0
         left_out = beta * self.p * weights.most_variance * left
         certified = self.observed + proved - left_out - self.margin
-        return End(self.value(mixture.t, kappa), certified, mixture.t)
+        return Extreme(self.value(mixture.t, kappa), certified, mixture.t)
 
-    def upper(self, kappa: float, ratio: float) -> End:
+    def upper(self, kappa: float, ratio: float) -> Extreme:
         """Return the largest value found; with up to `MOST_PROVED` rows a number that no weights exceed."""
         convex = self._convex(kappa, ratio)
         found = [self._ascended(convex, scores) for scores in self._starts(convex)]
@@ -156,7 +156,7 @@ class HiddenWeights:
         certified = None
         if self.p <= MOST_PROVED:
             certified = self.observed + self._ceiling(convex, value - self.observed) + self.margin
-        return End(value, certified, t)
+        return Extreme(value, certified, t)
 
     def _convex(self, kappa: float, ratio: float) -> Convex:
         beta = kappa**2 / (self.p * (self.p - self.o))

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from mmdbounds.inference.hidden_weights import End, HiddenWeights
 from mmdbounds.objective import GroupSums
-from mmdbounds.results import Estimator, OddsEnd, Side
+from mmdbounds.results import Estimator
+from mmdbounds.search.odds.hidden_weights import Extreme, HiddenWeights
+from mmdbounds.sums.protocol import Float64s
 
 MOST_NUMBERS = 24  # of misfiled rows at which the lower end is computed
 CLOSE = 1e-3  # how near its proof comes for the numbers in between, as a share of the width
@@ -26,6 +28,15 @@ class Amount:
 
     kappa: float
     scale: float
+
+
+class End(NamedTuple):
+    """One end of a range: the value that weights of the rows of X reach with a number of misfiled rows."""
+
+    value: float
+    certified: float | None  # no admissible weights go beyond
+    n_moved: int
+    weights: Float64s  # shape (p,), their mean is 1
 
 
 class Ranges:
@@ -44,28 +55,22 @@ class Ranges:
         """Return the estimate if m rows are misfiled at random."""
         return self.amount(m).scale * self.hidden.observed
 
-    def ends(self, numbers: range, factor: float) -> tuple[OddsEnd, OddsEnd]:
+    def ends(self, numbers: range, factor: float) -> tuple[End, End]:
         """Return both ends over these numbers of misfiled rows."""
         upper = self._upper(numbers, factor)
         return self._lower(numbers, factor, upper.value), upper
 
-    def _upper(self, numbers: range, factor: float) -> OddsEnd:
+    def _upper(self, numbers: range, factor: float) -> End:
         """Return the upper end: at the largest number, unless all values are negative."""
         first, last = numbers[0], numbers[-1]
         found = self.hidden.upper(self.amount(last).kappa, factor**2)
         if found.certified is not None and found.certified < 0:
-            m, scale = first, self.amount(first).scale
+            scale = self.amount(first).scale
             end = self.hidden.upper(self.amount(first).kappa, factor**2)
-            return OddsEnd(
-                side="upper",
-                value=scale * end.value,
-                certified=scale * found.certified,
-                n_moved=m,
-                weights=1 + end.t,
-            )
-        return self._end("upper", last, found)
+            return End(float(scale * end.value), float(scale * found.certified), first, 1 + end.t)
+        return self._end(last, found)
 
-    def _lower(self, numbers: range, factor: float, above: float) -> OddsEnd:
+    def _lower(self, numbers: range, factor: float, above: float) -> End:
         """Return the lower end: at the number where it is smallest."""
         solved = {m: self._solved(m, factor) for m in {numbers[0], numbers[-1]}}
         best = min(solved.values(), key=lambda end: end.value)
@@ -78,27 +83,18 @@ class Ranges:
             heapq.heappush(between, self._between(low, middle, solved[middle]))
             heapq.heappush(between, self._between(middle, high, solved[high]))
         proofs = [end.certified for end in solved.values() if end.certified is not None]
-        certified = min([*proofs, between[0][0]])
-        return OddsEnd(
-            side="lower",
-            value=best.value,
-            certified=certified,
-            n_moved=best.n_moved,
-            weights=best.weights,
-        )
+        return best._replace(certified=float(min([*proofs, between[0][0]])))
 
-    def _solved(self, m: int, factor: float) -> OddsEnd:
-        return self._end("lower", m, self.hidden.lower(self.amount(m).kappa, factor**2))
+    def _solved(self, m: int, factor: float) -> End:
+        return self._end(m, self.hidden.lower(self.amount(m).kappa, factor**2))
 
-    def _end(self, side: Side, m: int, found: End) -> OddsEnd:
+    def _end(self, m: int, found: Extreme) -> End:
         """Return an end on the scale of the true groups."""
         scale = self.amount(m).scale
-        certified = None if found.certified is None else scale * found.certified
-        return OddsEnd(
-            side=side, value=scale * found.value, certified=certified, n_moved=m, weights=1 + found.t
-        )
+        certified = None if found.certified is None else float(scale * found.certified)
+        return End(float(scale * found.value), certified, m, 1 + found.t)
 
-    def _between(self, low: int, high: int, at_high: OddsEnd) -> tuple[float, int, int]:
+    def _between(self, low: int, high: int, at_high: End) -> tuple[float, int, int]:
         """Return a floor for the numbers between two; infinite if there are none."""
         if high - low < 2 or at_high.certified is None:
             return float("inf"), low, high
