@@ -175,9 +175,13 @@ def test_lower_end_against_projected_gradient(seed: int):
     expected = smallest_by_projected_gradient(Naive(X, Y, m, "biased"), odds**2)
     # The naive solution is at one of 301 levels, so the end may lie a little below it, but no proof above it.
     assert result.lower.certified <= expected + ROUNDING
-    np.testing.assert_allclose(result.lower.value, expected, rtol=0, atol=2e-3 * (result.if_random - expected))
+    np.testing.assert_allclose(
+        result.lower.value, expected, rtol=0, atol=2e-3 * (result.if_random - expected)
+    )
     # Proofs end where they are within 1e-4 of the change.
-    assert result.lower.value - result.lower.certified <= 2e-4 * (result.if_random - result.lower.value) + 1e-9
+    assert (
+        result.lower.value - result.lower.certified <= 2e-4 * (result.if_random - result.lower.value) + 1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -151,7 +151,7 @@ def test_only_machines_read_json(table: Path, tmp_path: Path, capsys: pytest.Cap
     # The table of columns needs the data, which a saved result has not.
     pages = [Parsed(path.read_text(encoding="utf-8")) for path in (out, again)]
     assert [page.under("h2").count("Column by column") for page in pages] == [1, 0]
-    assert [page.under("code") for page in pages][0] == [page.under("code") for page in pages][1]
+    assert pages[0].under("code") == pages[1].under("code")
 
 
 @pytest.mark.usefixtures("without_vega")

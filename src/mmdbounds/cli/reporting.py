@@ -177,7 +177,7 @@ def _results(
     rng: int,
     output: Output,
 ) -> list[Result]:
-    """Return bounds, columns, curve (a test, if rows are misfiled both ways) and, if there is one, the audit."""
+    """Return bounds, columns, curve (a test, if rows are misfiled both ways) and the audit, if any."""
     from mmdbounds.bounds import mmd_bounds
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep, usual_counts

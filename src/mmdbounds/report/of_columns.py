@@ -30,7 +30,7 @@ def columns_part(result: ColumnTable) -> Part:
             Table(
                 name="columns",
                 caption=f"Table 1: {shown(result.name_x)} and {shown(result.name_y)}, column by column",
-                head=columns.headings(result),
+                head=("column", *columns.headings(result)[1:]),
                 body=[cells(row) for row in listed],
                 notes=[*columns.table_notes(result), *more],
             )
