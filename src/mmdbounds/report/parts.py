@@ -13,11 +13,20 @@ from mmdbounds.report.of_columns import columns_part
 from mmdbounds.report.of_sweep import sweep_part
 from mmdbounds.report.rows import RowNames
 from mmdbounds.report.single_share import bounds_part, part_of_test
-from mmdbounds.results import AuditResult, BoundsResult, ColumnTable, Result, RobustTestResult, SweepResult
+from mmdbounds.results import (
+    AuditResult,
+    Benchmark,
+    BoundsResult,
+    ColumnEffects,
+    ColumnTable,
+    Result,
+    RobustTestResult,
+    SweepResult,
+)
 from mmdbounds.words.explaining import effect_sizes, first_of
 
-KINDS = (AuditResult, BoundsResult, RobustTestResult, SweepResult)  # in the order of their sections
-BESIDE = (ColumnTable,)  # what only stands beside them
+KINDS = (BoundsResult, RobustTestResult, SweepResult, AuditResult)  # in the order of their sections
+BESIDE = (ColumnTable, ColumnEffects, Benchmark)  # what only stands beside them
 
 
 def check_results(given: Any) -> list[Result]:
@@ -98,6 +107,6 @@ def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
         elif isinstance(result, SweepResult):
             parts.append(sweep_part(result, names))
         elif isinstance(result, ColumnTable):
-            parts.append(columns_part(result))
+            parts.append(columns_part(result, first_of(results, ColumnEffects)))
     sizes = effect_sizes(results)
     return [Part(heading="How large the difference is", text=sizes), *parts] if sizes else parts
