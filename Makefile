@@ -169,7 +169,7 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,gpu,dask]' --group full --group mimic --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,excel,gpu,dask]' --group full --group mimic --group lint --group docs --group release
 	@touch $@
 
 # Oldest versions on the oldest Python, pinned versions on the newest one that is found.

@@ -268,7 +268,7 @@ def test_when_one_side_fails_the_other_stops(monkeypatch, failing):
 
 
 def test_warnings_point_at_the_caller():
-    with pytest.warns(mb.MmdBoundsWarning, match="duplicates") as caught:
+    with pytest.warns(mb.errors.MmdBoundsWarning, match="duplicates") as caught:
         mb.mmd2(np.repeat([[0.0], [1.0]], [30, 1], axis=0), np.zeros((5, 1)))
     assert caught[0].filename == __file__
 

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
     from mmdbounds.contamination import Contamination
-    from mmdbounds.errors import (
-        DataError,
-        MmdBoundsError,
-        MmdBoundsWarning,
-    )
+    from mmdbounds.errors import MmdBoundsError
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
     from mmdbounds.inference.aggregate import aggregated_test
@@ -45,12 +41,10 @@ if TYPE_CHECKING:
 __all__ = [
     "Bootstrap",
     "Contamination",
-    "DataError",
     "Exhaustive",
     "Group",
     "MMDBounds",
     "MmdBoundsError",
-    "MmdBoundsWarning",
     "Nystrom",
     "QuasiNewton",
     "RandomFeatures",
@@ -88,11 +82,7 @@ _HOME = {
     "bounds": ("mmd2", "mmd_bounds"),
     "columns": ("column_table",),
     "contamination": ("Contamination",),
-    "errors": (
-        "DataError",
-        "MmdBoundsError",
-        "MmdBoundsWarning",
-    ),
+    "errors": ("MmdBoundsError",),
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),
     "inference.aggregate": ("aggregated_test",),

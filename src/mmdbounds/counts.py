@@ -6,10 +6,11 @@ X to Y; the true sizes are n_X = p + m - m_D and n_Y = q - m + m_D. One-way misf
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, counted
 
 SLACK = 1e-9  # added before rounding down: 0.2 x 40 / 0.8 is 10 rows, not 9
 Stratum = tuple[int, int]  # consecutive rows, and how many of them may move at the most
@@ -96,9 +97,18 @@ def sized(m: int, m_d: int, p: int, q: int) -> Counts:
     """Return the counts with the true sizes; refuse more misfiled rows than there are."""
     if m > q or m_d > p:
         group, rows, count = ("Y", q, m) if m > q else ("X", p, m_d)
-        msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. Give a smaller amount."
+        to_do = _largest(p, q) if m > q and not m_d else "Give a smaller amount."
+        msg = f"{count} misfiled rows cannot be among the {rows} rows of `{group}`. {to_do}"
         raise MmdBoundsError(msg)
     return Counts(m, m_d, p + m - m_d, q - m + m_d)
+
+
+def _largest(p: int, q: int) -> str:
+    """Say which one-way amount is the largest for `p` and `q` rows; two rows must stay in Y."""
+    if q < 3:
+        return "Give a smaller amount."
+    share = math.floor(1000 * (q - 2) / (p + q - 2)) / 1000
+    return f"The largest `epsilon` for groups of {p} and {q} rows is {share:g} ({counted(q - 2, 'row')})."
 
 
 def limited(admissible: list[Counts], movable: Movable) -> list[Counts]:
@@ -141,5 +151,6 @@ def check_sizes(counts: Counts, p: int, q: int, *, unbiased: bool) -> None:
             moved = f"{counts.n_moved} of the {q} rows of `Y` moved to `X`"
             has = f"with {moved}{back if counts.n_moved_of_x else ''}, the true `{group}` would have"
         rows = f"{size} row{'' if size == 1 else 's'}"
-        msg = f"{has} {rows}; the {kind} estimator needs at least {fewest}."
+        to_do = f" {_largest(p, q)}" if counts.n_moved and not counts.n_moved_of_x else ""
+        msg = f"{has} {rows}; the {kind} estimator needs at least {fewest}.{to_do}"
         raise MmdBoundsError(msg)

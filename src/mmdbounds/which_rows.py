@@ -10,8 +10,8 @@ import numpy as np
 
 from mmdbounds.checks import is_number, is_whole
 from mmdbounds.errors import DataError, MmdBoundsError, quoted, shown_value
-from mmdbounds.tables.csv_files import is_missing
 from mmdbounds.tables.group_column import as_text
+from mmdbounds.tables.text_numbers import is_missing
 
 Flags = tuple[bool, ...]
 Labels = tuple[str, ...]

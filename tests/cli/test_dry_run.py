@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mmdbounds import costs
-from mmdbounds.cli import table as dry_run
+from mmdbounds.cli import plan
 from mmdbounds.cli.main import run
 from mmdbounds.progress import Phase, Rates
 
@@ -64,7 +64,7 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
     assert run(["bounds", patients, *FLAGS, *AMOUNTS["bounds"], *how]) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    assert re.sub(r"sha256 \w{64}", "sha256 ...", out) == (
+    assert re.sub(r"(sha256|bandwidth) [0-9a-f.]+[0-9a-f]", r"\1 ...", out) == (
         "Table: patients.csv, CSV (semicolon, decimal comma), 9 rows.\n"
         "  sha256 ...\n"
         "Compared: 3 rows of MI (X) with 3 of healthy (Y).\n"
@@ -72,13 +72,17 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
         "1 column is constant over the rows of both groups and left out: 'always'.\n"
         "1 row with missing cells left out: 0 of 'MI' and 1 of 'healthy'.\n"
         "Columns: 5 columns as 8 features, standard (mean 0 and deviation 1 over these rows).\n"
-        "  age     whole numbers\n"
-        "  bmi     numbers\n"
-        "  sex     2 categories, one 0-1 column each\n"
-        "  site    3 categories, one 0-1 column each\n"
-        "  smoker  true or false\n"
+        "  column  holds          missing  what is done\n"
+        "  age     whole numbers        0  compared\n"
+        "  bmi     numbers              1  compared, rows with missing cells left out\n"
+        "  sex     2 categories         0  compared, one 0-1 column each\n"
+        "  site    3 categories         0  compared, one 0-1 column each\n"
+        "  smoker  true or false        0  compared\n"
+        "  always  one value            0  left out\n"
         "Left out by --exclude: note.\n"
         "Rows are identified by patient.\n"
+        "Misfiled: 0 to 1 of the 3 rows of healthy.\n"
+        "Kernel: rbf, bandwidth ....\n"
         "\n"
         "Time: under a second, as measured just now on these rows.\n"
         "  pass over all pairs  under a second\n"
@@ -125,9 +129,69 @@ def test_what_is_wrong_is_found_by_a_dry_run_too(patients: str, refused: Refused
         "`kernel` must be"
     )
     assert refused("sweep", patients, *flags, "--epsilons", "20").startswith("`epsilon` must be in [0, 1)")
-    assert "has missing or infinite values" in refused(
-        "test", patients, *FLAGS, "--n-moved", "1", "--dry-run"
+
+
+MESSY = """\
+patient;dx;seen;income;rate;fee;sex;bmi;note
+P1;MI;2020-01-31;1,234;12 %;$5;m;27.5;a
+P2;MI;2020-02-01;2,500;30 %;$7;f;31.25;b
+P3;healthy;2020-03-04;900;7 %;9;f;;c
+P4;healthy;2020-03-05;12,000;50 %;$8;m;22.5;d
+P5;healthy;2020-03-06;1,100;51 %;$8;m;24;e
+"""
+
+
+def test_a_dry_run_lists_all_problems_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "messy.csv"
+    path.write_text(MESSY)
+    command = ["bounds", str(path), *GROUPS, "--epsilon", "0.9", "--dry-run"]
+    assert run(command) == 2
+    out, err = capsys.readouterr()
+    told = " ".join(out.split())
+    columns = "'patient' (text, different in every row), 'seen' (text, dates), 'fee' (numbers, not all with"
+    for line in (
+        "income numbers 0 compared",
+        "rate numbers 0 compared",
+        "bmi numbers 1 refused: missing cells",
+        "seen text, dates 0 refused",
+        "patient text, different in every row 0 refused",
+        f"1. 4 columns cannot be compared: {columns} the same sign), 'note' (text, different in every row).",
+        "2. 'messy.csv' has missing or infinite values in 1 of 4 columns: 'bmi' (1 row).",
+        "3. 18 misfiled rows cannot be among the 3 rows of `Y`. The largest `epsilon` for groups of 2 and 3",
+        "rows is 0.333 (1 row).",
+    ):
+        assert line in told
+    flags = "--id patient --dates days --missing impute --exclude fee,note"
+    assert err == f"mmdbounds: 3 problems, listed in the output. For example, add: {flags}\n"
+    assert run([*command, "--json"]) == 2
+    plan = json.loads(capsys.readouterr().out)
+    assert (len(plan["problems"]), plan["add"]) == (3, flags)
+    assert plan["data"]["refused_columns"]["seen"] == "text, dates"
+    assert plan["data"]["removed_signs"] == {"income": "thousands separators", "rate": "percent signs"}
+    # With the flags nothing but the amount is left.
+    assert run([*command, *flags.split()]) == 2
+    assert capsys.readouterr().err.startswith(
+        "mmdbounds: 18 misfiled rows cannot be among the 3 rows of `Y`."
     )
+    assert run([*command, *flags.split(), "--epsilon", "0.333"]) == 0
+    assert "dates, as days since 2000-01-01        0  compared" in capsys.readouterr().out
+
+
+def test_lists_with_commas(tmp_path: Path, refused: Refused, capsys: pytest.CaptureFixture[str]):
+    path = tmp_path / "t.csv"
+    lines = [f"{'MI' if i % 2 else 'healthy'};{i % 5};{i * i};{i % 3}\n" for i in range(12)]
+    path.write_text('dx;a;b;"c,d"\n' + "".join(lines))
+    command = ["sweep", str(path), *GROUPS, "--n-permutations", "19", "--json"]
+    found = {}
+    for names in ("a,b", "a, b", "c,d"):  # the last one is the name of a column
+        assert run([*command, "--columns", names, "--epsilons", "0,0.15", "--epsilons", "0.3"]) == 0
+        result = json.loads(capsys.readouterr().out)
+        found[names] = result["provenance"]["data"]["columns"]
+        assert [point["n_moved"] for point in result["points"]] == [0, 1, 2]
+    assert found == {"a,b": ["a", "b"], "a, b": ["a", "b"], "c,d": ["c,d"]}
+    assert "there is no column 'e', named in `--exclude`" in refused(*command, "--exclude", "a,e")
+    for shares, wrong in (("0,1", "0,1'. Did you mean 0.1?"), ("0.1,x", "x'"), ("0.1,", "'")):
+        assert f"must be a number; got '{wrong}" in refused(*command, "--epsilons", shares)
 
 
 def test_times_in_words():
@@ -138,7 +202,7 @@ def test_times_in_words():
         Phase("bounds, share", units=9e7, most=1.2),
     )
     expected = costs.Estimate(phases, Rates(1e-6, 1e-6, 1e-6), preparing=1.0)
-    assert dry_run.time_in_words(expected) == [
+    assert plan.time_in_words(expected) == [
         "Time: about 4 min 54 s, at most 8 min 32 s, as measured just now on these rows.",
         "  pass over all pairs  about 3 s",
         "  search               under a second",
@@ -146,7 +210,7 @@ def test_times_in_words():
         "  bounds of the curve  about 1 min 30 s",
     ]
     unknown = costs.Estimate((*phases[:2], Phase("polish", is_open=True)), Rates(1e-6, 1e-6, 1e-6))
-    assert dry_run.time_in_words(unknown) == [
+    assert plan.time_in_words(unknown) == [
         "Time: not estimated; what can be foreseen takes about 3 s, as measured just now on these rows.",
         "  pass over all pairs  about 3 s",
         "  search               under a second",
@@ -163,7 +227,7 @@ def test_many_columns_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[
     path.write_text("\n".join(",".join(line) for line in lines))
     assert run(["bounds", str(path), *GROUPS, "--n-moved", "1", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert "  gene39  numbers\n  and 20 more (all of them: --json)\n" in out
+    assert "  gene39  numbers        0  compared\n  and 20 more (all of them: --json)\n" in out
     assert "gene40" not in out
 
 

@@ -49,6 +49,7 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "sweep": ["sweep", *groups, "--n-permutations", "9", "--epsilons", "0.2"],
         "columns": ["columns", *groups],
         "odds": ["odds", *groups, "--n-permutations", "19"],
+        "report": ["report", *groups, "--n-permutations", "9", "--out", str(tmp_path / "page.html")],
         "audit": ["audit", *groups, "--n-permutations", "9"],
         "evaluate": ["evaluate", *groups, "--epsilon", "0.3", "--n-trials", "1", "--n-processes", "1"],
         "reproduce": ["reproduce", "main", "--out", str(tmp_path / "out")],
@@ -62,7 +63,7 @@ def test_the_numbers_are_found():
     assert len(flags) > 40
 
 
-@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.MmdBoundsWarning")
 @pytest.mark.parametrize(("command", "flag", "name"), OPTIONS)
 def test_numbers(
     command: str, flag: str, name: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]
@@ -90,7 +91,7 @@ def texts() -> Iterator[tuple[str, str]]:
                 yield name, parameter.opts[0]
 
 
-@pytest.mark.filterwarnings("ignore::mmdbounds.MmdBoundsWarning")
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.MmdBoundsWarning")
 @pytest.mark.parametrize(("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report")])
 def test_texts(command: str, flag: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]):
     named = flag.removeprefix("--") in WAYS

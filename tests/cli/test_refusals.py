@@ -58,7 +58,7 @@ ONE_WAY = "give exactly one of --epsilon, --share-of-y, --n-moved, --sensitivity
         (["--n-moved", "-3"], "`n_moved` must be a whole number from 0; got -3."),
         (
             ["--n-moved", "6"],
-            "6 misfiled rows cannot be among the 5 rows of `Y`. Give a smaller ",
+            "6 misfiled rows cannot be among the 5 rows of `Y`. The largest `epsilon` for ",
         ),
         (["--epsilon", "0.2", "--y-in-x", "2"], "`y_in_x` must be in [0, 1); got 2. Did you mean 0.02?"),
         (

@@ -56,7 +56,7 @@ def answered(call, function, *arguments, **options):
             raise Violation(f"no answer within {LONGEST} s") from error
         except Exception as error:
             raise Violation(f"{type(error).__name__} instead of an answer: {error}") from error
-    foreign = [w for w in caught if not issubclass(w.category, mb.MmdBoundsWarning)]
+    foreign = [w for w in caught if not issubclass(w.category, mb.errors.MmdBoundsWarning)]
     if foreign:
         raise Violation(f"a warning that is not the package's: {foreign[0].message}")
     return result

@@ -289,7 +289,9 @@ def test_a_disk_that_fills_up_is_said_once_and_stops_nothing(path, monkeypatch):
         raise mb.MmdBoundsError(msg)
 
     monkeypatch.setattr(module, "write_whole", full)
-    with pytest.warns(mb.MmdBoundsWarning, match=r"No space left on device\. The work continues") as said:
+    with pytest.warns(
+        mb.errors.MmdBoundsWarning, match=r"No space left on device\. The work continues"
+    ) as said:
         result = bounds(path)
     assert len(said) == 1
     assert told(result) == told(bounds())

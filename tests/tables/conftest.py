@@ -22,7 +22,7 @@ def write(tmp_path: Path) -> Callable[[str, str | bytes], Path]:
 def _in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Read binary files at once, not in another process first: that takes long, and has tests of its own."""
     if "another_process" not in request.fixturenames:
-        monkeypatch.setattr("mmdbounds.tables.file_formats._failure_elsewhere", lambda *_: None)
+        monkeypatch.setattr("mmdbounds.tables.file_formats.failure_elsewhere", lambda *_: None)
 
 
 @pytest.fixture

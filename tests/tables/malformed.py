@@ -358,4 +358,6 @@ def number(cell: Any, na: tuple[str, ...] = ()) -> float:
         return float(text.lower() == "true")
     if "_" in text:
         raise ValueError(text)
+    if "." in text and "," in text:  # the last one is that of the decimals
+        text = text.replace(".,"[text.rfind(",") < text.rfind(".")], "")
     return float(text.replace(",", "."))

@@ -195,7 +195,7 @@ def test_columns_can_be_kept_as_printed(write: Write):
             r"is a damaged Parquet file, or one that polars cannot read \(\w+\)\.$",
         ),
         ("p.parquet", b"PAR1\0\0secret", r"is a damaged Parquet file"),
-        ("x.xlsx", b"PK\x03\x04\0", r"^'x\.xlsx' is a \.xlsx file, .*Export it to CSV \(in Excel"),
+        ("x.xlsx", b"PK\x03\x04\0", r"^'x\.xlsx' is a \.xlsx file, damaged or .*Export it to CSV \(in Excel"),
         ("x.sav", b"$FL2\0", r"is a \.sav file.*in SPSS"),
         ("x.DTA", b"<stata_dta>\0", r"is a \.dta file.*in Stata"),
         ("x.sas7bdat", b"\0\0", r"is a \.sas7bdat file.*in SAS"),
@@ -241,7 +241,7 @@ def test_columns_can_be_kept_as_printed(write: Write):
         (
             "x.xls",
             "<html><table></table></html>",
-            r"\(a \.xls file\) is not CSV, Parquet, Arrow or JSON lines\.",
+            r"\(a \.xls file\) is not CSV, Excel, Parquet, Arrow or JSON lines\.",
         ),
         (
             "r.csv",
@@ -256,7 +256,15 @@ def test_columns_can_be_kept_as_printed(write: Write):
         (
             "c.csv",
             "a;b\n1,5;1.234\n2;5.678\n",
-            r"^'c\.csv' writes decimals with a comma in 'a' and with a point in 'b'\. Write all of them",
+            (
+                r"^'c\.csv' writes decimals with a comma in 'a' and with a point in 'b'\. Write all of them "
+                r"with a point, or set `decimal=` to 'comma' if points separate thousands\.$"
+            ),
+        ),
+        (
+            "c.csv",
+            "a;b\n1,5;27.5\n2;5.678\n",
+            r"^'c\.csv' writes decimals .* with a point in 'b'\. Write all of them with a point\.$",
         ),
     ],
 )
@@ -277,7 +285,9 @@ def test_missing_file_suggests_the_nearest(write: Write):
 
 
 def test_names_that_are_no_files(tmp_path: Path):
-    with pytest.raises(DataError, match=r"is a folder; name a CSV, Parquet, Arrow or JSON lines file in it"):
+    with pytest.raises(
+        DataError, match=r"is a folder; name a CSV, Excel, Parquet, Arrow or JSON lines file in it"
+    ):
         read_table(tmp_path)
     with pytest.raises(DataError, match=r"^'a\\x00b' cannot be read: this is not a valid file name\.$"):
         read_table("a\0b")

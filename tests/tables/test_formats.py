@@ -125,7 +125,7 @@ def test_commas_that_may_be_thousands_stay_text(write: Write):
     assert read_table(write("t.csv", doubtful))["a"].to_list() == ["1,234", "12,345", "7"]
     table = read_table(write("t.csv", "a;b\n1,234;0,5\n12,345;1\n7;2\n"))  # b leaves no doubt
     assert table["a"].to_list() == [1.234, 12.345, 7.0]
-    with pytest.raises(DataError, match=r"'a' \(numbers with commas\)\. .*write decimals with a point"):
+    with pytest.raises(DataError, match=r"'a' \(numbers with commas\)\. .*set `decimal=` to 'point' if"):
         split(write("t.csv", 'dx,a\nMI,"1,234"\nhealthy,"2,345"\nMI,"2,345"\n'))
 
 
@@ -211,7 +211,7 @@ def test_an_incomplete_stream_is_refused(write: Write):
 
 
 def test_two_columns_of_one_name_in_a_binary_file(write: Write, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(file_formats, "_failure_elsewhere", lambda *_: "DuplicateError")
+    monkeypatch.setattr(file_formats, "failure_elsewhere", lambda *_: "DuplicateError")
     with pytest.raises(DataError, match=r"has more than one column of the same name"):
         read_table(write("t", as_bytes("parquet")))
 
@@ -222,8 +222,8 @@ class TestAnotherProcess:
 
     def test_what_is_wrong_is_told_without_a_word_of_polars(self, capfd: pytest.CaptureFixture[str]):
         data = as_bytes("parquet")
-        assert file_formats._failure_elsewhere(data, "read_parquet", "t") is None
-        torn = file_formats._failure_elsewhere(data[:40] + b"PAR1", "read_parquet", "t")
+        assert file_formats.failure_elsewhere(data, "read_parquet", "t") is None
+        torn = file_formats.failure_elsewhere(data[:40] + b"PAR1", "read_parquet", "t")
         assert torn is not None
         assert torn.endswith(("Error", "Exception"))
         assert capfd.readouterr() == ("", "")

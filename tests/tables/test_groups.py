@@ -66,6 +66,13 @@ def test_rows_names_and_record(write: Write):
             "missing": "refuse",
             "na": [],
             "encoding": None,
+            "decimal": None,
+            "dates": "refuse",
+            "sheet": None,
+            "removed_signs": {},
+            "n_missing_cells": {},
+            "dropped_date_columns": [],
+            "columns_like_group": [],
             "n_filled_cells": {},
             "n_dropped_rows": [0, 0],
             "n_rows": 6,
@@ -241,12 +248,12 @@ OK = [3, 1, 4, 1, 5, 9]
         (
             {"d": [datetime.date(2020, 1, 1)] * 6},
             {},
-            r"'d' \(dates or times\).* or turn dates into numbers of days",
+            r"'d' \(dates or times\).* or set `dates=` to 'days' to count days, or to 'drop'",
         ),
         (
             {"d": ["2020-01-01", "2020-01-02 10:00"] * 3},
             {},
-            r"'d' \(text, dates\)\. .*turn dates into numbers",
+            r"'d' \(text, dates\)\. .*set `dates=` to 'days'",
         ),
         ({"d": ["1.2.2020", "31/12/99"] * 3}, {}, r"'d' \(text, dates\)"),
         ({"d": ["1,5", "2"] * 3}, {}, r"'d' \(numbers with commas\)\. .*write decimals with a point"),
@@ -286,7 +293,7 @@ def test_what_is_refused(columns: dict, options: dict, message: str):
     [
         (
             [[1, 2]],
-            r"must be a DataFrame or the name of a CSV, Parquet, Arrow or JSON lines file; got list\.",
+            r"must be a DataFrame or the name of a CSV, Excel, Parquet, Arrow or JSON lines file; got list\.",
         ),
         (np.eye(2), r"got ndarray\. Pass arrays to `mmd_bounds\(X, Y, \.\.\.\)` directly"),
         ("nowhere.csv", r"there is no file 'nowhere\.csv'"),

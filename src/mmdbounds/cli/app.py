@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable
@@ -21,6 +20,7 @@ from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
 from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import SECTIONS, with_names
+from mmdbounds.cli.plan import as_flags
 from mmdbounds.cli.reporting import report_command
 from mmdbounds.errors import MmdBoundsError
 
@@ -196,16 +196,9 @@ def _ended(error: BaseException) -> int:
 
 
 def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {_on_one_line(message)}", err=True)
+    typer.echo(f"mmdbounds: {as_flags(message)}", err=True)
     return main.EXIT_WRONG
 
 
-def _on_one_line(message: str) -> str:
-    """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
-    return " ".join(
-        re.sub(r"`([a-z_]+)=(?:True)?`", lambda found: f"`--{found[1].replace('_', '-')}`", message).split()
-    )
-
-
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {_on_one_line(str(message))}", err=True)
+    typer.echo(f"mmdbounds: note: {as_flags(str(message))}", err=True)

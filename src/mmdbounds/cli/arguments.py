@@ -43,7 +43,9 @@ class Table:
     """The table and its two groups."""
 
     file: str = argument(
-        REQUIRED, "Table: CSV, Parquet, Arrow or JSON lines, also gzipped; - for standard input.", "FILE"
+        REQUIRED,
+        "Table: CSV, Excel, Parquet, Arrow or JSON lines, also gzipped; - for standard input.",
+        "FILE",
     )
     group: str = option(REQUIRED, "Column with the group of each row.", "COL")
     hidden: str = option(REQUIRED, "Group whose rows may be misfiled (X).", "A")
@@ -52,8 +54,8 @@ class Table:
     unit: str | None = option(
         None, "Column with the unit of each row (patient, household); one row per unit is drawn.", "COL"
     )
-    columns: list[str] | None = option(None, "Compare only this column; repeat for more.", "COL")
-    exclude: list[str] | None = option(None, "Leave this column out; repeat for more.", "COL")
+    columns: list[str] | None = option(None, "Columns to compare, separated by commas.", "COL,...")
+    exclude: list[str] | None = option(None, "Columns to leave out, separated by commas.", "COL,...")
     scale: str | None = option(
         "standard",
         "Scaling of numeric columns, computed over both groups: 'standard', 'robust', 'rank' or 'none'.",
@@ -65,7 +67,17 @@ class Table:
         "NAME",
     )
     na: list[str] | None = option(None, "Text or number that marks a missing cell; repeat for more.", "TEXT")
+    dates: str = option(
+        "refuse",
+        "Dates: 'refuse', 'days' (since 2000-01-01), 'drop' (their columns), 'day-first' or 'month-first' "
+        "(days, if 3/4/2020 leaves it open).",
+        "NAME",
+    )
+    decimal: str | None = option(
+        None, "Decimals are written with a 'point' or a 'comma', if 1,234 leaves it open.", "NAME"
+    )
     encoding: str | None = option(None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")
+    sheet: str | None = option(None, "Sheet of an Excel file.  [default: the first]", "NAME")
 
 
 @options(MISFILED)
@@ -236,6 +248,9 @@ class Comparison:
     bandwidth: str = option(
         "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
+    exponent: float | None = option(
+        None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "VALUE"
+    )
     estimator: str | None = option(
         "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"
     )
@@ -262,6 +277,8 @@ class Comparison:
             raise MmdBoundsError(msg)
         names = ("kernel", "estimator", "backend", "dtype", "working_memory")
         given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
+        if self.exponent is not None:
+            given["kernel"] = self._with_exponent(self.exponent)
         if self.features is not None or self.landmarks is not None:  # a kernel that carries its own bandwidth
             given |= {"kernel": self._approximate_kernel(given["bandwidth"]), "bandwidth": "median"}
         return given
@@ -274,6 +291,14 @@ class Comparison:
         except ValueError:
             msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg) from None
+
+    def _with_exponent(self, exponent: float) -> Any:
+        from mmdbounds.kernels import Energy, kernel_class
+
+        if kernel_class(self.kernel) is not Energy:
+            msg = f"`--exponent` goes with `--kernel energy`; got --kernel {self.kernel}."
+            raise MmdBoundsError(msg)
+        return Energy(exponent)
 
     def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
         from mmdbounds.sums.features import Nystrom, RandomFeatures

@@ -64,7 +64,7 @@ def audit_command(
     with warnings.catch_warnings():  # an audit begins with nothing looked up
         warnings.simplefilter("ignore", VerifiedWarning)
         split = read_split(
-            table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None)
+            table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None), output
         )
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)

@@ -26,7 +26,7 @@ def columns_command(table: Table, misfiling: Misfiling, known: KnownRows, output
         msg = "`--unit` cannot be used with columns, which compares rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
     amount = known.within(misfiling.contamination())
-    split = read_split(table, known)
+    split = read_split(table, known, output, amount)
     X, Y = recorded(split, table)
     if output.dry_run:
         show_plan(X, Y, output, {"kernel": "rbf"}, lambda problem: [], amount)

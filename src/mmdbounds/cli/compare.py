@@ -87,7 +87,7 @@ def bounds_command(
 
     files.plan(table)
     amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
-    split = read_split(table, known)
+    split = read_split(table, known, output, amount)
     X, Y = recorded(split, table)
     if output.dry_run:
         check_exact_count(asked := method_for(amount, method), amount)
@@ -144,7 +144,7 @@ def robust_test_command(
     plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     amount, how = known.within(misfiling.contamination()), comparison.keywords()
-    split = read_split(table, known)
+    split = read_split(table, known, output, amount)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
@@ -170,7 +170,10 @@ class Sweeping(Permutations):
     """Options of `sweep`, under their names there."""
 
     epsilons: list[float] | None = option(
-        None, "Share of the true A rows to try; repeat for more.  [default: 0 to 0.5]", "SHARE", MISFILED
+        None,
+        "Shares of the true A rows to try, separated by commas.  [default: 0 to 0.5]",
+        "SHARE,...",
+        MISFILED,
     )
     y_in_x: float = option(
         0.0,
@@ -219,7 +222,7 @@ def sweep_command(
         msg = "`--report` shows one-way sweeps; got --y-in-x too. Leave one of them out, or use --json."
         raise MmdBoundsError(msg)
     how, which = comparison.keywords(), known.which()
-    split = read_split(table, known)
+    split = read_split(table, known, output)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:

@@ -57,7 +57,7 @@ class Trials:
         "nonrandom", "Rows to misfile: 'nonrandom' (those typical of A) or 'random'.", "NAME", MISFILED
     )
     methods: list[str] | None = option(
-        None, "Method to evaluate: {methods}; repeat for more.  [default: sharp, s-sd]", "NAME"
+        None, "Methods to evaluate, separated by commas: {methods}.  [default: sharp,s-sd]", "NAME,..."
     )
     preset: str | None = option(
         None,
@@ -71,7 +71,7 @@ class Trials:
     replace: bool = option(False, "Draw rows with replacement.")
     n_trials: int = option(100, "Number of trials.", "NUMBER")
     only: list[int] | None = option(
-        None, "Run only the trial of this number, from 0; repeat for more.", "NUMBER"
+        None, "Run only the trials of these numbers, from 0, separated by commas.", "NUMBER,..."
     )
     n_processes: int | None = option(
         None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
@@ -103,13 +103,13 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     \b
     Example:
       mmdbounds evaluate patients.csv --group diagnosis --hidden MI \\
-        --among healthy --epsilon 0.2 --methods sharp --methods s-sd --sizes 50,50
+        --among healthy --epsilon 0.2 --methods sharp,s-sd --sizes 50,50
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.evaluation import run
 
     how, sizes = comparison.keywords(), trials.drawn()
     plan_file("--checkpoint", trials.checkpoint, inputs=[table.file], is_read=True)
-    split = read_split(table, scale="none")  # scaled in each trial
+    split = read_split(table, None, output, scale="none")  # scaled in each trial
     X, Y = split.X, split.Y
     if output.dry_run:
         how["estimator"] = comparison.estimator or "unbiased"

@@ -51,10 +51,25 @@ def whole_number(text: Any) -> int:
         raise typer.BadParameter(msg) from None
 
 
+def several(parser: Callable[[Any], Any]) -> Callable[[Any], list[Any]]:
+    """Return how a list with commas is read: each part by itself; 0,1 is a decimal comma, not 0 and 1."""
+
+    def parse(text: Any) -> list[Any]:
+        parts = str(text).split(",")
+        if parser is number and len(parts) == 2 and all(part.strip().isdigit() for part in parts):
+            return [number(text)]  # says so
+        return [parser(part.strip()) for part in parts]
+
+    return parse
+
+
 # How the text of an option is read, by its metavar; typer's own messages name neither value nor slip.
-PARSERS: dict[str, Callable[[Any], float]] = {
+PARSERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("SHARE", "MIB", "VALUE"), number),
     **dict.fromkeys(("ROWS", "S", "STARTS", "SEED", "NUMBER"), whole_number),
+    "SHARE,...": several(number),
+    "NUMBER,...": several(whole_number),
+    "NAME,...": several(str),
 }
 
 
@@ -126,7 +141,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        values = {name: None if value == [] else value for name, value in given.items()}
+        values = {name: None if value == [] else _flat(value) for name, value in given.items()}
         command(
             **{
                 name: group(**{each: values[each] for each in _options(group)})
@@ -137,6 +152,13 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     parameters = [parameter for group in groups.values() for parameter in _options(group).values()]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _flat(value: Any) -> Any:
+    """Return the value of an option; one list of all that was given if each time a list was."""
+    if isinstance(value, list) and all(isinstance(each, list) for each in value):
+        return [part for each in value for part in each]
+    return value
 
 
 def _options(group: type[Any]) -> dict[str, inspect.Parameter]:

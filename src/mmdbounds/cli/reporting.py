@@ -143,7 +143,7 @@ def _run(
     output: Output,
 ) -> list[Result]:
     """Return all that the page is about; nothing for a dry run."""
-    from mmdbounds.cli.amounts import WAYS
+    from mmdbounds.cli.amounts import WAYS  # here: completing the command line loads nothing heavy
     from mmdbounds.contamination import Contamination
 
     is_stated = any(getattr(misfiling, way) is not None for way in WAYS)
@@ -181,7 +181,7 @@ def _results(
     rng: int,
     output: Output,
 ) -> list[Result]:
-    """Return bounds, columns, curve (a test, if rows are misfiled both ways) and the audit, if any."""
+    """Return bounds, columns, curve (two-way: a test) and, if there is one, the audit."""
     from mmdbounds.bounds import mmd_bounds
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep, usual_counts

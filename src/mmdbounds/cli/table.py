@@ -11,39 +11,73 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+from mmdbounds.cli import plan
 from mmdbounds.cli.side_files import STDIN, say
-from mmdbounds.errors import DataError, MmdBoundsError, counted, listed, quoted, quoted_list
+from mmdbounds.errors import DataError, MmdBoundsError, counted, quoted
 
 if TYPE_CHECKING:
     from mmdbounds.cli.arguments import KnownRows, Output, Table
     from mmdbounds.contamination import Contamination
-    from mmdbounds.costs import Estimate
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
-    from mmdbounds.results import Knowledge, Result
+    from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
+    from mmdbounds.tables.survey import Survey
 
 STDERR = 2
 USUAL_SHARE = 0.1  # of the true X, where a page is about every share, or none was named
-COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
-PHASES = {  # in words, where a phase's name does not say enough
-    "pass": "pass over all pairs",
-    "permutation": "permutations",
-    "count": "floors for every count",
-    "worst count": "floor of the worst count",
-    "best case": "ceilings for every count",
-    "bounds, share": "bounds of the curve",
-    "effects": "effect of each row",
-    "trial": "trials",
-}
 
 
-def read_split(table: Table, known: KnownRows | None = None, *, scale: str | None = None) -> Split:
-    """Return the groups of a table and the units of their rows; `scale` in place of the one asked for."""
+def read_split(
+    table: Table,
+    known: KnownRows | None = None,
+    output: Output | None = None,
+    amount: Contamination | None = None,
+    *,
+    scale: str | None = None,
+) -> Split:
+    """Return the groups of a table and the units of their rows; `scale` in place of the one asked for.
+
+    In a dry run all problems of the table and of the amount are listed.
+    """
+    from mmdbounds.tables.survey import TableError
+
+    try:
+        split = _split(table, known, scale)
+    except TableError as error:
+        if output is None or not output.dry_run:
+            raise
+        refuse_all(error.survey, output, amount)
+    _require_units(split)
+    return split
+
+
+def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> NoReturn:
+    """Print what is known of a table that cannot be compared; say in one line how many problems there are."""
+    more = []
+    try:
+        if amount is not None and amount.says_how_many:
+            amount.how_many().counts(survey.record["n_hidden"], survey.record["n_among"])
+    except MmdBoundsError as error:
+        more.append(str(error))
+    survey = dataclasses.replace(survey, problems=[*survey.problems, *more])
+    flags = plan.flags_to_add(survey)
+    if output.json:
+        known = {"data": survey.record, "problems": list(map(plan.as_flags, survey.problems)), "add": flags}
+        say(json.dumps(known, indent=2, ensure_ascii=False))
+    else:
+        say("\n".join(plan.problems_in_words(survey)))
+    to_do = f" For example, add: {flags}" if flags else ""
+    msg = f"{counted(len(survey.problems), 'problem')}, listed in the output.{to_do}"
+    raise MmdBoundsError(msg) from None
+
+
+def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
     from mmdbounds.tables.grouped_table import split_table
+    from mmdbounds.tables.reading import Reading
     from mmdbounds.tables.row_columns import RowColumns
 
     if table.unit is not None and table.unit in (table.group, *(table.columns or ())):
@@ -54,7 +88,7 @@ def read_split(table: Table, known: KnownRows | None = None, *, scale: str | Non
         columns = {"verified": known.verified, "may_move": known.may_move, "strata": known.strata}
         about = dataclasses.replace(about, **columns)
     with held_stderr():
-        split = split_table(
+        return split_table(
             _source(table.file),
             table.group,
             hidden=table.hidden,
@@ -64,11 +98,8 @@ def read_split(table: Table, known: KnownRows | None = None, *, scale: str | Non
             exclude=table.exclude or None,
             scale=scale or table.scale or "",
             missing=table.missing,
-            na=table.na or None,
-            encoding=table.encoding,
+            reading=Reading(tuple(table.na or ()), table.encoding, table.decimal, table.dates, table.sheet),
         )
-    _require_units(split)
-    return split
 
 
 def _source(file: str) -> Any:
@@ -132,38 +163,9 @@ def table_one(X: Group, Y: Group, amount: Contamination | None) -> list[Result]:
     return [column_table(X, Y, amount)]
 
 
-def notes(record: Any) -> list[str]:
-    """Say what of a table is not compared as it stands, a sentence each, from the record of it."""
-    sentences = []
-    for key, why in (("constant", "constant over the rows of both groups"), ("empty", "empty")):
-        if names := record[f"dropped_{key}_columns"]:
-            word = "column is" if len(names) == 1 else "columns are"
-            sentences.append(f"{len(names)} {word} {why} and left out: {quoted_list(names)}.")
-    of_x, of_y = record["n_dropped_rows"]
-    if of_x or of_y:
-        groups = f"{of_x:,} of {quoted(record['hidden'])} and {of_y:,} of {quoted(record['among'])}"
-        sentences.append(f"{counted(of_x + of_y, 'row')} with missing cells left out: {groups}.")
-    if filled := record["n_filled_cells"]:
-        cells = listed([f"{n:,} of {quoted(name)}" for name, n in filled.items()])
-        how = "numbers by the median, others by the most frequent value"
-        sentences.append(f"missing cells filled, {how}: {cells}.")
-    return sentences + _refiled(record)
-
-
-def _refiled(record: Any) -> list[str]:
-    """Say how many rows are compared as members of another group than the one they are filed under."""
-    to_x, to_y = record.get("n_refiled", (0, 0))
-    if not to_x + to_y:
-        return []
-    x, y = quoted(record["hidden"]), quoted(record["among"])
-    moved = [f"{n:,} from {a} to {b}" for n, a, b in ((to_x, y, x), (to_y, x, y)) if n]
-    where = f"as verified in column {quoted(record['verified_column'])}"
-    return [f"{counted(to_x + to_y, 'row')} refiled, {where}: {' and '.join(moved)}."]
-
-
 def note_changes(X: Group, output: Output) -> None:
     """Say on standard error what of the table is not compared as it stands."""
-    for text in notes(X.record):
+    for text in plan.notes(X.record):
         output.note(text)
 
 
@@ -247,100 +249,26 @@ def show_plan(
     ordered_x, ordered_y, known = known_rows(X, Y, amount or Contamination(0.0), None, how["kernel"])
     problem = pose(ordered_x, ordered_y, Comparison(**how), known)
     preparing = time.perf_counter() - started
+    counts = problem.counts(amount) if amount is not None and amount.says_how_many else None
     expected = costs.estimate(problem, work(problem), preparing)
     if output.json:
-        plan = {
+        made = {
             "data": X.record,
             "n_samples_X": len(X),
             "n_samples_Y": len(Y),
             "features": list(X.columns or ()),
             "kernel": problem.kernel.name,
             "bandwidth": problem.kernel.length,
+            **({} if counts is None else {"n_moved_range": [counts[0].n_moved, counts[-1].n_moved]}),
             **({} if known.facts is None else {"knowledge": dataclasses.asdict(known.facts)}),
             **expected.as_dict(),
         }
-        say(json.dumps(plan, indent=2, ensure_ascii=False))
+        say(json.dumps(made, indent=2, ensure_ascii=False))
         return
-    say("\n".join([*rows_in_words(X.record), *known_in_words(known.facts, Y), *columns_in_words(X)]))
-    say("\n" + "\n".join(time_in_words(expected)))
-
-
-def rows_in_words(record: Any) -> list[str]:
-    """Return the lines about the rows."""
-    from mmdbounds.words.phrases import rows, shown, wrapped
-
-    x, y = shown(record["hidden"]), shown(record["among"])
-    source = f"{shown(record['source'])}, {record['read_as']}, {rows(record['n_rows'])}."
-    compared = f"Compared: {rows(record['n_hidden'])} of {x} (X) with {record['n_among']:,} of {y} (Y)."
-    lines = [wrapped(f"Table: {source}"), f"  sha256 {record['sha256']}", wrapped(compared)]
-    if record.get("unit_column") is not None:
-        lines += [f"Of these, one row per {shown(record['unit_column'])} is drawn at random."]
-    others = {"of other groups": record["n_other_groups"], "without a group": record["n_missing_group"]}
-    if left := [f"{rows(n)} {which}" for which, n in others.items() if n]:
-        lines += [f"Not compared: {', '.join(left)}."]
-    return lines + [wrapped(text[0].upper() + text[1:]) for text in notes(record)]
-
-
-def known_in_words(known: Knowledge | None, Y: Group) -> list[str]:
-    """Return the line about what is known of single rows, if anything is."""
-    from mmdbounds.words.phrases import restrictions, rows, shown, wrapped
-
-    if known is None:
-        return []
-    which = restrictions(known, "y") or ", all of them"
-    return [
-        wrapped(f"May be misfiled: {known.n_may_move_y:,} of the {rows(len(Y))} of {shown(Y.name)}{which}.")
-    ]
-
-
-def columns_in_words(X: Group) -> list[str]:
-    """Return the lines about the columns."""
-    from mmdbounds.words.phrases import shown, wrapped
-
-    kinds: dict[str, str] = X.record["kinds"]
-    scaled = {
-        "standard": "mean 0 and deviation 1 over these rows",
-        "robust": "median 0 and normal quartiles over these rows",
-        "rank": "ranks over these rows",
-        "none": "as they are",
-    }
-    names = [(shown(name), kind) for name, kind in kinds.items()]
-    widest = max(len(name) for name, _ in names[:COLUMNS_SHOWN])
-    many = f"{len(kinds)} column{'' if len(kinds) == 1 else 's'}"
-    n_features = X.values.shape[1]
-    as_many = "" if n_features == len(kinds) else f" as {n_features} features"
-    lines = [f"Columns: {many}{as_many}, {X.record['scale']} ({scaled[X.record['scale']]})."]
-    for name, kind in names[:COLUMNS_SHOWN]:
-        each = ", one 0-1 column each" if kind.endswith("categories") else ""
-        lines.append(f"  {name:<{widest}}  {kind}{each}")
-    if len(names) > COLUMNS_SHOWN:
-        lines.append(f"  and {len(names) - COLUMNS_SHOWN} more (all of them: --json)")
-    if excluded := X.record["excluded_columns"]:
-        lines.append(wrapped(f"Left out by --exclude: {', '.join(map(shown, excluded))}."))
-    if X.record["id_column"] is not None:
-        lines.append(f"Rows are identified by {shown(X.record['id_column'])}.")
-    return lines
-
-
-def time_in_words(expected: Estimate) -> list[str]:
-    """Return the lines about the time, one for each phase."""
-    whole = about(expected.seconds, expected.most)
-    if not expected.is_complete:
-        whole = f"not estimated; what can be foreseen takes {whole}"
-    lines = [f"Time: {whole}, as measured just now on these rows."]
-    width = max(len(PHASES.get(phase.name, phase.name)) for phase in expected.phases)
-    for phase in expected.phases:
-        seconds = phase.seconds(expected.rates)
-        took = "not estimated" if phase.is_open else about(seconds, phase.most * seconds)
-        lines.append(f"  {PHASES.get(phase.name, phase.name):<{width}}  {took}")
-    return lines
-
-
-def about(likely: float, most: float) -> str:
-    """Return a time in words, with its limit where that is much longer."""
-    from mmdbounds.progress import duration
-
-    if most < 1:
-        return "under a second"
-    first = "under a second" if likely < 1 else f"about {duration(likely)}"
-    return f"{first}, at most {duration(most)}" if most > 1.5 * likely else first
+    lines = [*plan.rows_in_words(X.record), *plan.known_in_words(known.facts, Y)]
+    lines += [plan.features_in_words(X), *plan.columns_in_words(X.record), *plan.roles_in_words(X.record)]
+    lines += [] if counts is None else [plan.misfiled_in_words(counts, Y)]
+    length = problem.kernel.length
+    lines.append(f"Kernel: {problem.kernel.name}{'' if length is None else f', bandwidth {length:.6g}'}.")
+    say("\n".join(lines))
+    say("\n" + "\n".join(plan.time_in_words(expected)))

@@ -331,12 +331,12 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
 
 
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
-    kernel, size = made.kernel, {}
+    kernel, more = made.kernel, {"exponent": made.kernel_options.get("exponent")}
     if kernel in APPROXIMATE:
-        size = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
+        more = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
         kernel = str(made.kernel_options.get("kernel"))
     bandwidth = None if made.bandwidth is None else float(made.bandwidth)
-    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **size}
+    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **more}
 
 
 # The lines of Python

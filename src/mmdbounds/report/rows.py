@@ -88,8 +88,9 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
     """Return the cells of these rows as text."""
     from mmdbounds.tables.files import load_file
     from mmdbounds.tables.group_column import as_text
+    from mmdbounds.tables.reading import Reading
 
-    file = load_file(data, text=columns, na=record.get("na", ()), encoding=record.get("encoding"))
+    file = load_file(data, text=columns, reading=Reading.of_record(record))
     if file.sha256 != record.get("sha256"):
         got = f"a different file, {shown(file.name)}"
         msg = f"`data` must be the file the result was computed from; got {got}."

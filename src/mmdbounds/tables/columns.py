@@ -5,26 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, counted, listed, quoted
-from mmdbounds.tables import frames
-from mmdbounds.tables.csv_files import is_missing, is_numeral
+from mmdbounds.tables import dates, frames
 from mmdbounds.tables.group import require_finite
 from mmdbounds.tables.group_column import as_text
+from mmdbounds.tables.reading import Reading, Trouble
+from mmdbounds.tables.text_numbers import NUMBER, is_missing, is_numeral, possible_decimals, sign_of
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
+
+    from mmdbounds.tables.files import Table
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]  # places of rows in the table
 MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
 MAX_CATEGORIES = 50  # most values of a text column that is a category
 MOST_DIGITS = 38  # digits of the largest integers that DataFrames hold
-_DATE = re.compile(r"(\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-]\d{2,4})([ T].*)?")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,71 +34,99 @@ class Column:
     """What is known of a feature column beside its values."""
 
     name: str
-    kind: str  # "number", "integer", "boolean" or "category"
+    kind: str  # "number", "integer", "days", "boolean" or "category"
     categories: tuple[str, ...] = ()  # in order; the cells of a category are places in them
     offset: str = ""  # what was subtracted from whole numbers too large for float64, hence text
 
     @property
     def is_continuous(self) -> bool:
         """Whether differences between its numbers mean something."""
-        return self.kind in ("number", "integer")
+        return self.kind in ("number", "integer", "days")
 
     @property
     def described(self) -> str:
         """In words what the column holds."""
         words = {"number": "numbers", "integer": "whole numbers", "boolean": "true or false"}
+        words["days"] = f"dates, as days since {dates.REFERENCE:%Y-%m-%d}"
         return words.get(self.kind, f"{len(self.categories)} categories")
 
 
-class Trouble(NamedTuple):
-    """Why a column cannot be compared, and what to do about it beside leaving it out."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadColumns:
+    """The feature columns as numbers, and those that could not become numbers."""
 
-    words: str
-    advice: str = ""
+    values: Floats  # missing cells are NaN
+    columns: list[Column]
+    refused: dict[str, Trouble] = field(default_factory=dict)
+    dates: list[str] = field(default_factory=list)  # columns of dates that are left out, as asked
+
+    def n_missing(self) -> dict[str, int]:
+        """Return how many cells are missing, by column, where any is."""
+        counts = np.isnan(self.values).sum(axis=0).tolist()
+        return {column.name: n for column, n in zip(self.columns, counts, strict=True) if n}
 
 
+DATES_REFUSED = (dates.REFUSED, dates.REFUSED_TEXT)
 _IN_EVERY_ROW = Trouble("text, different in every row")
-_DATES_ADVICE = "turn dates into numbers of days first"
 _LARGE_ADVICE = "subtract a constant from large numbers first"
+_COMMAS = Trouble("numbers with commas", "write decimals with a point")
+_SIGNS = Trouble("numbers, not all with the same sign", "write a column with one percent or currency sign")
 
 
-def read_columns(
-    frame: nw.DataFrame[Any], names: Sequence[str], rows: Rows, na: Sequence[str], id_: str | None, scale: str
-) -> tuple[Floats, list[Column]]:
-    """Return some rows of the feature columns as numbers, missing cells as NaN, and what the columns hold.
+def read_columns(table: Table, names: Sequence[str], rows: Rows, reading: Reading, scale: str) -> ReadColumns:
+    """Return some rows of the feature columns as numbers.
 
     `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
     """
-    values = np.empty((len(rows), len(names)))
-    columns: list[Column] = []
-    refused: dict[str, Trouble] = {}
-    missing_numbers = [float(word) for word in na if is_numeral(word) and "," not in word]
-    for j, (name, kind) in enumerate(frames.kinds(frame, names).items()):
-        series = frame.get_column(name)
-        trouble = None
-        if kind == "text":
-            cells = frames.cells(series)
-            values[:, j], categories, trouble = as_category(
-                [cells[i] for i in rows], na, declared=frames.is_category(series)
-            )
-            columns.append(Column(name, "category", categories))
-        elif kind == "date":
-            trouble = Trouble("dates or times", _DATES_ADVICE)
+    found = ReadColumns(np.empty((len(rows), len(names))), [])
+    for name, kind in frames.kinds(table.frame, names).items():
+        series, values = table.frame.get_column(name), found.values[:, len(found.columns)]
+        if kind in ("text", "date"):
+            all_cells = frames.cells(series)
+            cells = [all_cells[i] for i in rows]
+            column, trouble = _read_words(series, cells, kind, reading, values)
         elif kind in frames.NOT_NUMBERS:
-            trouble = Trouble(f"type {frames.type_name(series)}")
+            column, trouble = Column(name, kind), Trouble(f"type {frames.type_name(series)}")
         else:
-            values[:, j] = frames.column_numbers(series)[rows]
-            is_absent = np.isin(values[:, j], [] if kind == "boolean" else missing_numbers)
-            offset = ""
-            if frames.may_lose_digits(series, values[:, j]):
-                offset, trouble = _centre(frames.cells(series), rows, values[:, j], scale)
-            values[is_absent, j] = np.nan
-            columns.append(Column(name, kind, offset=offset))
-        if trouble is not None:
-            refused[name] = trouble
-    if refused:
-        raise DataError(_refusal(refused, id_))
-    return values, columns
+            column, trouble = _read_numbers(series, rows, kind, reading, scale, values)
+        if trouble in DATES_REFUSED and reading.dates == "drop":
+            found.dates.append(name)
+        elif trouble is not None:
+            is_settled = table.name is None or reading.decimal is not None  # or no file, which has no flag
+            found.refused[name] = _COMMAS if trouble.words == _COMMAS.words and is_settled else trouble
+        else:
+            found.columns.append(column)
+    return replace(found, values=found.values[:, : len(found.columns)])
+
+
+def _read_words(
+    series: nw.Series[Any], cells: Sequence[Any], kind: str, reading: Reading, values: Floats
+) -> tuple[Column, Trouble | None]:
+    """Write cells of text or dates over `values` as codes of categories or days."""
+    trouble: Trouble | None = dates.REFUSED
+    categories: tuple[str, ...] = ()
+    if kind == "text":
+        values[:], categories, trouble = as_category(cells, reading.na, declared=frames.is_category(series))
+    if trouble not in DATES_REFUSED or reading.dates in ("refuse", "drop"):
+        return Column(series.name, "category", categories), trouble
+    if kind == "text":
+        cells = [None if is_missing(text, reading.na) else text for text in map(as_text, cells)]
+    values[:], trouble = dates.as_days(cells, reading.dates)
+    return Column(series.name, "days"), trouble
+
+
+def _read_numbers(
+    series: nw.Series[Any], rows: Rows, kind: str, reading: Reading, scale: str, values: Floats
+) -> tuple[Column, Trouble | None]:
+    """Write some cells of a column of numbers or booleans over `values`."""
+    missing_numbers = [float(word) for word in reading.na if re.fullmatch(NUMBER, word)]
+    values[:] = frames.column_numbers(series)[rows]
+    is_absent = np.isin(values, [] if kind == "boolean" else missing_numbers)
+    offset, trouble = "", None
+    if frames.may_lose_digits(series, values):
+        offset, trouble = _centre(frames.cells(series), rows, values, scale)
+    values[is_absent] = np.nan
+    return Column(series.name, kind, offset=offset), trouble
 
 
 def _centre(cells: Sequence[Any], rows: Rows, values: Floats, scale: str) -> tuple[str, Trouble | None]:
@@ -132,8 +162,8 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
     if declared:
         return Trouble(f"{len(names)} categories", advice) if too_many else None
     n_numerals = sum(map(is_numeral, names))
-    if names and all(_DATE.fullmatch(name) for name in names):
-        return Trouble("text, dates", _DATES_ADVICE)
+    if dates.are_dates(names):
+        return dates.REFUSED_TEXT
     if names and n_numerals == len(names):
         return _number_trouble(names)
     # A few words among numbers are slips or words for missing cells, not categories.
@@ -147,14 +177,28 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
 
 def _number_trouble(names: Sequence[str]) -> Trouble:
     """Return why text that is all numbers was not read as numbers."""
+    if any(map(sign_of, names)):
+        return _SIGNS
     if any("," in name for name in names):
-        return Trouble("numbers with commas", "write decimals with a point")
+        return _comma_trouble(possible_decimals(names))
     if any(name.strip("+-").isdigit() and len(name) > MOST_DIGITS for name in names):
         return Trouble("whole numbers with too many digits", _LARGE_ADVICE)
     return Trouble("numbers written as text", "turn text into numbers first")
 
 
-def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
+def _comma_trouble(decimals: Sequence[str]) -> Trouble:
+    """Return what to do about numbers with commas whose decimals can be written with one of `decimals`."""
+    advice = {
+        ("point", "comma"): "set `decimal=` to 'point' if 1,234 is a thousand, or to 'comma' if it is not",
+        ("point",): "set `decimal=` to 'point' if commas separate thousands",
+        ("comma",): "set `decimal=` to 'comma' if points separate thousands",
+    }
+    if not decimals:
+        return _COMMAS
+    return Trouble(_COMMAS.words, advice[tuple(decimals)], ("decimal", decimals[0]))
+
+
+def refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     """Return the message about columns that cannot be compared, with what to do about each kind."""
     naming = next((name for name, trouble in refused.items() if trouble is _IN_EVERY_ROW), None)
     is_id = naming is not None and id_ is None
@@ -163,6 +207,15 @@ def _refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
     parts = listed([f"{quoted(name)} ({trouble.words})" for name, trouble in refused.items()])
     return f"{counted(len(refused), 'column')} cannot be compared: {parts}.{use} {to_do}."
+
+
+def remedies(refused: Mapping[str, Trouble], id_: str | None) -> list[tuple[str, str]]:
+    """Return options that let the other columns be compared: each with its value."""
+    found: list[tuple[str, str]] = []
+    for name, trouble in refused.items():
+        can_name = trouble is _IN_EVERY_ROW and id_ is None and "id" not in dict(found)
+        found.append(trouble.remedy or (("id" if can_name else "exclude"), name))
+    return list(dict.fromkeys(found))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

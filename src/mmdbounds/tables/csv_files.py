@@ -9,10 +9,17 @@ import io
 import itertools
 import re
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from mmdbounds.errors import DataError, counted, quoted, shown_value
-from mmdbounds.tables.frames import EXACT_UP_TO, import_polars, require_unique_names
+from mmdbounds.errors import DataError, counted, shown_value
+from mmdbounds.tables.frames import import_polars, require_unique_names
+from mmdbounds.tables.reading import Reading
+from mmdbounds.tables.text_numbers import (
+    Understood,
+    has_decimal_point,
+    numbers_from_text,
+    require_one_decimal,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -21,12 +28,6 @@ SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}  # the first one wins
 HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16  # the part of a file that decides on the separator
 CHUNK = 1 << 22  # bytes that are decoded at a time: the text of a large file is never in memory as a whole
 FIRST_ROWS = 10_000  # rows that suggest the types of the columns; all rows decide
-MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})  # in upper or lower case
-NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"  # as most programs write it
-WHOLE = r"[+-]?[0-9]+"
-DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
-THOUSANDS = r"[+-]?[1-9][0-9]{0,2}(?:,[0-9]{3})+"  # with commas between them
-_NUMERIC = re.compile(f"{NUMBER}|{DECIMAL_COMMA}|{THOUSANDS}|[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
 
 
 def check_encoding(encoding: object) -> str | None:
@@ -79,7 +80,7 @@ def _require_utf8(data: bytes, label: str) -> None:
             raise DataError(msg) from None
 
 
-def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str) -> tuple[pl.DataFrame, str]:
+def read_csv(data: bytes, text: Collection[str], reading: Reading, label: str) -> tuple[Understood, str]:
     """Return the table in a CSV file in UTF-8, and in words how it was read; for options see `load_file`."""
     separator = sniff_separator(data)
     names = read_header(data, separator, label)
@@ -93,16 +94,26 @@ def read_csv(data: bytes, text: Collection[str], na: Collection[str], label: str
     may_mislead = b'"' in data or data.count(b"\r") != data.count(b"\r\n")
     if may_mislead or frame.get_column(names[-1]).null_count():
         require_even_rows(data, separator, len(names), frame.height, label)
-    points = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-    frame, commas = numbers_from_text(frame, [name for name in names if name not in text], na)
-    if commas and points and (raw := _parsed(data, separator, names, names)) is not None:
-        # Beside decimal commas, 1.234 could be a thousand.
-        for name in points:
-            if raw.get_column(name).str.contains(".", literal=True).any():
-                both = f"with a comma in {quoted(commas[0])} and with a point in {quoted(name)}"
-                msg = f"{label} writes decimals {both}. Write all of them with a point."
-                raise DataError(msg)
-    return frame, f"CSV ({SEPARATORS[separator]}{', decimal comma' if commas else ''})"
+    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+
+    @functools.cache
+    def typed() -> pl.DataFrame:
+        """Return the columns that polars has read as numbers with decimals, as they are typed."""
+        raw = _parsed(data, separator, names, names)
+        return import_polars().DataFrame() if raw is None else raw.select(floats)
+
+    if reading.decimal == "comma":  # 1.234 is a thousand
+        frame = frame.with_columns(typed())
+    found = numbers_from_text(
+        frame,
+        [name for name in names if name not in text],
+        reading.na,
+        reading.decimal,
+        lambda: has_decimal_point(typed()),
+    )
+    if found.commas and reading.decimal is None:
+        require_one_decimal(found, typed(), label)
+    return found, f"CSV ({SEPARATORS[separator]}{', decimal comma' if found.commas else ''})"
 
 
 def sniff_separator(data: bytes) -> str:
@@ -213,75 +224,3 @@ def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list
             yield record
             record = []
         place = found.end()
-
-
-def is_missing(text: str, na: Collection[str]) -> bool:
-    """Tell whether a cell, without blanks around it, stands for a missing one."""
-    return text.lower() in MISSING_WORDS or text in na
-
-
-def is_numeral(text: str) -> bool:
-    """Tell whether a cell looks like a number, with a point or with commas."""
-    return _NUMERIC.fullmatch(text) is not None
-
-
-def numbers_from_text(
-    frame: pl.DataFrame, names: Sequence[str], na: Collection[str]
-) -> tuple[pl.DataFrame, list[str]]:
-    """Turn text columns into numbers where every cell is a number or a word for a missing one.
-
-    The second value names the columns that write decimals with a comma. ``1,234`` can be one thousand or one:
-    it is a decimal if another column leaves no doubt that commas are decimal, and stays text otherwise.
-    """
-    polars = import_polars()
-    schema = frame.schema  # polars makes it anew each time
-    text = _without_missing(frame.select([name for name in names if str(schema[name]) == "String"]), na)
-    numbers, whole = _numbers(text)
-    commas = _matching(text.drop([*numbers.columns, *whole.columns]), DECIMAL_COMMA)
-    if len(_matching(text.select(commas), f"{THOUSANDS}|{WHOLE}")) == len(commas):
-        commas = []
-    points, _ = _numbers(text.select(polars.col(commas).str.replace(",", ".", literal=True)))
-    return frame.with_columns(numbers).with_columns(whole).with_columns(points), commas
-
-
-def _without_missing(text: pl.DataFrame, na: Collection[str]) -> pl.DataFrame:
-    """Return cells without blanks around them, and null where they stand for a missing one."""
-    polars = import_polars()
-    # All columns in one go: a call of polars for each of ten thousand takes seconds.
-    cells = polars.all().str.strip_chars()
-    words = cells.str.to_lowercase().is_in([*MISSING_WORDS, "none"]) | cells.is_in([str(word) for word in na])
-    return text.select(polars.when(~words).then(cells).name.keep())
-
-
-def _numbers(text: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the columns that are numbers, and those of whole numbers that float64 would round, as integers.
-
-    Where no integer type holds the latter, they stay text.
-    """
-    polars = import_polars()
-    numbers = _all_cast(text, polars.Float64)
-    sizes = numbers.select(polars.all().abs().max()).rows()  # one row, or none without columns
-    pairs = zip(numbers.columns, sizes[0] if sizes else (), strict=True)
-    large = [name for name, size in pairs if size is not None and size >= EXACT_UP_TO]
-    large = _matching(text.select(large), WHOLE)
-    whole = _all_cast(text.select(polars.col(large).str.strip_prefix("+")), polars.Int128)
-    return numbers.drop(large), whole
-
-
-def _all_cast(text: pl.DataFrame, dtype: Any) -> pl.DataFrame:
-    """Return the columns in which every cell that is not missing can be cast."""
-    polars = import_polars()
-    if not text.width:
-        return text
-    cast = text.select(polars.all().cast(dtype, strict=False))
-    before, after = text.null_count().row(0), cast.null_count().row(0)
-    return cast.select([name for name, n, m in zip(text.columns, before, after, strict=True) if n == m])
-
-
-def _matching(text: pl.DataFrame, pattern: str) -> list[str]:
-    """Return the columns in which every cell that is not missing matches a pattern."""
-    polars = import_polars()
-    if not text.width:
-        return []
-    answers = text.select(polars.all().str.contains(f"^(?:{pattern})$").fill_null(True).all()).row(0)
-    return [name for name, matches in zip(text.columns, answers, strict=True) if matches]

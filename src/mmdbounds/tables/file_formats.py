@@ -21,12 +21,13 @@ from mmdbounds.tables.frames import import_polars
 if TYPE_CHECKING:
     import polars as pl
 
-BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream"]
+BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream", "Excel"]
 
-FORMATS = "CSV, Parquet, Arrow or JSON lines"
+FORMATS = "CSV, Excel, Parquet, Arrow or JSON lines"
 _POLARS_READER = {"Parquet": "read_parquet", "Arrow": "read_ipc", "Arrow stream": "read_ipc_stream"}
 _TO_PARQUET = "in Python: df.to_parquet(...)"
 _UNPACK = "unpack it first; the only compression read here is gzip"
+_WORKBOOK = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 EXPORT = {  # how files of other programs become CSV, by their ending
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb"), "in Excel: File > Save As > 'CSV UTF-8'"),
     ".ods": "in LibreOffice: File > Save As > 'Text CSV'",
@@ -39,6 +40,7 @@ EXPORT = {  # how files of other programs become CSV, by their ending
     **dict.fromkeys((".npz", ".npy", ".mat"), "in Python: pass the arrays to `mmd_bounds` directly"),
     **dict.fromkeys((".h5", ".hdf5", ".hdf", ".orc", ".avro"), _TO_PARQUET),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3"), "in SQLite: .mode csv, .headers on, .output file.csv"),
+    ".duckdb": "in DuckDB: COPY (SELECT ...) TO 'file.csv'",
     ".arff": "in R: foreign::read.arff, then write.csv",
     **dict.fromkeys((".zip", ".7z", ".rar", ".tar", ".tgz", ".bz2", ".xz", ".zst"), _UNPACK),
 }
@@ -81,12 +83,21 @@ def ending(name: str) -> str:
 
 
 def binary_format(data: bytes) -> BinaryFormat | None:
-    """Tell Parquet and Arrow by their bytes; a CSV header may begin like them, but has no NUL bytes."""
+    """Tell binary formats by their bytes; a CSV header may begin like one, but has no NUL bytes."""
     if data.startswith(b"PAR1") and (data.endswith(b"PAR1") or b"\0" in data):
         return "Parquet"
     if data.startswith(b"ARROW1") and b"\0" in data:
         return "Arrow"
+    if _is_workbook(data):
+        return "Excel"
     return "Arrow stream" if data.startswith(b"\xff\xff\xff\xff") else None
+
+
+def _is_workbook(data: bytes) -> bool:
+    """Tell workbooks of Excel, old and new, and of OpenDocument."""
+    if data.startswith(b"PK\x03\x04"):
+        return b"xl/workbook" in data or b"opendocument.spreadsheet" in data[:200]
+    return data.startswith(b"\xd0\xcf\x11\xe0") and "Workbook".encode("utf-16-le") in data
 
 
 def require_text(data: bytes, name: str, label: str, *, has_encoding: bool) -> None:
@@ -103,7 +114,8 @@ def binary_refusal(given: str, seen: str, label: str) -> str:
     if which in EXPORT:
         is_packed = EXPORT[which] == _UNPACK
         to_do = _UNPACK.capitalize() if is_packed else f"Export it to CSV ({EXPORT[which]})"
-        return f"{label} is a {which} file, which is not read here. {to_do}."
+        why = "damaged or protected by a password" if which in _WORKBOOK else "which is not read here"
+        return f"{label} is a {which} file, {why}. {to_do}."
     subject = f"{label} ({_described(seen or given)})"
     return f"{subject} holds binary data, neither CSV nor Parquet. Export it to CSV."
 
@@ -139,7 +151,7 @@ def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
     if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
         msg = f"{label} is an incomplete Arrow stream: its end is missing."
         raise DataError(msg)
-    failure = _failure_elsewhere(data, _POLARS_READER[which], label)
+    failure = failure_elsewhere(data, _POLARS_READER[which], label)
     if failure is None:
         try:
             frame: pl.DataFrame = getattr(polars, _POLARS_READER[which])(io.BytesIO(data))
@@ -157,8 +169,8 @@ def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
     raise DataError(msg)
 
 
-def _failure_elsewhere(data: bytes, reader: str, label: str) -> str | None:
-    """Return what goes wrong when another process reads the file, `None` if nothing does.
+def failure_elsewhere(data: bytes, reader: str, label: str, allowed: Collection[str] = ()) -> str | None:
+    """Return what goes wrong when another process reads the file, `None` if nothing does but what is allowed.
 
     One damaged file in a thousand makes polars ask for more memory than there is, which ends the process;
     others make its threads write their stacks to standard error. Neither may happen in this process.
@@ -175,7 +187,7 @@ def _failure_elsewhere(data: bytes, reader: str, label: str) -> str | None:
         msg = f"there is not enough memory to read {label}, a file of {len(data) / 2**20:,.1f} MiB."
         raise MemoryError(msg)
     if tried.returncode == _REFUSED:
-        return printed
+        return None if printed in allowed else printed
     # A negative code is a signal's; Windows has large ones. 1 and 2 mean that Python itself did not start.
     return "the process ended" if tried.returncode < 0 or tried.returncode > _REFUSED else None
 

@@ -7,7 +7,7 @@ import hashlib
 import os
 import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
 from mmdbounds.tables import file_formats, frames
 from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
+from mmdbounds.tables.excel_files import read_excel
 from mmdbounds.tables.file_formats import FORMATS
 from mmdbounds.tables.group_column import as_text
+from mmdbounds.tables.reading import Reading
+from mmdbounds.tables.text_numbers import Understood
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
-    import polars as pl
 
 _GZIP = b"\x1f\x8b"
 _STDIN = "<stdin>"
@@ -36,6 +38,7 @@ class Table:
     name: str | None = None  # without folders
     sha256: str | None = None
     read_as: str | None = None  # in words
+    removed: Mapping[str, str] = field(default_factory=dict)  # signs taken off numbers, by column, in words
 
     @property
     def subject(self) -> str:
@@ -53,17 +56,19 @@ class Table:
         return np.array(self.texts(id_), dtype=np.str_)
 
 
-def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: str | None) -> Table:
+def open_table(data: Any, text: Collection[Any], reading: Reading) -> Table:
     """Return the table in a file, a DataFrame or a dict of columns; for the options see `load_file`."""
     if isinstance(data, str | os.PathLike) or callable(getattr(data, "read", None)):
-        return load_file(data, [str(name) for name in text if name is not None], na, encoding)
+        return load_file(data, [str(name) for name in text if name is not None], reading)
     if not (isinstance(data, Mapping) or frames.is_frame(data)):
         wanted = f"a DataFrame or the name of a {FORMATS} file; got {type(data).__name__}"
         msg = f"`data` must be {wanted}. Pass arrays to `mmd_bounds(X, Y, ...)` directly."
         raise DataError(msg)
-    if check_encoding(encoding) is not None:
-        msg = f"`encoding` is for files; got {shown_value(encoding)} with a DataFrame. Leave it out."
-        raise DataError(msg)
+    check_encoding(reading.encoding)
+    for name in ("encoding", "decimal", "sheet"):
+        if (given := getattr(reading, name)) is not None:
+            msg = f"`{name}` is for files; got {shown_value(given)} with a DataFrame. Leave it out."
+            raise DataError(msg)
     frame = (frames.columns_frame if isinstance(data, Mapping) else frames.as_frame)(data, "data")
     if not len(frame):
         msg = "`data` has no rows."
@@ -71,15 +76,13 @@ def open_table(data: Any, text: Collection[Any], na: Collection[str], encoding: 
     return Table(frame)
 
 
-def load_file(
-    source: Any, text: Collection[str] = (), na: Collection[str] = (), encoding: str | None = None
-) -> Table:
+def load_file(source: Any, text: Collection[str] = (), reading: Reading | None = None) -> Table:
     """Read a file with at least one row, given by its name or opened for reading bytes.
 
-    The columns in `text` are kept as they are printed (``007`` stays ``007``). `na` are words for missing
-    cells in CSV, beside the usual ones.
+    The columns in `text` are kept as they are printed (``007`` stays ``007``).
     """
-    coding = check_encoding(encoding)
+    reading = reading or Reading()
+    coding = check_encoding(reading.encoding)
     raw, name = _read_stream(source) if hasattr(source, "read") else _read_named(source)
     label = "standard input" if name == _STDIN else quoted(name)
     if not raw:
@@ -92,24 +95,38 @@ def load_file(
         msg = f"{label} is a damaged or incomplete gzip file."
         raise DataError(msg) from None
     del raw  # a large file must not be in memory twice
-    if (which := file_formats.binary_format(data)) is not None:
-        if encoding is not None:
-            msg = f"`encoding` is for text; {label} is a {which} file. Leave it out."
-            raise DataError(msg)
-        frame, how = file_formats.read_binary(data, which, label), which.removesuffix(" stream")
+    which = file_formats.binary_format(data)
+    _require_fitting(reading, which, label)
+    if which == "Excel":
+        found, how = read_excel(data, text, reading, label)
+    elif which is not None:
+        found = Understood(file_formats.read_binary(data, which, label))
+        how = which.removesuffix(" stream")
     else:
-        frame, how = _read_text(data, name, label, text, na, coding)
-    if frame.height == 0:
+        found, how = _read_text(data, name, label, text, reading)
+    if found.frame.height == 0:
         msg = f"{label} has no rows below the header."
         raise DataError(msg)
     how = ", ".join([how, *(["gzip"] if is_packed else []), *([coding] if coding else [])])
-    return Table(frames.as_frame(frame, "data"), name, sha256, how)
+    return Table(frames.as_frame(found.frame, "data"), name, sha256, how, found.removed)
+
+
+def _require_fitting(reading: Reading, which: str | None, label: str) -> None:
+    """Refuse options that say nothing about a file of this format."""
+    if which is not None and reading.encoding is not None:
+        article = "an" if which[0] in "AE" else "a"
+        msg = f"`encoding` is for text; {label} is {article} {which} file. Leave it out."
+        raise DataError(msg)
+    if which != "Excel" and reading.sheet is not None:
+        msg = f"`sheet` is for Excel files; {label} is none. Leave it out."
+        raise DataError(msg)
 
 
 def _read_text(
-    data: bytes, name: str, label: str, text: Collection[str], na: Collection[str], coding: str | None
-) -> tuple[pl.DataFrame, str]:
+    data: bytes, name: str, label: str, text: Collection[str], reading: Reading
+) -> tuple[Understood, str]:
     """Return the table in a text file, and how it was read."""
+    coding = check_encoding(reading.encoding)
     file_formats.require_text(data, name, label, has_encoding=coding is not None)
     try:
         data = clean_text(data, label, coding)
@@ -118,8 +135,8 @@ def _read_text(
             raise
         raise DataError(file_formats.binary_refusal(file_formats.ending(name), "", label)) from None
     if file_formats.text_format(data, name, label) == "JSON lines":
-        return file_formats.read_json_lines(data, text, label), "JSON lines"
-    return read_csv(data, text, na, label)
+        return Understood(file_formats.read_json_lines(data, text, label)), "JSON lines"
+    return read_csv(data, text, reading, label)
 
 
 def _read_stream(source: Any) -> tuple[bytes, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from mmdbounds.checks import check_option
 from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
 from mmdbounds.tables import frames
-from mmdbounds.tables.columns import MISSING, Column, Complete, complete, read_columns
+from mmdbounds.tables.columns import MISSING, Column, Complete, read_columns
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
 from mmdbounds.tables.group_column import GroupColumn, as_text, two_groups
+from mmdbounds.tables.reading import Reading
 from mmdbounds.tables.row_columns import RowColumns, read_facts
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
+from mmdbounds.tables.survey import completed
 from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
 
 
@@ -37,7 +39,10 @@ def groups(
     scale: str = "standard",
     missing: str = "refuse",
     na: str | Iterable[str] | None = None,
+    dates: str = "refuse",
+    decimal: str | None = None,
     encoding: str | None = None,
+    sheet: str | None = None,
 ) -> tuple[Group, Group]:
     """Split a table with a group column into X and Y, ready for `mmd_bounds`.
 
@@ -45,7 +50,8 @@ def groups(
     ----------
     data
         A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; a dict of column names
-        and lists or 1-D arrays; the name of a CSV, Parquet, Arrow or JSON lines file, or one open for bytes.
+        and lists or 1-D arrays; the name of a CSV, Excel, Parquet, Arrow or JSON lines file, or one open for
+        bytes.
     group
         Name of the group column.
     hidden, among
@@ -61,9 +67,10 @@ def groups(
     strata
         Column with the stratum of each row (a site, a year), for ``limits`` of `Contamination`.
     columns
-        The features, in this order. Default: all columns but `exclude` and those named above.
+        The features, in this order: a list, or text with commas between the names. Default: all columns but
+        `exclude` and those named above.
     exclude
-        Columns to leave out.
+        Columns to leave out, written like `columns`.
     scale
         Scaling of numeric columns, computed over the rows of both groups. ``"standard"``: mean 0
         and standard deviation 1. ``"robust"``: median 0 and the quartiles as far apart as those of a
@@ -76,8 +83,17 @@ def groups(
     na
         Text or numbers that stand for a missing cell of a feature, such as ``"unknown"`` or ``"-99"``, beside
         empty cells, NA, N/A, NaN, null and a single point.
+    dates
+        Treatment of columns of dates. ``"refuse"``: an error that names them. ``"days"``: they become numbers
+        of days since 2000-01-01, and durations numbers of days. ``"day-first"``, ``"month-first"``: the same,
+        and this is how 3/4/2020 is read. ``"drop"``: they are left out.
+    decimal
+        How decimals are written in a CSV or Excel file, ``"point"`` or ``"comma"``; the other one then
+        separates thousands. Needed only where the cells leave it open, as 1,234 does.
     encoding
         Encoding of a text file, by default UTF-8 with or without byte-order mark.
+    sheet
+        Name of the sheet of an Excel file, by default the first one.
 
     Returns
     -------
@@ -120,8 +136,7 @@ def groups(
         exclude=exclude,
         scale=scale,
         missing=missing,
-        na=na,
-        encoding=encoding,
+        reading=Reading(names_given(na, "na"), encoding, decimal, dates, sheet),
     )
     return split.X, split.Y
 
@@ -146,32 +161,19 @@ def split_table(
     exclude: Any,
     scale: str,
     missing: str,
-    na: Any,
-    encoding: str | None,
+    reading: Reading,
 ) -> Split:
     """Do what `groups` does, and read the column of units at the same time."""
     check_option(scale, "scale", TABLE_SCALES)
     check_option(missing, "missing", MISSING)
-    words = _names(na, "na")
-    table = open_table(data, [group, *about.named().values()], words, encoding)
+    table = open_table(data, [group, *about.named().values()], reading)
     roles = _roles(table.frame.columns, group, about, columns, exclude)
     about = roles.about
     column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
     keys = two_groups(column, hidden, among)
     placed = [column.rows(key) for key in keys]
     rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
-    read = read_columns(table.frame, roles.features, rows, words, about.id, scale)
-    # Before missing cells are filled: that a cell is missing can determine the group as well.
-    suspicious = [] if columns is not None else group_columns(*read, np.isin(rows, placed[0]))
-    whole = complete(*read, missing, table.subject)
-    left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
-    rows = rows[whole.kept]
-    _require_rows(left, (hidden, among))
-    values, used, constant = _varying(whole)
-    if columns is None:
-        warn_of_identifiers(table.frame, used, about.id)
-        warn_of_group_columns(suspicious)
-    facts = read_facts(table, about, column, keys, left, words)
+    read = read_columns(table, roles.features, rows, reading, scale)
     record: dict[str, Any] = {
         "source": table.name,
         "sha256": table.sha256,
@@ -181,22 +183,43 @@ def split_table(
         "among": as_text(among),
         "id_column": about.id,
         "excluded_columns": roles.excluded,
+        "scale": scale,
+        "missing": missing,
+        **asdict(reading),
+        "na": list(reading.na),
+        "removed_signs": {name: table.removed[name] for name in roles.features if name in table.removed},
+        "n_missing_cells": read.n_missing(),
+        "dropped_date_columns": read.dates,
+        "n_rows": len(table.frame),
+        "n_hidden": len(placed[0]),
+        "n_among": len(placed[1]),
+        "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
+        "n_missing_group": column.n_missing,
+    }
+    # Before missing cells are filled: that a cell is missing can determine the group as well.
+    suspicious = (
+        [] if columns is not None else group_columns(read.values, read.columns, np.isin(rows, placed[0]))
+    )
+    record["columns_like_group"] = suspicious
+    whole = completed(table, read, rows, record)
+    left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
+    rows = rows[whole.kept]
+    _require_rows(left, (hidden, among))
+    values, used, constant = _varying(whole)
+    if columns is None:
+        warn_of_identifiers(table.frame, used, about.id)
+        warn_of_group_columns(suspicious)
+    facts = read_facts(table, about, column, keys, left, reading.na)
+    record |= {
         "columns": [each.name for each in used],
         "kinds": {each.name: each.described for each in used},
         "dropped_constant_columns": constant,
         "dropped_empty_columns": whole.empty,
-        "scale": scale,
         "scaled_by_deviation": without_quartiles(values, used) if scale == "robust" else [],
-        "missing": missing,
-        "na": list(words),
-        "encoding": encoding,
         "n_filled_cells": whole.n_filled,
         "n_dropped_rows": [len(before) - len(each) for before, each in zip(placed, left, strict=True)],
-        "n_rows": len(table.frame),
         "n_hidden": len(facts.rows[0]),
         "n_among": len(facts.rows[1]),
-        "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
-        "n_missing_group": column.n_missing,
         **facts.record,
     }
     ids, from_file = table.row_names(about.id), table.name is not None
@@ -235,7 +258,7 @@ def _roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, ex
         if each == group and role != "unit":
             msg = f"`group` and `{role}` must be different columns; got {quoted(group)} for both."
             raise DataError(msg)
-    excluded = [_known_column(each, names, "exclude") for each in dict.fromkeys(_names(exclude, "exclude"))]
+    excluded = list(dict.fromkeys(_known_columns(exclude, names, "exclude")))
     other_roles = {each: f"the {role} column" for role, each in reversed(known.items())}
     other_roles[group] = "the group column"
     features = _feature_columns(names, other_roles, columns, excluded)
@@ -250,7 +273,7 @@ def _feature_columns(
         unused = {*other_roles, *excluded}
         features = [name for name in names if name not in unused]
     else:
-        features = [_known_column(each, names, "columns") for each in _names(columns, "columns")]
+        features = _known_columns(columns, names, "columns")
         twice = [name for name, n in Counter(features).items() if n > 1]
         refused = {**other_roles, **dict.fromkeys(excluded, "also in `exclude=`")}
         refused |= dict.fromkeys(twice, "listed twice")
@@ -273,7 +296,17 @@ def _known_column(given: Any, names: Collection[str], argument: str) -> str:
     return name
 
 
-def _names(given: Any, argument: str) -> tuple[str, ...]:
+def _known_columns(given: Any, names: Collection[str], argument: str) -> list[str]:
+    """Return the names of columns: texts, in each of which several may stand with commas between them."""
+    parts = [
+        part.strip() if each not in names else each
+        for each in names_given(given, argument)
+        for part in ([each] if each in names else each.split(","))
+    ]
+    return [_known_column(part, names, argument) for part in parts]
+
+
+def names_given(given: Any, argument: str) -> tuple[str, ...]:
     """Return the names given for an argument: one text or several."""
     if given is None:
         return ()

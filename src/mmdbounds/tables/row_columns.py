@@ -10,9 +10,9 @@ import numpy as np
 
 from mmdbounds.errors import DataError, counted, quoted
 from mmdbounds.tables import frames
-from mmdbounds.tables.csv_files import is_missing
 from mmdbounds.tables.group import NOT_LOOKED_UP, OF_ROWS
 from mmdbounds.tables.group_column import GroupColumn, Key, as_text
+from mmdbounds.tables.text_numbers import is_missing
 from mmdbounds.tables.verified import (
     BLANK,
     OF_X,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, VerifiedWarning, counted, did_you_mean, quoted, warn
-from mmdbounds.tables.csv_files import is_missing
 from mmdbounds.tables.group import CONFIRMED, NOT_LOOKED_UP, REFILED
 from mmdbounds.tables.group_column import Key, as_text, match_key
+from mmdbounds.tables.text_numbers import is_missing
 
 Rows = NDArray[np.intp]
 RowName = Callable[[int], str]  # what a message calls a cell's row

@@ -1,0 +1,42 @@
+"""How a table is to be read where its cells do not say it themselves, and what is in the way of a column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, Self
+
+from mmdbounds.checks import check_option
+from mmdbounds.tables.text_numbers import DECIMALS
+
+DATES = ("refuse", "days", "day-first", "month-first", "drop")  # what can be done about dates
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Options of `groups` that say how cells are read, under their names there."""
+
+    na: tuple[str, ...] = ()
+    encoding: str | None = None
+    decimal: str | None = None
+    dates: str = "refuse"
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        check_option(self.dates, "dates", DATES)
+        if self.decimal is not None:
+            check_option(self.decimal, "decimal", DECIMALS)
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return how the table of a record was read."""
+        given = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        return cls(**given | {"na": tuple(record.get("na", ()))})
+
+
+class Trouble(NamedTuple):
+    """Why a column cannot be compared, and what to do about it beside leaving it out."""
+
+    words: str
+    advice: str = ""
+    remedy: tuple[str, str] | None = None  # the option to set and its value; `None` to exclude the column

@@ -1,0 +1,141 @@
+"""Numbers as people type them: understood where a cell or another column settles it, refused where not."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.tables import groups
+from mmdbounds.tables.files import load_file
+from mmdbounds.tables.reading import Reading
+
+
+def read(*columns: list[str], **options: str) -> list[list]:
+    """Return columns of a file as they are read; no cell has a semicolon, and none is the last one."""
+    columns = (*columns, ["x"] * len(columns[0]))
+    names = [f"c{j}" for j in range(len(columns))]
+    lines = [";".join(names), *(";".join(row) for row in zip(*columns, strict=True))]
+    frame = load_file(io.BytesIO("\n".join(lines).encode()), reading=Reading(**options)).frame
+    return [frame[name].to_list() for name in names]
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted"),
+    [
+        (["1,234,567", "900", "-1,000"], [1234567.0, 900.0, -1000.0]),  # two commas settle it
+        (["1,234.5", "900", "2,000"], [1234.5, 900.0, 2000.0]),  # so does a point behind a comma
+        (["1.234.567", "900", "1.000"], [1234567.0, 900.0, 1000.0]),
+        (["1.234,5", "900", "2.000"], [1234.5, 900.0, 2000.0]),
+        (["1 234", "900", "12 345,5"], [1234.0, 900.0, 12345.5]),
+        (["1'234", "900", "12\u2019345"], [1234.0, 900.0, 12345.0]),
+        (["1\u00a0234", "900", "12\u202f345.5"], [1234.0, 900.0, 12345.5]),
+        (["12 %", "7%", "-0.5 %"], [12.0, 7.0, -0.5]),
+        (["12,5 %", "7%", "NA"], [12.5, 7.0, None]),
+        (["$5", "-$1,234.50", "$ 7"], [5.0, -1234.5, 7.0]),
+        (["5 €", "1.234,50 €", "-7€"], [5.0, 1234.5, -7.0]),
+        (["USD 5", "USD 1,234,000", "USD 7"], [5.0, 1234000.0, 7.0]),
+        # What is left as it is.
+        (["1,234", "2,500", "900"], ["1,234", "2,500", "900"]),  # may be decimals
+        (["1,234", "2.5", "900"], ["1,234", "2.5", "900"]),
+        (["1.234", "2,5", "900"], ["1.234", "2,5", "900"]),
+        (["12 %", "7", "3 %"], ["12 %", "7", "3 %"]),
+        (["$5", "7 €", "$3"], ["$5", "7 €", "$3"]),
+        (["030 123", "030 124", "030 125"], ["030 123", "030 124", "030 125"]),  # telephones
+        (["1,23,456", "1,2", "3"], ["1,23,456", "1,2", "3"]),
+    ],
+)
+def test_one_column(cells: list, wanted: list):
+    assert read(cells, ["x", "y", "x"])[0] == wanted
+
+
+@pytest.mark.parametrize(
+    ("beside", "wanted"),
+    [
+        (["27.5", "3", "1"], [1234.0, 2500.0]),  # decimals are written with a point here
+        (["1,000,000", "3", "1"], [1234.0, 2500.0]),
+        (["27,5", "3", "1"], [1.234, 2.5]),
+        (["5", "3", "1"], ["1,234", "2,500"]),
+        (["1.234", "3.000", "1"], ["1,234", "2,500"]),  # the point may be one of thousands
+    ],
+)
+def test_another_column_settles_it(beside: list, wanted: list):
+    assert read(["1,234", "2,500", "7"], beside)[0][:2] == wanted
+
+
+def test_the_user_settles_it():
+    doubtful = ["1,234", "2,500", "900"]
+    assert read(doubtful, decimal="point")[0] == [1234.0, 2500.0, 900.0]
+    assert read(doubtful, decimal="comma")[0] == [1.234, 2.5, 900.0]
+    assert read(["1,234", "2.5", "900"], decimal="point")[0] == [1234.0, 2.5, 900.0]
+    # Points that polars has taken for decimals already.
+    assert read(["1.234", "2.500", "900"], ["1,5", "2", "3"], decimal="comma")[:2] == [
+        [1234.0, 2500.0, 900.0],
+        [1.5, 2.0, 3.0],
+    ]
+    with pytest.raises(MmdBoundsError, match=r"`decimal` must be one of 'point', 'comma'; got 'dot'\."):
+        read(doubtful, decimal="dot")
+    with pytest.raises(DataError, match=r"`decimal` is for files; got 'comma' with a DataFrame\. Leave it"):
+        groups({"g": ["A", "B"], "x": [1, 2]}, "g", hidden="A", among="B", decimal="comma")
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (
+            ["1,234", "2,500", "900", "7"],
+            r"\(numbers with commas\)\. .*'point' if 1,234 is a thousand",
+        ),
+        (["1,234", "2.5", "900", "7"], r"or set `decimal=` to 'point' if commas separate thousands\.$"),
+        (["1.234", "2,5", "900", "7"], r"or set `decimal=` to 'comma' if points separate thousands\.$"),
+        (["1,2,3", "2", "3", "4"], r"\(numbers and text, 1 word\)"),
+        (["1,5", "2.5", "9", "7"], r"\(numbers with commas\)\. .*, or write decimals with a point\.$"),
+        (["12 %", "7", "3 %", "4 %"], r"\(numbers, not all with the same sign\)\. .*one percent or currency"),
+        (["$5", "7 €", "$3", "$4"], r"\(numbers, not all with the same sign\)"),
+        (["12 %", "7 %", "3 %", "unknown"], r"\(numbers and text, 1 word\)\. .*`na=`"),
+    ],
+)
+def test_what_is_refused_says_which_option_helps(cells: list, message: str):
+    lines = ["g;c", *(f"{'AB'[i % 2]};{cell}" for i, cell in enumerate(cells))]
+    with pytest.raises(DataError, match=message):
+        groups(io.BytesIO("\n".join(lines).encode()), "g", hidden="A", among="B")
+
+
+VALUES = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=8)
+SWAP = str.maketrans(".,", ",.")
+
+
+@settings(deadline=None, derandomize=True, max_examples=150)
+@given(VALUES, st.integers(0, 3), st.booleans(), st.sampled_from(["{}", "{} %", "${}", "{} EUR"]))
+def test_whatever_python_groups_is_read_back(cents: list, places: int, swapped: bool, sign: str):
+    values = [1234567, *(cent / 10**places for cent in cents)]  # the first one settles it
+    written = [f"{value:,.{places}f}" for value in values]
+    cells = [sign.format(text.translate(SWAP) if swapped else text) for text in written]
+    found = read(cells, ["x"] * len(cells))[0]
+    assert found == [float(f"{value:.{places}f}") for value in values]
+
+
+@settings(deadline=None, derandomize=True, max_examples=100)
+@given(
+    st.lists(st.integers(1000, 999_999), min_size=1, max_size=8), st.lists(st.integers(0, 999), max_size=3)
+)
+def test_what_can_be_read_in_two_ways_is_not_guessed(large: list, small: list):
+    cells = [f"{value:,}" for value in large] + [str(value) for value in small]
+    assert read(cells, ["x"] * len(cells))[0] == cells
+
+
+def test_what_was_understood_is_recorded():
+    lines = ["g;income;rate;cost;plain"]
+    lines += [f"{'AB'[i % 2]};1,234,{567 + i};{i} %;$1,{i}0.5;{i * i}" for i in range(10, 16)]
+    X, Y = groups(io.BytesIO("\n".join(lines).encode()), "g", hidden="A", among="B", scale="none")
+    assert X.record["removed_signs"] == {
+        "income": "thousands separators",
+        "rate": "percent signs",
+        "cost": "currency signs ($) and thousands separators",
+    }
+    np.testing.assert_array_equal(X.values[0], [1234577, 10, 1100.5, 100])
+    assert Y.shape == (3, 4)
