@@ -27,8 +27,7 @@ def numeric_options() -> Iterator[tuple[str, str, str]]:
     """Yield command, flag and parameter of each option that is a number, from the commands as they are."""
     commands: Any = typer.main.get_command(app)
     for name, command in commands.commands.items():
-        # The options of `report` are those of the other commands, all of which it runs.
-        for parameter in command.params if name != "report" else ():
+        for parameter in command.params:
             metavar = getattr(parameter, "metavar", None) or ""
             if metavar in PARSERS or metavar in ("LENGTH", "A,B"):
                 yield name, parameter.opts[0], parameter.name
