@@ -66,6 +66,9 @@ class Reporting:
     n_permutations: int = option(
         999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
     )
+    benchmark: str | None = option(
+        None, "Column with two values, such as sex: how different are the rows that it divides?", "COL"
+    )
 
 
 @options(SHOWN)
@@ -105,8 +108,8 @@ def report_command(
 
     \b
     Example:
-      mmdbounds report patients.csv --group diagnosis --hidden MI --among healthy \\
-        --epsilon 0.1 --id patient --out report.html
+      mmdbounds report patients.csv --group diagnosis --hidden MI \\
+        --among healthy --epsilon 0.1 --id patient --out report.html
       mmdbounds report result.json --out report.html
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.report import write_report
@@ -147,7 +150,8 @@ def _run(
     plain = misfiling.contamination() if is_stated else Contamination(USUAL_SHARE, exactly=misfiling.exactly)
     amount, how = known.within(plain), comparison.keywords()
     split = read_split(table, known)
-    X, Y = recorded(split, table)
+    # Where columns are left out, the median is another one: the page's command must not fix its value.
+    X, Y = recorded(split, table, median_bandwidth=comparison.bandwidth == "median")
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         show_plan(X, Y, output, how, lambda problem: _expected(problem, amount, reporting), amount)
@@ -181,12 +185,22 @@ def _results(
     from mmdbounds.bounds import mmd_bounds
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep, usual_counts
+    from mmdbounds.inference.left_out import benchmark, column_effects
     from mmdbounds.inference.robust import robust_test
 
-    how = {**how, "rng": comparison.seed, "progress": output.progress}
-    drawn = drawn_rows(X, Y, split, comparison.seed)
+    rng = comparison.seed
+    drawn = drawn_rows(X, Y, split, rng)
+    beside = (
+        []
+        if reporting.benchmark is None
+        else [benchmark(*drawn, reporting.benchmark, amount, rng=rng, **how)]
+    )
+    how = {**how, "rng": rng, "progress": output.progress}
     bounds = mmd_bounds(*drawn, amount, **how)
-    results: list[Result] = [bounds, *table_one(*drawn, amount)]
+    results: list[Result] = [bounds, *table_one(*drawn, amount), *beside]
+    again = {name: value for name, value in how.items() if name != "progress"}
+    if (effects := column_effects(*drawn, amount, **again)) is not None:
+        results.append(effects)
     testing: dict[str, Any] = {"n_permutations": reporting.n_permutations, "unit": split.units, **how}
     if bounds.n_moved_of_x:
         results.append(robust_test(X, Y, amount, **testing))

@@ -41,6 +41,7 @@ from mmdbounds.words.testing import sweep_conditions
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
 AHEAD = 8  # counts whose nulls are sharpened together
+FEW = 20  # misfiled rows up to which every count is a point
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 
@@ -312,8 +313,10 @@ def _checked_which(which: Any) -> Contamination:
 
 
 def usual_counts(p: int, q: int, *, unbiased: bool) -> list[int]:
-    """Return the counts of a curve whose shares nobody named: round ones up to a half, and the last."""
+    """Return the counts of a curve whose shares nobody named: round shares up to a half, or every count."""
     most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
+    if most <= FEW:
+        return list(range(most + 1))
     shares = round_shares(most / (p + most))
     return sorted({*(Contamination(share).n_moved_for(p) for share in shares), most})
 

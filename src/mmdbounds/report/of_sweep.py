@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,10 +37,8 @@ P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 FIRST_SHOWN = 0.1  # share at which the slider starts, unless the finding breaks down before
 
 
-def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False) -> Part:
-    """Return what the page of a sweep says; the smallest p-values, which are none, only if asked for."""
-    if not best_case:
-        result = replace(result, points=tuple(replace(p, best_case=None) for p in result.points))
+def sweep_part(result: SweepResult, names: RowNames) -> Part:
+    """Return what the page of a sweep says."""
     x, y = shown(result.name_x), shown(result.name_y)
     single = single_rows(
         result,

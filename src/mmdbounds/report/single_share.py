@@ -31,7 +31,7 @@ class End(NamedTuple):
 
 # The table of bounds; each cell is a function of an `End`.
 BOUNDS_COLUMNS: Columns = (
-    ("", lambda end: end.name),
+    ("bound", lambda end: end.name),
     (FOUND, lambda end: number(end.value)),
     (PROVED, lambda end: "" if end.bound is None else _proved(end.bound)),
     ("rows moved", lambda end: "" if end.bound is None else _n_moved(end.bound)),
@@ -125,7 +125,7 @@ class Case(NamedTuple):
 
 # The table of a test; each cell is a function of a `Case`.
 TEST_COLUMNS: Columns = (
-    ("", lambda case: case.name),
+    ("case", lambda case: case.name),
     ("p-value", lambda case: case.pvalue),
     ("squared MMD", lambda case: case.statistic),
     ("misfiled rows", lambda case: case.n_moved),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
-    from mmdbounds.results.columns import ColumnRow, ColumnTable
+    from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.frontier import FrontierPoint, FrontierResult
@@ -35,8 +35,11 @@ __all__ = [
     "Approximation",
     "AuditPlan",
     "AuditResult",
+    "Benchmark",
     "Bound",
     "BoundsResult",
+    "ColumnEffect",
+    "ColumnEffects",
     "ColumnRow",
     "ColumnTable",
     "Compared",
@@ -82,6 +85,9 @@ _HOME = {
     "Bound": "bounds",
     "BoundsResult": "bounds",
     "Compared": "bounds",
+    "Benchmark": "columns",
+    "ColumnEffect": "columns",
+    "ColumnEffects": "columns",
     "ColumnRow": "columns",
     "ColumnTable": "columns",
     "SweepPoint": "curve",
