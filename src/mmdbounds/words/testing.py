@@ -301,7 +301,7 @@ def _kernels(result: AggregatedResult) -> list[str]:
     lines.append(f"  {'kernel':<14}{'bandwidth':>11}{'squared MMD at least':>23}{'in sd of the null':>20}")
     for part in result.parts:
         length = "-" if part.bandwidth is None else number(part.bandwidth)
-        least = "not proved" if part.certified is None else number(part.certified)
+        least = "not proved" if part.certified is None else proved_number(part.certified, "lower")
         size = "-" if part.standardised is None else number(part.standardised)
         mark = "  decisive" if part is result.decisive else ""
         lines.append(f"  {part.kernel:<14}{length:>11}{least:>23}{size:>20}{mark}")
