@@ -87,6 +87,8 @@ def make_kernel(name, Z, rng):
         return kernels.Polynomial(int(rng.integers(1, 4)), 1.0 / Z.shape[1], float(rng.random()))
     if name == "function":
         return kernels.FunctionKernel(sample_function)
+    if name == "energy":
+        return kernels.Energy(float(rng.choice([1.0, 0.5, 1.5, rng.uniform(0.1, 1.9)])))
     if not kernels.takes_bandwidth(name):
         return kernels.kernel_class(name)()
     order = 1 if name == "laplacian" else 2
@@ -117,6 +119,8 @@ def naive_value(kernel, a, b):
         case "cosine":
             lengths = float(np.linalg.norm(a) * np.linalg.norm(b))
             return float(a @ b) / lengths if lengths > 0 else 0.0
+        case "energy":
+            return -(math.sqrt(float(np.sum((a - b) ** 2))) ** kernel.exponent)
         case "function":
             return float(kernel.function(a[None], b[None])[0, 0])
     raise AssertionError(kernel)

@@ -37,9 +37,11 @@ class GroupSums:
 
     @cached_property
     def scale(self) -> float:
-        """The size of kernel values: the largest there is, on the diagonal if K is positive semidefinite."""
+        """The size of kernel values: the largest, or a bound of a few times that (see `Kernel.reach`)."""
         largest = [float(np.abs(self.diagonal).max())]
-        if not self.sums.is_positive_definite:
+        if self.sums.reach and not self.sums.holds_matrix:
+            return float(self.sums.reach * np.abs(self.to_x + self.to_y).max() / (self.p + self.q))
+        if self.sums.reach != 0:
             everyone = slice(0, self.p + self.q)
             self.sums.fold(everyone, everyone, lambda i, j, block: largest.append(float(np.abs(block).max())))
         return max(largest)

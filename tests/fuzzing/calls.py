@@ -17,7 +17,8 @@ from fuzzing.misfiling import Misfiling, misfilings
 from fuzzing.rows import RowsSpec, row_specs
 
 LENGTHS = ("rbf", "laplacian", "imq", "matern32", "matern52")
-FORMULAS = (*LENGTHS, "polynomial", "linear", "cosine")
+FORMULAS = (*LENGTHS, "polynomial", "linear", "cosine", "energy")
+EXPONENTS = (1.0, 0.5, 1.5, 0.1)
 KERNELS = (*FORMULAS, "function", "precomputed")
 ATTAINED = ("s-sd", "sd", "sm", "paper")
 """Methods without a proof whose value is that of a labelling."""
@@ -90,6 +91,10 @@ class Call:
             return float(self.relative_bandwidth * 10.0**self.rows.magnitude)
 
     @property
+    def exponent(self):
+        return EXPONENTS[self.rng]
+
+    @property
     def is_plain(self):
         """Whether everything is usual, so that a refusal would be wrong."""
         fewest = 2 if self.estimator == "unbiased" else 1
@@ -108,8 +113,9 @@ class Call:
 
     def options(self):
         """Return the keywords that every function takes."""
+        made = {"function": users_kernel, "energy": mb.kernels.Energy(self.exponent)}
         return {
-            "kernel": users_kernel if self.kernel == "function" else self.kernel,
+            "kernel": made.get(self.kernel, self.kernel),
             "bandwidth": self.bandwidth,
             "estimator": self.estimator,
             "backend": self.backend,
@@ -142,7 +148,7 @@ class Call:
         Z = self.pooled
         if self.form.startswith("groups"):  # leaves out columns in which no two rows differ, and says so
             Z = Z[:, (Z[:1] != Z).any(axis=0)]
-        return naive.kernel_matrix(Z, self.kernel, bandwidth=bandwidth)
+        return naive.kernel_matrix(Z, self.kernel, bandwidth=bandwidth, exponent=self.exponent)
 
     def with_bandwidth(self, bandwidth):
         """Return the options with a bandwidth that is known by now."""

@@ -42,7 +42,7 @@ class Matrix:
         return np.abs(self.values).max()
 
 
-def kernel_matrix(Z, kernel, *, bandwidth=None, degree=3, gamma=None, coef0=1.0):
+def kernel_matrix(Z, kernel, *, bandwidth=None, degree=3, gamma=None, coef0=1.0, exponent=1.0):
     """The kernel matrix of the pooled rows, by the formulas of the documentation."""
     Z = np.asarray(Z).astype(Long)
     length = None if bandwidth is None else Long(bandwidth)
@@ -67,6 +67,8 @@ def kernel_matrix(Z, kernel, *, bandwidth=None, degree=3, gamma=None, coef0=1.0)
             K = (
                 Long(1.0 / Z.shape[1] if gamma is None else gamma) * inner_products(Z) + Long(coef0)
             ) ** power
+        case "energy":
+            K = -(squared_distances(Z) ** (Long(exponent) / 2))
         case "cosine":
             K = inner_products(of_length_one(Z))
     return Matrix(K, power * (Z.shape[1] + 10) * UNIT * np.abs(K).max())

@@ -38,6 +38,8 @@ def alone(call, name):
     if function == "sweep":
         options["epsilons"] = sorted({m / (p + m) for m, _ in call.counts})
     written = {key: "users_kernel" if callable(value) else repr(value) for key, value in options.items()}
+    if call.kernel == "energy":
+        written["kernel"] = f"mb.kernels.{options['kernel']!r}"
     if function == "mmd_bounds":
         method = call.searched()
         written["method"] = repr(method) if isinstance(method, str) else f"mb.{method!r}"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import mmdbounds as mb
-from report.made import NAMES, table_text
+from report.made import GROUP, NAMES, table_text
 
 Groups = tuple[mb.Group, mb.Group]
 
@@ -35,6 +35,26 @@ def bounded(groups: Groups) -> mb.results.BoundsResult:
 @pytest.fixture(scope="session")
 def tested(groups: Groups) -> mb.results.RobustTestResult:
     return mb.robust_test(*groups, 0.1, n_permutations=39, best_case=True, rng=0)
+
+
+@pytest.fixture(scope="session")
+def columns(groups: Groups) -> mb.results.ColumnTable:
+    return mb.column_table(*groups, 0.2)
+
+
+@pytest.fixture(scope="session")
+def audited(groups: Groups) -> mb.results.AuditResult:
+    verified = [""] * 18
+    for row in mb.audit(*groups, n_permutations=39, n_next=4).next_rows:
+        verified[row] = GROUP
+    return mb.audit(*groups, verified=(None, verified), n_permutations=39)
+
+
+@pytest.fixture(scope="session")
+def together(
+    bounded: mb.results.BoundsResult, swept: mb.results.SweepResult, columns: mb.results.ColumnTable
+) -> list[mb.results.Result]:
+    return [columns, swept, bounded]
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import datetime
 import hashlib
 import re
 import sys
@@ -21,14 +22,28 @@ from report.made import CELL, COLUMN, GROUP, HIDDEN, NAMES, Parsed, many_rows, p
 
 pytestmark = pytest.mark.usefixtures("without_vega")
 
-KINDS = ["swept", "bounded", "tested"]
+KINDS = ["swept", "bounded", "tested", "audited", "together"]
+
+
+SECTIONS = {
+    "swept": ["How much misfiling could explain the difference"],
+    "bounded": ["Bounds on the difference"],
+    "tested": ["How large the difference is", "Test for a difference"],
+    "audited": ["Audit of the records"],
+    "together": [
+        "How large the difference is",
+        "Bounds on the difference",
+        "How much misfiling could explain the difference",
+        "Column by column",
+    ],
+}
 
 
 @pytest.fixture
 def page_of(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
     def write(kind: Any, **options: Any) -> str:
         result = request.getfixturevalue(kind) if isinstance(kind, str) else kind
-        result.report(tmp_path / "page.html", **options)
+        mb.write_report(result, tmp_path / "page.html", **options)
         return (tmp_path / "page.html").read_text(encoding="utf-8")
 
     return write
@@ -36,18 +51,13 @@ def page_of(tmp_path: Path, request: pytest.FixtureRequest) -> Any:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_first_the_answer_then_picture_table_and_where_it_comes_from(kind: str, page_of: Any):
-    headings = Parsed(page_of(kind)).under("h2")
-    assert headings == [
-        "Charts",
-        "Tables",
-        "Data",
-        "Settings",
-        "Assumptions",
-        "Versions",
-        "Reproduce this result",
-    ]
     page = page_of(kind)
-    assert page.index('id="answer"') < page.index("<h2>Charts")
+    headings = Parsed(page).under("h2")
+    origin = ["Text for a paper", "Data", "Settings", "Assumptions", "Versions", "Reproduce this result"]
+    assert headings[0] == "What was compared"
+    assert headings[1:-6] == SECTIONS[kind]
+    assert headings[-6:] == origin
+    assert page.index('id="answer"') < page.index("<h2>")
 
 
 def test_the_answer_of_a_sweep_is_its_statement_and_converse(swept: mb.results.SweepResult, page_of: Any):
@@ -192,15 +202,30 @@ def test_values_of_a_test_are_printed_alike_in_chart_and_table(
     assert {marks["lower bound"], marks["as filed"]} <= set(cells)
 
 
-def test_the_slider_starts_where_the_finding_still_holds(swept: mb.results.SweepResult, page_of: Any):
+def test_the_slider_is_on_the_scale_of_the_chart(swept: mb.results.SweepResult, page_of: Any):
     page = page_of("swept")
     start = page_data(page)["start"]
-    assert swept.points[start].n_moved <= swept.holds_n_moved < swept.points[start + 1].n_moved
+    shares = [point.epsilon for point in swept.points]
+    assert [moment["share"] for moment in page_data(page)["moments"]] == shares
     [slider] = Parsed(page).named("input")
-    assert (slider["min"], slider["max"], slider["value"]) == ("0", "4", str(start))
+    ends = [float(slider[name]) for name in ("min", "max", "value")]
+    assert ends == [shares[0], shares[-1], shares[start]]
+    for figure in page_data(page)["figures"][:2]:
+        first = figure["spec"]["layer"][0]["encoding"]["x"]["scale"]
+        assert (first["domain"], first["nice"]) == (ends[:2], False)
     assert slider["aria-valuetext"] == page_data(page)["moments"][start]["label"]
     assert [label["for"] for label in Parsed(page).named("label")] == [slider["id"]]
     assert not Parsed(page_of("bounded")).named("input")
+
+
+@pytest.mark.parametrize(("breakdown", "expected"), [(None, 2), (8, 2), (2, 2), (1, 1)])
+def test_the_slider_starts_at_ten_percent_or_the_breakdown(
+    breakdown: int | None, expected: int, swept: mb.results.SweepResult, page_of: Any
+):
+    shares = {0: 0.0, 1: 1 / 15, 2: 0.11, 6: 0.3}  # of 14 rows
+    points = [dataclasses.replace(swept.points[0], epsilon=e, n_moved=m) for m, e in shares.items()]
+    result = dataclasses.replace(swept, points=tuple(points), breakdown_n_moved=breakdown)
+    assert page_data(page_of(result))["start"] == expected
 
 
 def test_of_60_000_rows_the_page_shows_some_and_says_so(page_of: Any):
@@ -251,7 +276,7 @@ def test_two_way_rows_are_named_by_their_group(groups: Any, page_of: Any):
 def test_nothing_is_written_that_cannot_be(swept: mb.results.SweepResult, tmp_path: Path, table: Path):
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: there is no folder"):
         swept.report(tmp_path / "none" / "a.html")
-    with pytest.raises(MmdBoundsError, match=r"^a report needs one of BoundsResult, .*; got int\.$"):
+    with pytest.raises(MmdBoundsError, match=r"^a report needs results of type AuditResult, .*; got int\.$"):
         mb.write_report(3, tmp_path / "a.html")
     with pytest.raises(MmdBoundsError, match=r"^`data` needs `include_rows=True`"):
         swept.report(tmp_path / "a.html", data=table)
@@ -262,6 +287,86 @@ def test_nothing_is_written_that_cannot_be(swept: mb.results.SweepResult, tmp_pa
     ):
         swept.report(tmp_path / "a.html", include_rows=True, data=other)
     assert [path.name for path in tmp_path.iterdir()] == ["other.csv"]
+
+
+def test_results_that_do_not_belong_together_make_no_page(
+    swept: mb.results.SweepResult, columns: mb.results.ColumnTable, groups: Any, tmp_path: Path
+):
+    path = tmp_path / "a.html"
+    with pytest.raises(MmdBoundsError, match=r"^a report needs at least one of .*; got ColumnTable\.$"):
+        mb.write_report(columns, path)
+    with pytest.raises(MmdBoundsError, match=r"^a report shows one result of each type; got SweepResult, Sw"):
+        mb.write_report([swept, swept], path)
+    X, Y = groups
+    other = mb.column_table(X, Y[1:], 0.1)
+    with pytest.raises(
+        MmdBoundsError, match=r"^the results of a report must be about the same rows; got 32 "
+    ):
+        mb.write_report([swept, other], path)
+    assert not path.exists()
+
+
+def test_one_number_for_one_thing(together: Any, page_of: Any):
+    """The curve is nowhere wider than the bounds on the same page allow."""
+    _, swept, bounded = together
+    low, high = bounded.lower.certified - 0.01, bounded.upper.certified + 0.01
+    points = [dataclasses.replace(p, lower_certified=low, upper_certified=high) for p in swept.points]
+    loose = dataclasses.replace(swept, points=tuple(points))
+    [curve] = [f for f in page_data(page_of([bounded, loose]))["figures"] if f["name"] == "bounds"]
+    for drawn, point in zip(curve["spec"]["datasets"]["points"], loose.points, strict=True):
+        within = point.n_moved <= bounded.n_moved
+        expected = bounded.interval if within else (low, high)
+        assert (drawn["f2"], drawn["f3"]) == expected
+    other = dataclasses.replace(bounded, provenance=dataclasses.replace(bounded.provenance, bandwidth=9.0))
+    [curve] = [f for f in page_data(page_of([other, loose]))["figures"] if f["name"] == "bounds"]
+    assert {(d["f2"], d["f3"]) for d in curve["spec"]["datasets"]["points"]} == {(low, high)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_page_explains_itself(kind: str, page_of: Any):
+    words = " ".join(Parsed(page_of(kind)).words.split())
+    for text in (
+        f"{HIDDEN} (X) and {GROUP} (Y)",
+        "maximum mean discrepancy",
+        f"X is {HIDDEN} (14 rows as filed), Y is {GROUP} (18 rows)",
+        "We compared 14 rows filed as",
+        "arXiv:2308.03570",
+        mb.__version__,
+        datetime.date.today().isoformat(),
+    ):
+        assert text in words
+    assert ("standardised difference" in words) == (kind == "together")
+    if kind in ("bounded", "together"):  # the share as it was typed, with what whole rows make of it
+        assert "at most 20 % of the true" in words
+        assert "that is 3 of the 18 rows" in words
+        assert "or 17.6 %" in words
+
+
+def test_the_smallest_pvalues_are_shown_only_if_asked_for(page_of: Any):
+    assert "best p" not in page_of("swept")
+    assert "smallest p-value" not in page_of("swept")
+    asked = page_of("swept", best_case=True)
+    assert "best p" in Parsed(asked).under("th")
+    assert "smallest p-value" in asked
+
+
+def test_columns_are_a_table_in_units_of_the_data(columns: mb.results.ColumnTable, page_of: Any):
+    cells = Parsed(page_of("together")).under("td")
+    age = next(row for row in columns.rows if row.name == "age")
+    assert 50 <= age.mean_x <= 57
+    assert f"{age.mean_x:.4g}" in cells
+    assert f"{age.difference:.3g} ({age.difference_lower:.3g} to {age.difference_upper:.3g})" in cells
+
+
+def test_the_page_of_an_audit_names_rows_only_if_asked(audited: mb.results.AuditResult, page_of: Any):
+    assert audited.decision == "check more"
+    words = Parsed(page_of("audited")).words
+    assert "Check more" in words
+    assert audited.order_digest in words
+    first = audited.ids_next[0]
+    assert f"row {audited.file_rows_next[0]} " in f"{words} "
+    assert first not in words
+    assert first in Parsed(page_of("audited", include_rows=True)).words
 
 
 def test_the_page_of_a_test_shows_no_rows(tested: mb.results.RobustTestResult, tmp_path: Path):

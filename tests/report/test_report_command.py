@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import mmdbounds as mb
 import mmdbounds.bounds
 import mmdbounds.inference.breakdown
 from mmdbounds.cli.main import run
-from report.made import CELL, GROUP, HIDDEN, NAMES, Parsed
+from report.made import CELL, GROUP, HIDDEN, NAMES, Parsed, page_data
 
 GROUPS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
 SWEEP = ["--epsilons", "0", "--epsilons", "0.2", "--n-permutations", "19"]
@@ -48,6 +49,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
         ("sweep", SWEEP),
         ("bounds", ["--epsilon", "0.2"]),
         ("test", ["--epsilon", "0.2", "--n-permutations", "19"]),
+        ("audit", ["--n-permutations", "19"]),
     ],
 )
 def test_a_page_beside_the_words(
@@ -65,6 +67,76 @@ def test_a_page_beside_the_words(
     assert "secret-folder" not in page
 
 
+ALL = [*GROUPS, "--n-permutations", "19", "--out"]
+
+
+@pytest.mark.usefixtures("without_vega")
+def test_a_table_becomes_one_page_and_its_command_makes_it_again(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    out = tmp_path / "all.html"
+    assert run(["report", str(table), "--epsilon", "0.2", *ALL, str(out), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    page = out.read_text(encoding="utf-8")
+    for heading in ("Bounds on the difference", "How much misfiling could explain", "Column by column"):
+        assert heading in page
+    assert "Audit of the records" not in page
+    shares = [moment["share"] for moment in page_data(page)["moments"]]
+    assert 3 / 17 in shares  # that of the bounds is on the curve
+    [again] = Parsed(page).under("code")
+    program, command, *arguments = shlex.split(again)
+    assert (program, command, arguments[-2:]) == ("mmdbounds", "report", ["--out", "report.html"])
+    monkeypatch.chdir(table.parent)
+    assert run([command, *arguments[:-1], str(tmp_path / "again.html")]) == 0
+
+    def timeless(path: Path) -> str:
+        return re.sub(r"in [0-9.e-]+ s<", "in 1 s<", path.read_text(encoding="utf-8"))
+
+    assert timeless(tmp_path / "again.html") == timeless(out)
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ([], "at most 10 %"),
+        (["--n-moved", "2", "--exactly"], "exactly 12.5 %"),
+        (["--epsilon", "0.1", "--y-in-x", "0.1"], "Test for a difference"),
+        (["--verified", "truth"], "Audit of the records"),
+        (["--unit", "id"], "one row"),
+    ],
+)
+def test_a_report_of_every_kind(flags: list[str], expected: str, table: Path, tmp_path: Path):
+    head, *lines = table.read_text(encoding="utf-8").splitlines()
+    known = tmp_path / "known.csv"
+    truth = [GROUP if i in (1, 3) else "" for i in range(len(lines))]
+    text = [f"{head},truth", *(f'{line},"{true}"' for line, true in zip(lines, truth, strict=True))]
+    known.write_text("\n".join(text), encoding="utf-8")
+    out = tmp_path / "all.html"
+    without = [] if "--verified" in flags else ["--exclude", "truth"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mb.MmdBoundsWarning)
+        assert run(["report", str(known), *flags, *without, *ALL, str(out)]) == 0
+    words = Parsed(out.read_text(encoding="utf-8")).words
+    assert expected in words
+
+
+def test_a_dry_run_writes_nothing(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert run(["report", str(table), *ALL, str(tmp_path / "a.html"), "--dry-run"]) == 0
+    assert "bounds of the curve" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_needs_all_its_groups(table: Path, tmp_path: Path, refused: Any):
+    out = ["--out", str(tmp_path / "a.html")]
+    assert refused("report", str(table), "--group", "where", *out) == (
+        "a table needs --group, --hidden and --among; --hidden, --among is missing."
+    )
+    assert refused("report", str(table), *GROUPS, "--data", "b.csv", *out).startswith(
+        "`--data` goes with a s"
+    )
+
+
 @pytest.mark.usefixtures("without_vega")
 def test_only_machines_read_json(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     out = tmp_path / "a.html"
@@ -76,7 +148,10 @@ def test_only_machines_read_json(table: Path, tmp_path: Path, capsys: pytest.Cap
     again = tmp_path / "b.html"
     assert run(["report", str(saved), "--out", str(again)]) == 0
     assert capsys.readouterr().out == f"The report is in {again}.\n"
-    assert again.read_bytes() == out.read_bytes()
+    # The table of columns needs the data, which a saved result has not.
+    pages = [Parsed(path.read_text(encoding="utf-8")) for path in (out, again)]
+    assert [page.under("h2").count("Column by column") for page in pages] == [1, 0]
+    assert pages[0].under("code") == pages[1].under("code")
 
 
 @pytest.mark.usefixtures("without_vega")
@@ -114,11 +189,14 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("no json", "the saved result is not JSON. Make it with --json or `to_json`."),
-        ("[" * 100_000, "the saved result is not JSON. Make it with --json or `to_json`."),
-        ("[]", "a report needs a saved BoundsResult, RobustTestResult, SweepResult; got None."),
-        ('{"type": "Evaluation"}', "a report needs a saved BoundsResult, .*; got 'Evaluation'."),
-        ('{"type": ["a"]}', "a report needs a saved BoundsResult, .*"),
+        ("no json", "this is not a saved result, .* For a table, name its groups: --group COL .*"),
+        ("[" * 100_000, "this is not a saved result, which --json or `to_json` makes. .*"),
+        (
+            "[]",
+            "a report needs a saved AuditResult, BoundsResult, RobustTestResult, SweepResult; got None. .*",
+        ),
+        ('{"type": "Evaluation"}', "a report needs a saved AuditResult, .*; got 'Evaluation'. .*"),
+        ('{"type": ["a"]}', "a report needs a saved AuditResult, .*"),
         ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
     ],
 )

@@ -34,7 +34,7 @@ class PlainSums(KernelSums):
 
     def __init__(self, Z, kernel, working_memory):
         self.n_rows, self.working_memory = len(Z), working_memory
-        self.is_positive_definite = kernel.is_positive_definite is True
+        self.reach = kernel.reach
         self._Z, self._kernel = Z, kernel
 
     def diagonal(self, A):

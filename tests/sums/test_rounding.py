@@ -16,10 +16,13 @@ from mmdbounds.sums.points import GOOD_PRODUCT, prepare
 pytestmark = pytest.mark.skipif(not IS_LONG, reason="long double has no more digits than float64 here")
 
 DISTANCE = ["rbf", "imq", "matern32", "matern52", "laplacian"]
-EVERY = [*DISTANCE, "linear", "polynomial", "cosine"]
+ENERGY = ["energy", "energy 0.1", "energy 1.9"]
+EVERY = [*DISTANCE, *ENERGY, "linear", "polynomial", "cosine"]
 
 
 def kernel_of(name, bandwidth=1.0):
+    if name in ENERGY:
+        return kernels.Energy(float([*name.split(), "1"][1]))
     makers = {"linear": kernels.Linear, "polynomial": kernels.Polynomial, "cosine": kernels.Cosine}
     return makers[name]() if name in makers else kernels.kernel_class(name)(bandwidth)
 
@@ -28,6 +31,8 @@ def exact(Z, name, bandwidth=1.0):
     if name == "linear":  # about the mean as it was rounded: no squared MMD depends on the origin, values do
         Z = Z.astype(np.longdouble) - Z.mean(axis=0)
         return Z @ Z.T
+    if name in ENERGY:
+        return kernel_matrix(Z, "energy", exponent=kernel_of(name).exponent).values
     return kernel_matrix(Z, name, bandwidth=bandwidth).values
 
 
@@ -51,7 +56,7 @@ def far(size, seed=0, n=24, d=3, several=1):
 
 @pytest.mark.parametrize("several", [1, 2, 5])
 @pytest.mark.parametrize("size", [1e3, 1e6, 1e10, 1e14, 1e18, 1e100])
-@pytest.mark.parametrize("name", DISTANCE)
+@pytest.mark.parametrize("name", [*DISTANCE, *ENERGY])
 def test_rows_far_out_cost_no_other_row_a_digit(name, size, several):
     """Differences are exact, and a product is taken only where it is as good."""
     Z = far(size, several=several)
@@ -62,7 +67,7 @@ def test_rows_far_out_cost_no_other_row_a_digit(name, size, several):
 
 @pytest.mark.full
 @pytest.mark.parametrize("size", [1e3, 1e10, 1e18, 1e100])
-@pytest.mark.parametrize("name", DISTANCE)
+@pytest.mark.parametrize("name", [*DISTANCE, *ENERGY])
 def test_rows_far_out_cost_no_other_row_a_digit_on_tensors(name, size):
     from mmdbounds.sums.torch.sums import TorchSums
 
@@ -130,6 +135,26 @@ def test_tiny_and_huge_lengths(name, bandwidth, size):
         BlockedSums(Z, kernel_of(name, bandwidth), block=(4, 8)),
     ):
         assert max(errors(sums, exact(Z, name, bandwidth))) <= sums.rounding <= 2e-12
+
+
+@pytest.mark.parametrize("name", ENERGY)
+@pytest.mark.parametrize("near", [1e-9, 1e-100, 1e-155, 1e-160, 1e-200])
+def test_rows_that_nearly_coincide_cost_the_energy_kernel_no_more_than_is_claimed(name, near):
+    """Its slope at distance 0 is infinite, and squares of small differences vanish."""
+    Z = np.random.default_rng(5).normal(size=(16, 3))
+    Z[8:] = near * Z[:8]
+    Z[:8] *= 0.01  # the largest distance is small, too
+    for sums in (make_sums(Z, kernel_of(name)), BlockedSums(Z, kernel_of(name), block=(4, 8))):
+        assert max(errors(sums, exact(Z, name))) <= sums.rounding <= 2e-12
+
+
+def test_differences_that_vanish_move_the_energy_kernel_by_their_share_to_its_power():
+    kernel, d = kernels.Energy(0.05), 2
+    Z = np.array([[0.0, 0.0], [1e-163, 0.0], [1.0, 0.0], [0.3, 0.4]])
+    sums = make_sums(Z, kernel)
+    off = errors(sums, kernel_matrix(Z, "energy", exponent=0.05).values)[0]
+    assert 1e-9 < off <= sums.rounding  # 1e-163 counts as 0
+    np.testing.assert_allclose(rounding.vanishing_error(1.0, d, kernel), (d * 2.0**-537) ** 0.05, rtol=1e-12)
 
 
 def test_one_far_row_costs_nothing_and_two_of_them_do():

@@ -15,12 +15,13 @@ from mmdbounds._version import __version__
 from mmdbounds.cli import main, side_files
 from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.columns import columns_command
-from mmdbounds.cli.compare import bounds_command, report_command, robust_test_command, sweep_command
+from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
 from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import SECTIONS, with_names
 from mmdbounds.cli.plan import as_flags
+from mmdbounds.cli.reporting import report_command
 from mmdbounds.errors import MmdBoundsError
 
 # Sections of what has none of its own: the file; the version, the help, shell completion.
@@ -114,7 +115,7 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "columns": (columns_command, "Compare two groups column by column, with bounds."),
         "odds": (odds_command, "Estimate what is left if rows were misfiled at random, or nearly."),
         "audit": (audit_command, "Decide from rows that were looked up whether a difference stands."),
-        "report": (report_command, "Write a saved result as a page to read, show and print."),
+        "report": (report_command, "Write all of this, or a saved result, as one page to read and print."),
     },
     "Commands for data whose truth is known": {
         "evaluate": (evaluate_command, "Simulate how often each method misses the truth."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -247,6 +248,9 @@ class Comparison:
     bandwidth: str = option(
         "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
     )
+    exponent: float | None = option(
+        None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "VALUE"
+    )
     estimator: str | None = option(
         "unbiased", "Estimator of the squared MMD: 'unbiased' or 'biased'.", "NAME"
     )
@@ -273,6 +277,8 @@ class Comparison:
             raise MmdBoundsError(msg)
         names = ("kernel", "estimator", "backend", "dtype", "working_memory")
         given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
+        if self.exponent is not None:
+            given["kernel"] = self._with_exponent(self.exponent)
         if self.features is not None or self.landmarks is not None:  # a kernel that carries its own bandwidth
             given |= {"kernel": self._approximate_kernel(given["bandwidth"]), "bandwidth": "median"}
         return given
@@ -285,6 +291,14 @@ class Comparison:
         except ValueError:
             msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg) from None
+
+    def _with_exponent(self, exponent: float) -> Any:
+        from mmdbounds.kernels import Energy, kernel_class
+
+        if kernel_class(self.kernel) is not Energy:
+            msg = f"`--exponent` goes with `--kernel energy`; got --kernel {self.kernel}."
+            raise MmdBoundsError(msg)
+        return Energy(exponent)
 
     def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
         from mmdbounds.sums.features import Nystrom, RandomFeatures
@@ -347,6 +361,7 @@ class Page:
 
     report: Path | None = option(None, "Also write a self-contained HTML page that works offline.", "FILE")
     include_rows: bool = False  # no option: on this page there are none
+    best_case: bool = False
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
@@ -359,8 +374,10 @@ class Page:
             check_report(self.report)
             plan_file("--report", self.report, inputs=[table.file])
 
-    def write(self, result: Result, table: Table, output: Output) -> None:
-        """Write the page, if one is wanted."""
+    def write(
+        self, result: Result, table: Table, output: Output, beside: Callable[[], list[Result]] = list
+    ) -> None:
+        """Write the page, if one is wanted, with what is made for it alone."""
         if self.report is None:
             return
         from mmdbounds.report import write_report
@@ -368,7 +385,8 @@ class Page:
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = table.file if self.include_rows and table.file != STDIN else None
         with beside_the_answer():
-            write_report(result, self.report, include_rows=self.include_rows, data=data)
+            how: dict[str, Any] = {"include_rows": self.include_rows, "best_case": self.best_case}
+            write_report([result, *beside()], self.report, data=data, **how)
         if output.in_words:
             say(f"\nThe report is in {self.report}.")
 

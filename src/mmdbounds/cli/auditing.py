@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
-from mmdbounds.cli.arguments import Comparison, KnownRows, Output, Table
+from mmdbounds.cli.arguments import Comparison, KnownRows, Output, PageWithRows, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
 from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded, show_plan
@@ -37,7 +37,9 @@ class Auditing:
 
 
 @grouped
-def audit_command(table: Table, auditing: Auditing, comparison: Comparison, output: Output) -> None:
+def audit_command(
+    table: Table, auditing: Auditing, comparison: Comparison, page: PageWithRows, output: Output
+) -> None:
     """Decide from rows that were looked up whether a difference stands, and name the rows to look up next.
 
     Rows of A may be misfiled under B. Rows filed under B are looked up in a random order, which --rng and the
@@ -57,6 +59,7 @@ def audit_command(table: Table, auditing: Auditing, comparison: Comparison, outp
     if table.unit is not None:
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
+    page.plan(table)
     how = comparison.keywords()
     with warnings.catch_warnings():  # an audit begins with nothing looked up
         warnings.simplefilter("ignore", VerifiedWarning)
@@ -74,3 +77,4 @@ def audit_command(table: Table, auditing: Auditing, comparison: Comparison, outp
     with interruptible():
         result = audit(X, Y, **given, rng=comparison.rng, progress=output.progress, **how)
     output.show(result)
+    page.write(result, table, output)

@@ -1,12 +1,10 @@
-"""``mmdbounds bounds``, ``test``, ``sweep`` and ``report``: how much two groups of a table really differ."""
+"""``mmdbounds bounds``, ``test`` and ``sweep``: how much two groups of a table really differ."""
 
 from __future__ import annotations
 
-import json
-import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
@@ -27,32 +25,27 @@ from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
     DONE,
     MISFILED,
-    REQUIRED,
     SHOWN,
-    TABLE,
-    argument,
     grouped,
     option,
     options,
 )
-from mmdbounds.cli.side_files import STDIN, plan_file, say, write_beside
+from mmdbounds.cli.side_files import plan_file, say, write_beside
 from mmdbounds.cli.table import (
+    drawn_rows,
     note_changes,
     note_repeated_ids,
     one_row_per_unit,
     read_split,
     recorded,
     show_plan,
+    table_one,
 )
-from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
-    from mmdbounds.results import Result
-
-# What comes of numbers that are no numbers, or lists of the wrong length, in a file of somebody else.
-DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
 
 
 @options(SHOWN)
@@ -113,7 +106,7 @@ def bounds_command(
     output.show(result)
     if files.rows is not None:
         write_beside(files.rows, lambda: formats.rows_csv(result).encode())
-    files.write(result, table, output)
+    files.write(result, table, output, beside=lambda: table_one(X, Y, amount))
     if files.rows is not None and output.in_words:
         say(f"\nThe effect of each row on the bounds is in {files.rows}.")
 
@@ -167,7 +160,9 @@ def robust_test_command(
         how |= {"rng": comparison.rng, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
-    page.write(result, table, output)
+    page.write(
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), amount)
+    )
 
 
 @options(DONE)
@@ -191,13 +186,20 @@ class Sweeping(Permutations):
     value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
 
 
+@options(SHOWN)
+class SweepPage(PageWithRows):
+    """The page that a sweep also writes."""
+
+    best_case: bool = option(False, "Show on the page how small the p-values could be, too.")
+
+
 @grouped
 def sweep_command(
     table: Table,
     sweeping: Sweeping,
     known: KnownRows,
     comparison: Comparison,
-    page: PageWithRows,
+    page: SweepPage,
     output: Output,
 ) -> None:
     """Find how many rows must be misfiled to explain away the difference between two groups.
@@ -233,71 +235,6 @@ def sweep_command(
         how |= {"rng": comparison.rng, "progress": output.progress}
         result = sweep(X, Y, which=which, unit=split.units, **vars(sweeping), **how)
     output.show(result)
-    page.write(result, table, output)
-
-
-@options(SHOWN)
-class Saved:
-    """A saved result, and the page that it becomes."""
-
-    result: str = argument(REQUIRED, "Output of --json; - for standard input.", "RESULT.json")
-    data: str | None = option(None, "Table with the cells of the rows, for --include-rows.", "FILE", TABLE)
-    out: Path = option(REQUIRED, "File to write the page to.", "FILE")
-    include_rows: bool = option(False, "Show names and cells of individual rows on the page.")
-
-
-@grouped
-def report_command(saved: Saved) -> None:
-    """Write a saved result as a self-contained HTML page, to read and print offline.
-
-    The page of a sweep has a slider for the share of misfiled rows. Rows are identified by their numbers in
-    the file, unless --include-rows is given.
-
-    \b
-    Example:
-      mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
-        --json > result.json
-      mmdbounds report result.json --out report.html
-    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.report import write_report
-    from mmdbounds.report.page import check_report
-
-    check_report(saved.out)
-    plan_file("--out", saved.out, inputs=[saved.result, saved.data])
-    text = _read(saved.result)
-    try:
-        write_report(_result(text), saved.out, include_rows=saved.include_rows, data=saved.data)
-    except MmdBoundsError:
-        raise
-    except DAMAGED as error:
-        msg = f"the saved result is damaged ({type(error).__name__}). Save it again with --json."
-        raise DataError(msg) from error
-    say(f"The report is in {saved.out}.")
-
-
-def _read(name: str) -> str:
-    try:
-        return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        msg = f"there is no file {name!r}."
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        msg = f"cannot read {name!r}: {reason}."
-    raise DataError(msg)
-
-
-def _result(text: str) -> Result:
-    """Return the result that the text is."""
-    from mmdbounds.report.page import KINDS
-
-    try:
-        content: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        msg = "the saved result is not JSON. Make it with --json or `to_json`."
-        raise DataError(msg) from None
-    kinds = {kind.__name__: kind for kind in KINDS}
-    named = content.get("type") if isinstance(content, dict) else None
-    if not isinstance(named, str) or named not in kinds:
-        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}."
-        raise DataError(msg)
-    return kinds[named].from_dict(content)
+    page.write(
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), which)
+    )

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
+    from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
     from mmdbounds.tables.survey import Survey
 
 STDERR = 2
+USUAL_SHARE = 0.1  # of the true X, where a page is about every share, or none was named
 
 
 def read_split(
@@ -136,6 +138,28 @@ def one_row_per_unit(X: Group, Y: Group, split: Split, rng: int, output: Output)
     drawn = one_row_each(X, Y, *split.units, rng)
     output.note(f"{drawn.note()} {OF_UNITS}")
     return drawn.X, drawn.Y
+
+
+def drawn_rows(X: Group, Y: Group, split: Split, rng: int) -> tuple[Group, Group]:
+    """Return the rows that a command with units compares: one of each, the same that it draws."""
+    from mmdbounds.inference.units import one_row_each
+
+    if split.units is None:
+        return X, Y
+    drawn = one_row_each(X, Y, *split.units, rng)
+    return drawn.X, drawn.Y
+
+
+def table_one(X: Group, Y: Group, amount: Contamination | None) -> list[Result]:
+    """Return the columns one by one, for a page; where no amount is assumed, for that of its slider."""
+    from mmdbounds.columns import column_table
+    from mmdbounds.contamination import Contamination
+
+    if amount is None or not amount.says_how_many:
+        limits = None if amount is None else amount.limits
+        share = min(USUAL_SHARE, (len(Y) - 1) / (len(X) + len(Y) - 1))
+        amount = Contamination(share, limits=limits)
+    return [column_table(X, Y, amount)]
 
 
 def note_changes(X: Group, output: Output) -> None:

@@ -36,7 +36,8 @@ from mmdbounds.results.frontier import FrontierResult
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
-GRID = 21  # points of the curve, unless the user names them
+STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
+POINTS = 10  # first with at least so many
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 
@@ -66,7 +67,7 @@ def sweep(
     X, Y, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
-        The shares of the curve; by default evenly from 0 to 0.5, at whole rows.
+        The shares of the curve; by default in round steps from 0 to 0.5, rounded down to whole rows.
     y_in_x : float, default=0
         Two-way: the largest share of the true Y that may be filed under X. The result is then the frontier:
         for each of `epsilons` (by default from 0 to the first that explains the finding away by itself) the
@@ -287,14 +288,26 @@ def _checked_which(which: Any) -> Contamination:
     return which
 
 
+def usual_counts(p: int, q: int, *, unbiased: bool) -> list[int]:
+    """Return the counts of a curve whose shares nobody named: round ones up to a half, and the last."""
+    most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
+    shares = round_shares(most / (p + most))
+    return sorted({*(Contamination(share).n_moved_for(p) for share in shares), most})
+
+
+def round_shares(largest: float) -> list[float]:
+    """Return round shares from 0 up to the largest: in steps of 2.5 %, or finer if there would be few."""
+    step = next((step for step in STEPS if largest / step >= POINTS), STEPS[-1])
+    return [round(i * step, 4) for i in range(int(largest / step + 1e-9) + 1)]
+
+
 def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
     """Return the counts of the curve, ascending, without repetition."""
     p, q = problem.p, problem.q
     unbiased = problem.estimator == "unbiased"
     check_sizes(Counts(0, 0, p, q), p, q, unbiased=unbiased)
     if shares is None:
-        most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
-        moved = np.unique(np.linspace(0, most, GRID).round().astype(int)).tolist()
+        moved = usual_counts(p, q, unbiased=unbiased)
     else:
         moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
     if problem.known.movable is not None:  # no more than can be misfiled at all

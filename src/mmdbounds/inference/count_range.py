@@ -45,7 +45,7 @@ def all_counts(problem: Problem, admissible: list[Counts], *how: Any, **more: An
 
 def _at_once(problem: Problem, admissible: list[Counts]) -> bool:
     one_way = not any(counts.n_moved_of_x for counts in admissible)
-    provable = _is_dense(problem) or problem.kernel.is_positive_definite is True
+    provable = _is_dense(problem) or problem.kernel.is_conditionally_definite
     return one_way and provable and len(admissible) > FEW
 
 

@@ -128,7 +128,7 @@ class Frontier(EverySize):
     def __init__(
         self, problem: Problem, ends: Sequence[Counts], level: float, *how: Any, **more: Any
     ) -> None:
-        if not (is_dense(problem) or problem.kernel.is_positive_definite is True):
+        if not (is_dense(problem) or problem.kernel.is_conditionally_definite):
             needs = f"`y_in_x` needs a positive definite kernel with {problem.p + problem.q:,} rows"
             msg = f"{needs}; got {problem.kernel.name!r}. Use another `kernel`, or leave `y_in_x` out."
             raise MmdBoundsError(msg)

@@ -164,7 +164,7 @@ def mixture_ceiling(
 
 
 def _check_kernel(problem: Problem, noise: Noise) -> None:
-    if problem.kernel.is_positive_definite is not True:
+    if not problem.kernel.is_conditionally_definite:
         msg = f"`kernel` must be known to be positive definite; got {problem.kernel.name!r}."
         raise MmdBoundsError(msg)
     if noise == "deviation":

@@ -154,7 +154,7 @@ class Resampler:
         sums = MatrixSums(
             self._matrix[np.ix_(rows, rows)],
             value_error=self._sums.rounding,
-            is_positive_definite=self._sums.is_positive_definite,
+            reach=self._sums.reach,
             working_memory=self._sums.working_memory,
             meter=self._meter,
         )

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PairKernel,
         Precomputed,
     )
+    from mmdbounds.kernels.energy import Energy
     from mmdbounds.kernels.imq import InverseMultiquadric
     from mmdbounds.kernels.laplacian import Laplacian
     from mmdbounds.kernels.matern import Matern32, Matern52
@@ -36,9 +37,17 @@ if TYPE_CHECKING:
         takes_bandwidth,
     )
 
-__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Cosine", "Floats", "FunctionKernel"]
-__all__ += ["Geometry", "InverseMultiquadric", "Kernel", "Laplacian", "Linear", "Matern32", "Matern52"]
-__all__ += ["PairKernel", "Polynomial", "Precomputed", "is_precomputed", "kernel_class", "kernel_names"]
+__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Cosine", "Energy", "Floats"]
+__all__ += ["FunctionKernel", "Geometry", "InverseMultiquadric", "Kernel", "Laplacian", "Linear", "Matern32"]
+__all__ += [
+    "Matern52",
+    "PairKernel",
+    "Polynomial",
+    "Precomputed",
+    "is_precomputed",
+    "kernel_class",
+    "kernel_names",
+]
 __all__ += ["lists_kernels", "register", "takes_bandwidth"]
 
 # The kernels of the package in the order of every list: name, then file and class. Help and completion need
@@ -52,6 +61,7 @@ SHIPPED = {
     "polynomial": ("polynomial", "Polynomial"),
     "linear": ("polynomial", "Linear"),
     "cosine": ("polynomial", "Cosine"),
+    "energy": ("energy", "Energy"),
     "precomputed": ("base", "Precomputed"),
 }
 

@@ -22,15 +22,16 @@ SMALLEST_BANDWIDTH = 1e-100  # squares of bandwidths from here to its inverse ar
 NOTHING_BEYOND = 1e4  # exp(-this) is 0; an infinite distance, times an exponential, would be no number
 
 # What is true of one formula, and may be wrong for that of a subclass.
-_OF_THE_FORMULA = ["forms", "frequencies", "is_nonnegative", "is_positive_definite", "sensitivity"]
-_OF_THE_FORMULA += ["slope", "squared_scale", "tensor", "upper_bound"]
+_OF_THE_FORMULA = ["forms", "frequencies", "is_nonnegative", "is_positive_definite", "jump", "reach"]
+_OF_THE_FORMULA += ["sensitivity", "slope", "squared_scale", "tensor", "upper_bound"]
 
 
 @dataclass(frozen=True)
 class CompiledForms:
     """A kernel's formula for the compilers, as plain functions of its file: no compiler is imported there.
 
-    With x the number that a product of prepared rows gives (see `Kernel.squared_scale`), and two constants
+    With x the number that a product of prepared rows gives (see `Kernel.squared_scale`; the squared distance
+    for a kernel of distances without one), and two constants
     of the kernel (`Kernel.constants`). Without a `row` (`triton`) the kernel value is x itself.
 
     ``row(x, offset, degree)`` turns a row of x into kernel values, in place; for numba, which writes `exp2`
@@ -75,6 +76,9 @@ class Kernel:
         A kernel that does not say so is never centred.
     is_positive_definite
         Whether every kernel matrix is positive semidefinite; `None` if nobody knows.
+    reach
+        `None` unless w'Kw >= 0 is known for all weights w that add up to 0, which proofs need. Else how many
+        times the largest mean size of a row's values any value can be; 0 if the largest is on the diagonal.
     is_nonnegative
         Whether no value is below 0, as far as is known.
     upper_bound
@@ -118,6 +122,23 @@ class Kernel:
     def sensitivity(self) -> float | None:
         """How the value follows the number of a pair; `None` if nobody knows."""
         return None
+
+    @property
+    def reach(self) -> float | None:
+        """0 for a positive definite kernel, whose largest value is on the diagonal; `None` if unknown."""
+        return 0.0 if self.is_positive_definite is True else None
+
+    @property
+    def is_conditionally_definite(self) -> bool:
+        """Whether w'Kw >= 0 is known for all weights w that add up to 0: no squared MMD (biased) is less."""
+        return self.reach is not None
+
+    def jump(self, share: float) -> float:
+        """Return how far a value can move, beside the largest, if a distance does by a share of the largest.
+
+        Only for a kernel of distances without `squared_scale`, which may be steep at 0.
+        """
+        return 0.0
 
     @property
     def length(self) -> float | None:

@@ -8,10 +8,10 @@ import numpy as np
 
 from mmdbounds.plotting import canvas
 from mmdbounds.results import OddsSweepResult
-from mmdbounds.words.phrases import number, percent
+from mmdbounds.words.phrases import number, percent, statistic
 
 FACTOR = "odds of being misfiled: within this factor of one value"
-POPULATIONS = "squared MMD of the true populations (estimate)"
+POPULATIONS = "{} of the true populations (estimate)"
 
 
 def plot_odds(result: OddsSweepResult, ax: Any = None) -> Any:
@@ -65,7 +65,7 @@ def _curve(ax: Any, result: OddsSweepResult) -> None:
         ax.set_title(canvas.lines_of(title), fontsize="medium")
     else:
         _label_shares(ax, result)
-    ax.set_ylabel(canvas.lines_of(POPULATIONS, canvas.HEIGHT_WIDTH))
+    ax.set_ylabel(canvas.lines_of(POPULATIONS.format(statistic(result)), canvas.HEIGHT_WIDTH))
     canvas.small_numbers(ax, "y")
 
 

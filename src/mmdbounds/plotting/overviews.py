@@ -17,13 +17,12 @@ from mmdbounds.results import (
     SweepResult,
 )
 from mmdbounds.words.bounds import ends as interval_digits
-from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows
+from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, statistic
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
 BAR: dict[str, Any] = {"color": canvas.BLUE, "linewidth": 8, "solid_capstyle": "butt"}
 Ends = list[tuple[float, str]]  # both ends of an interval, and how they are printed
-SQUARED = "squared MMD of the true groups"
 UNPROVED = "found by a labelling, not proved"
 COLOURS = (canvas.BLUE, canvas.ORANGE, canvas.BLACK, canvas.VERMILION, canvas.SKY, canvas.GREEN, canvas.PINK)
 MARKERS = "os*^DvP"  # colours and markers of the methods, in turn
@@ -89,7 +88,7 @@ def _against_share(result: SweepResult, given: Any) -> Any:
         chance = [math.nan if p.null_quantile is None else p.null_quantile for p in points]
         ax.plot(places, chance, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
     _label_shares(ax, result)
-    ax.set_ylabel(SQUARED)
+    ax.set_ylabel(f"{statistic(result)} of the true groups")
     canvas.small_numbers(ax, "y")
     return canvas.explain(ax, given=given)
 
@@ -104,7 +103,7 @@ def _one_share(ax: Any, result: BoundsResult) -> Ends:
     for bound, style in ((result.lower, canvas.LOWER), (result.upper, canvas.UPPER)):
         if result.is_certified and bound.gap is not None and bound.gap > 0.01 * abs(result.width):
             ax.plot([bound.value], [0], **{**style, **canvas.HOLLOW}, label=f"{bound.side} value reached")
-    ax.set_xlabel(SQUARED)
+    ax.set_xlabel(f"{statistic(result)} of the true groups")
     ax.set_title(canvas.lines_of(assumption(result).replace("$", r"\$"), TITLE_WIDTH), fontsize="small")
     return list(zip((low, high), interval_digits(result), strict=True))
 
@@ -262,7 +261,7 @@ def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
 def _statistic(result: RobustTestResult | AggregatedResult) -> str:
     moved = f"(worst case: {rows(result.n_moved)} misfiled)"
     if isinstance(result, RobustTestResult):
-        return f"squared MMD {moved}"
+        return f"{statistic(result)} {moved}"
     return f"largest of {len(result.parts)} squared MMDs, each in standard deviations of its null {moved}"
 
 
@@ -305,6 +304,6 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     ax.set_ylim(-0.05, 1.05)
     canvas.in_percent(ax.yaxis)
     canvas.small_numbers(ax, "x")
-    ax.set_xlabel("mean width of the interval (squared MMD)")
+    ax.set_xlabel(f"mean width of the interval ({statistic(result)})")
     ax.set_ylabel("trials in which the interval misses the truth")
     return canvas.explain(ax, given=given)

@@ -11,7 +11,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.plotting import canvas
 from mmdbounds.plotting.witness_values import Features, RowsShown, rows_shown
 from mmdbounds.results import BoundsResult
-from mmdbounds.words.phrases import number, row_name
+from mmdbounds.words.phrases import number, row_name, statistic
 
 SIDES = (("lower", canvas.LOWER, "rises"), ("upper", canvas.UPPER, "falls"))
 
@@ -63,7 +63,7 @@ def plot_rows(result: BoundsResult, ax: Any = None, *, n_rows: int = 20) -> Any:
     ax.set_ylim(shown - 0.4, -0.6)
     ax.grid(axis="y", color="0.92")
     ax.set_axisbelow(True)
-    ax.set_xlabel("change of the bound (squared MMD)")
+    ax.set_xlabel(f"change of the bound ({statistic(result)})")
     canvas.small_numbers(ax, "x")
     names = [result.name_y, result.name_x] if result.n_moved_of_x else [result.name_y]
     groups = " and ".join(map(canvas.name_text, names))

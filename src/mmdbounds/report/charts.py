@@ -1,11 +1,13 @@
 """The charts of a page as Vega-Lite specifications.
 
-Fields are called f0, f1, ...: names and cells of a user's file come as values of fields, or not at all.
-Series differ by colour and by dashes or shapes. `words` says what a chart shows, for those who do not see it.
+Fields are called f0, f1, ...: names and cells of a user's file come as values of fields, names of groups
+also in the titles of axes, which Vega never evaluates. Series differ by colour and by dashes or shapes.
+`words` says what a chart shows, for those who do not see it.
 """
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,16 +20,21 @@ FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, s
 DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.5}
 UPRIGHT = "M0,-1V1"  # a short upright line, as a path
 HERE = f"datum.f0 == {CHOSEN}"
-X_TITLE = "share of the true X rows that are misfiled"
+TITLE_WIDTH = 46  # characters of a line below a chart: as many as a phone shows
+BAND = 0.3  # opacity of what is shaded: seen on white and on dark
 
 UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
+FOUND_UPPER, FOUND_LOWER = "largest value found", "smallest value found"
 WORST, BEST = "largest p-value", "smallest p-value"
-VALUE_TITLES = {"f1": "value", "f2": "squared MMD"}
+KEPT, LOST = "same sign whichever rows are misfiled", "could be explained away"
+VALUE_TITLES = {"f1": "what", "f2": "value"}
 # Colour and dashes of each series.
 STYLES: dict[str, tuple[str, list[int]]] = {
     UPPER: (ORANGE, [1, 0]),
     LOWER: (BLUE, [1, 0]),
+    FOUND_UPPER: (ORANGE, [4, 3]),
+    FOUND_LOWER: (BLUE, [4, 3]),
     FILED: (GREY, [2, 3]),
     CHANCE: (GREY, [8, 4]),
     WORST: (ORANGE, [1, 0]),
@@ -107,35 +114,36 @@ def tooltip(titles: Mapping[str, str]) -> list[Spec]:
     return [{"field": field, "type": "nominal", "title": title} for field, title in titles.items()]
 
 
-def quantitative(field: str, title: str, **more: Any) -> Spec:
+def quantitative(field: str, title: str | list[str], **more: Any) -> Spec:
     """Return a position on an axis."""
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
+def in_lines(text: str) -> list[str]:
+    """Return the title of a horizontal axis in lines that fit."""
+    return textwrap.wrap(text, TITLE_WIDTH, max_lines=3, placeholder=" ...")
+
+
 def over_shares(
-    points: Values,
-    lines: Values,
-    names: Sequence[str],
-    y: Spec,
-    hover: Sequence[str],
-    marks: Values,
-    words: str,
+    points: Values, lines: Values, x: Spec, y: Spec, hover: Sequence[str], marks: Values, words: str
 ) -> Spec:
     """Return curves over the share of misfiled rows, with a band between two of them.
 
     Points are f0: place, f1: share, f2 and f3: ends of the band; from f4 on the texts for hovering, whose
-    titles are `hover`. Lines are f0: place, f1: share, f2: value, f3: which of `names`. Marks are f0: a share
-    with a vertical line, f1: what it is. `y` is the position on the vertical axis, of field f2.
+    titles are `hover`. Lines are f0: place, f1: share, f2: value, f3: name of the series, f4: whether it has
+    a dot, f5: the value up to which it is shaded, if any. Marks are f0: a share with a vertical line, f1:
+    what it is. `x` and `y` are the positions on the axes, of the fields f1 and f2.
     """
-    x = quantitative("f1", X_TITLE, axis={"format": "~%", "grid": False, "tickCount": 6})
-    looks = series(names, "f3")
+    looks = series(list(dict.fromkeys(line["f3"] for line in lines)), "f3")
     texts = tooltip({f"f{4 + i}": title for i, title in enumerate(hover)})
-    band = {"type": "area", "opacity": 0.14, "color": GREY, "clip": True}
+    band = {"type": "area", "opacity": BAND, "color": GREY, "clip": True}
     curve = {"type": "line", "strokeWidth": 2, "clip": True}
     dot = {"type": "point", "filled": True, "size": 70, "opacity": 1, "clip": True}
     both, moving = "isValid(datum.f2) && isValid(datum.f3)", f"{HERE} && isValid(datum.f2) && datum.f4"
+    gap = {"x": x, "y": y, "y2": {"field": "f5"}, "color": looks["color"]}
     layers = [
         layer("points", band, {"x": x, "y": y, "y2": {"field": "f3"}}, both),
+        *([layer("lines", {**band, "opacity": 0.5}, gap, "isValid(datum.f5)")] if _shaded(lines) else []),
         layer("lines", curve, {"x": x, "y": y, **looks}),
         *_marked(marks),
         layer("points", {"type": "rule", "strokeWidth": 1.5, "color": DARK}, {"x": x}, HERE, "here"),
@@ -143,6 +151,10 @@ def over_shares(
         layer("points", {"type": "rule", "strokeWidth": 22, "opacity": 0}, {"x": x, "tooltip": texts}),
     ]
     return spec(280, layers, {"points": points, "lines": lines, "marks": marks}, words)
+
+
+def _shaded(lines: Values) -> bool:
+    return any(line["f5"] is not None for line in lines)
 
 
 def _marked(marks: Values) -> list[Spec]:
@@ -154,29 +166,24 @@ def _marked(marks: Values) -> list[Spec]:
     return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)] if marks else []
 
 
-ROW_SIDES = (LOWER, UPPER)  # the two ends that a row can change
+def row_changes(values: Values, side: str, words: str) -> Spec:
+    """Return what single rows do to one of the two bounds.
 
-
-def row_changes(values: Values, words: str) -> Spec:
-    """Return what single rows do to the two ends.
-
-    Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: which of
-    `ROW_SIDES`, f5: whether the row is moved there; f6 and f7: the change, and whether it is moved, as text.
+    Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: whether the row is
+    moved there; f5 and f6: the change, and whether it is moved, as text.
     """
-    ranked = {"sort": {"field": "f1", "op": "min"}, "axis": {"labelLimit": 150, "grid": True}}
+    of_bound = f"change of the {side} (squared MMD)"
     encoding = {
-        "y": {"field": "f2", "type": "nominal", "title": None, **ranked},
-        "x": quantitative("f3", "change of the bound (squared MMD)", axis={"format": "~g", "tickCount": 5}),
-        **markers(ROW_SIDES, "f4", {"circle": BLUE, "square": ORANGE}),
-        "tooltip": tooltip({"f2": "row", "f4": "changes the", "f6": "by", "f7": "moved there"}),
+        "y": _ranked("f2", "f1"),
+        "x": quantitative("f3", in_lines(of_bound), axis={"format": "~g", "tickCount": 4}),
+        "tooltip": tooltip({"f2": "row", "f5": "changes the bound by", "f6": "moved there"}),
     }
-    mark = {"type": "point", "size": 70, "strokeWidth": 1.6}
+    mark = {"type": "point", "size": 70, "strokeWidth": 1.6, "color": STYLES[side][0]}
     # Hidden, not left out: where none of these rows moves, a scale of no values would be a warning.
-    filled = {"condition": {"test": "datum.f5", "value": 1}, "value": 0}
+    filled = {"condition": {"test": "datum.f4", "value": 1}, "value": 0}
     known = f"{HERE} && isValid(datum.f3)"
-    zero = layer("zero", {"type": "rule", "color": GREY}, {"x": {"field": "f0", "type": "quantitative"}})
     layers = [
-        zero,
+        _zero(),
         layer("rows", {**mark, "opacity": 1}, encoding, known),
         layer("rows", {**mark, "filled": True}, {**encoding, "opacity": filled}, known),
     ]
@@ -184,30 +191,72 @@ def row_changes(values: Values, words: str) -> Spec:
     return spec(20 * n_rows, layers, {"rows": values, "zero": [{"f0": 0}]}, words)
 
 
-def interval(low: float, high: float, values: Values, names: Sequence[str], words: str) -> Spec:
+def _ranked(field: str, rank: str) -> Spec:
+    """Return the position of names, one below the other, by their rank."""
+    by = {"sort": {"field": rank, "op": "min"}, "axis": {"labelLimit": 150, "grid": True}}
+    return {"field": field, "type": "nominal", "title": None, **by}
+
+
+def _zero() -> Spec:
+    return layer("zero", {"type": "rule", "color": GREY}, {"x": {"field": "f0", "type": "quantitative"}})
+
+
+def column_differences(values: Values, axis: str, hover: Sequence[str], words: str) -> Spec:
+    """Return each column's difference as a dot, and what misfiling can make of it as an interval.
+
+    Values are f0: name, f1: rank, f2: as filed, f3 and f4: ends, f5: `KEPT` or `LOST`, f6: whether it is the
+    first; from f7 on the texts for hovering, whose titles are `hover`.
+    """
+    x = {"axis": {"tickCount": 5}}
+    colours = {"domain": [KEPT, LOST], "range": [BLUE, GREY]}
+    by = {"field": "f5", "type": "nominal", "legend": {"columns": 1, "symbolType": "stroke"}}
+    texts = tooltip({"f0": "column", **{f"f{7 + i}": name for i, name in enumerate(hover)}})
+    whole = {
+        "y": _ranked("f0", "f1"),
+        "x": quantitative("f3", in_lines(axis), **x),
+        "x2": {"field": "f4"},
+        "color": {**by, "scale": colours},
+        "strokeWidth": {"condition": {"test": "datum.f6", "value": 5}, "value": 2.5},
+        "tooltip": texts,
+    }
+    filed = {"y": _ranked("f0", "f1"), "x": quantitative("f2", in_lines(axis), **x), "tooltip": texts}
+    diamond = {"type": "point", "shape": "diamond", "filled": True, "size": 70, "color": ORANGE, "opacity": 1}
+    layers = [
+        _zero(),
+        layer("columns", {"type": "rule", "opacity": 1}, whole),
+        layer("columns", diamond, filed),
+    ]
+    return spec(22 * len(values), layers, {"columns": values, "zero": [{"f0": 0}]}, words)
+
+
+def interval(
+    ranges: Values, values: Values, names: Sequence[str], axis: str, words: str, *, zero: bool = False
+) -> Spec:
     """Return a range on one line, with values on it.
 
-    Values are f0: the value, f1: which of up to three `names`, f2: the value in digits.
+    Ranges are f0 and f1: ends, f2: whether it is a gap between what is proved and what is found. Values are
+    f0: the value, f1: which of up to three `names`, f2: the value in digits.
     """
-    x = quantitative("f0", "squared MMD", scale={"zero": False}, axis={"tickCount": 6})
+    x = quantitative("f0", in_lines(axis), scale={"zero": zero}, axis={"tickCount": 6})
     looks = markers(names, "f1", {UPRIGHT: ORANGE, "circle": BLUE, "diamond": GREY})
-    band = {"type": "rule", "strokeWidth": 8, "color": GREY, "opacity": 0.35}
+    band = {"type": "rule", "strokeWidth": 10, "opacity": 0.5}
+    gap = {"condition": {"test": "datum.f2", "value": ORANGE}, "value": GREY}
     mark = {"type": "point", "size": 140, "strokeWidth": 2, "opacity": 1}
     layers = [
-        layer("range", band, {"x": x, "x2": {"field": "f1"}}),
+        layer("ranges", band, {"x": x, "x2": {"field": "f1"}, "color": gap}),
         layer("values", mark, {"x": x, **looks, "tooltip": tooltip(VALUE_TITLES)}),
     ]
-    return spec(60, layers, {"range": [{"f0": low, "f1": high}], "values": values}, words)
+    return spec(60, layers, {"ranges": ranges, "values": values}, words)
 
 
-def histogram(bars: Values, marks: Values, names: Sequence[str], words: str) -> Spec:
+def histogram(bars: Values, marks: Values, names: Sequence[str], axis: str, words: str) -> Spec:
     """Return how often random labellings have which value, and where the values found are.
 
     Bars are f0 and f1: their ends, f2: how many; marks are f0: a value, f1: which of `names`, f2: in digits.
     """
-    x = quantitative("f0", "squared MMD", bin={"binned": True}, axis={"tickCount": 6, "grid": False})
+    x = quantitative("f0", in_lines(axis), bin={"binned": True}, axis={"tickCount": 6, "grid": False})
     count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")}
-    value = {"x": quantitative("f0", "squared MMD"), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
+    value = {"x": quantitative("f0", in_lines(axis)), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
     layers = [
         layer("bars", {"type": "bar", "color": GREY, "opacity": 0.5}, count),
         layer("marks", {"type": "rule", "strokeWidth": 2.5}, value),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from mmdbounds.report import charts
-from mmdbounds.report.contents import Contents, Figure, Moment, Table, share_label
+from mmdbounds.report.contents import Columns, Figure, Moment, Part, Table, share_label
 from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
-from mmdbounds.words.bounds import finding
+from mmdbounds.words.bounds import LARGE_GAP, finding
 from mmdbounds.words.phrases import assumption, percent, shown
 
 Series = dict[str, Sequence[float | None]]
@@ -25,14 +27,21 @@ PROVED = "Whichever rows are misfiled, the true value lies in the shaded band."
 NOT_PROVED = (
     "The shaded band covers all values found. Where the table has a star, the true value may lie outside."
 )
+GAPS = (
+    "Dashed lines: the most extreme values that were found. Where they differ from the proved bounds, the "
+    "extreme lies in the darker strip between the two."
+)
 CUT = "Intervals that are several times wider than most are cut off; the table has their ends."
-CHANCE = "Dashed: if the groups did not differ, 95 % of all values would lie below this line."
+CHANCE = "Dashed grey line: if the groups did not differ, 95 % of all values would lie below it."
 FAR = 3.0  # ends this many times as far apart as those of half the points are not drawn to their end
 P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
+FIRST_SHOWN = 0.1  # share at which the slider starts, unless the finding breaks down before
 
 
-def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
-    """Return what the page of a sweep says."""
+def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False) -> Part:
+    """Return what the page of a sweep says; the smallest p-values, which are none, only if asked for."""
+    if not best_case:
+        result = replace(result, points=tuple(replace(p, best_case=None) for p in result.points))
     x, y = shown(result.name_x), shown(result.name_y)
     single = single_rows(
         result,
@@ -43,25 +52,36 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
     )
     about = EXACTLY if result.exactly else ""
     notes = (testing.tried(result), testing.breakdown_of_value(result), result.units_note, about)
-    return Contents(
-        title=f"{x} and {y}: how much misfiling could explain the difference?",
-        answer=testing.breakdown(result),
+    columns = [each for each in testing.CURVE_COLUMNS if any(map(each[1], result.points))]
+    return Part(
+        heading="How much misfiling could explain the difference",
+        question=f"{x} (X) and {y} (Y): how much misfiling could explain the difference?",
+        answer=[testing.breakdown(result)],
         slider=f"Share of the true {x} rows that are filed under {y}",
         moments=[
-            Moment(label=share_label(p.epsilon, p.n_moved), sentences=_sentences(result, p), rows=rows)
+            Moment(
+                share=p.epsilon,
+                label=share_label(p.epsilon, p.n_moved),
+                sentences=_sentences(result, p),
+                rows=rows,
+            )
             for p, rows in zip(result.points, single.bodies, strict=True)
         ],
-        # The last point up to which the finding holds, the first if it never does.
-        start=max(
-            (i for i, p in enumerate(result.points) if p.n_moved <= (result.holds_n_moved or 0)), default=0
-        ),
-        figures=[_bounds_figure(result), _pvalue_figure(result), *single.figures],
-        table=Table.of(
-            testing.CURVE_COLUMNS,
-            result.points,
-            caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
-            notes=testing.curve_notes(result),
-        ),
+        start=_start(result),
+        figures=[
+            _bounds_figure(result, columns),
+            _pvalue_figure(result, columns),
+            *single.figures,
+        ],
+        tables=[
+            Table.of(
+                columns,
+                result.points,
+                name="curve",
+                caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
+                notes=testing.curve_notes(result),
+            )
+        ],
         rows=single.table,
         notes=[note for note in notes if note],
         assumptions=result.conditions,
@@ -72,6 +92,13 @@ def sweep_contents(result: SweepResult, names: RowNames) -> Contents:
             ("permutations", f"{result.n_permutations:,}"),
         ],
     )
+
+
+def _start(result: SweepResult) -> int:
+    """Return the place of the point shown first: next to 10 %, or to the breakdown if that is less."""
+    breakdown = result.breakdown_epsilon
+    first = FIRST_SHOWN if breakdown is None else min(FIRST_SHOWN, breakdown)
+    return min(range(len(result.points)), key=lambda i: abs(result.points[i].epsilon - first))
 
 
 def _sentences(result: SweepResult, point: SweepPoint) -> list[str]:
@@ -95,26 +122,42 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
     )
 
 
-def _bounds_figure(result: SweepResult) -> Figure:
+def _bounds_figure(result: SweepResult, columns: Columns) -> Figure:
     at_points = [bounds_at(result, point) for point in result.points]
     ends = [at.interval for at in at_points]
-    series: Series = {
-        charts.UPPER: [high for _, high in ends],
-        charts.LOWER: [low for low, _ in ends],
-        charts.FILED: [result.observed] * len(ends),
-    }
+    proved = all(at.is_certified for at in at_points)
+    series: Series = {charts.UPPER: [high for _, high in ends], charts.LOWER: [low for low, _ in ends]}
+    gaps = _gaps(at_points) if proved else {}
+    series |= {name: found for name, (_, found) in gaps.items()}
+    series[charts.FILED] = [result.observed] * len(ends)
     nulls = [point.null_quantile for point in result.points]
     if any(quantile is not None for quantile in nulls):
         series[charts.CHANCE] = nulls
     scale = _window(ends)
-    y = charts.quantitative("f2", "squared MMD", axis={"tickCount": 6}, scale=scale)
-    title = "Squared MMD of the true groups"
-    spec = _over_shares(result, ends, series, y, f"{title}: lower and upper bound")
-    proved = all(at.is_certified for at in at_points)
+    x, y = shown(result.name_x), shown(result.name_y)
+    axis = charts.quantitative("f2", "squared MMD", axis={"tickCount": 6}, scale=scale)
+    title = f"Squared MMD between the true {x} and the true {y} rows"
+    words = "Squared MMD of the true groups: lower and upper bound"
+    spec = _over_shares(result, ends, series, axis, columns, words, gaps)
     caption = [PROVED if proved else NOT_PROVED]
+    caption += [GAPS] if gaps else []
     caption += [CHANCE] if charts.CHANCE in series else []
     caption += [CUT] if "domain" in scale else []
     return Figure(name="bounds", title=title, caption=" ".join(caption), spec=spec)
+
+
+def _gaps(at_points: Sequence[BoundsResult]) -> dict[str, tuple[str, Sequence[float]]]:
+    """Return the values found where proofs differ from them: the name of the bound, and the values."""
+    sides = {
+        charts.FOUND_UPPER: (charts.UPPER, [at.upper for at in at_points]),
+        charts.FOUND_LOWER: (charts.LOWER, [at.lower for at in at_points]),
+    }
+    widest = max(abs(at.width) for at in at_points)
+    return {
+        name: (bound, [each.value for each in every])
+        for name, (bound, every) in sides.items()
+        if max(each.gap or 0.0 for each in every) > LARGE_GAP * widest
+    }
 
 
 def _window(ends: Sequence[tuple[float, float]]) -> charts.Spec:
@@ -127,9 +170,11 @@ def _window(ends: Sequence[tuple[float, float]]) -> charts.Spec:
     return {"domain": [min(0.0, *near), max(near)], "nice": True}
 
 
-def _pvalue_figure(result: SweepResult) -> Figure:
+def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
     ends = [(point.best_case, point.pvalue) for point in result.points]
-    series: Series = {charts.WORST: [worst for _, worst in ends], charts.BEST: [best for best, _ in ends]}
+    series: Series = {charts.WORST: [worst for _, worst in ends]}
+    if best_case := any(best is not None for best, _ in ends):
+        series[charts.BEST] = [best for best, _ in ends]
     least = 1 / (result.n_permutations + 1)
     y = charts.quantitative(
         "f2",
@@ -138,36 +183,66 @@ def _pvalue_figure(result: SweepResult) -> Figure:
         axis={"values": [tick for tick in P_TICKS if tick >= least], "format": "~g"},
     )
     title = "p-values of the test for a difference"
-    spec = _over_shares(result, ends, series, y, f"{title}: smallest and largest possible value")
+    range_ = "smallest and largest possible value" if best_case else "largest possible value"
+    spec = _over_shares(result, ends, series, y, columns, f"{title}: {range_}")
     spec["datasets"]["level"] = [{"f2": result.level}]
     spec["layer"].append(charts.layer("level", charts.DOTTED, {"y": y}))
+    of_test = (
+        "Only the largest is the p-value of the test." if best_case else "The largest over all labellings."
+    )
     caption = (
-        "Only the largest is the p-value of the test. At or below the dotted line, "
-        f"{percent(result.level)}, it shows a difference. The scale is logarithmic."
+        f"{of_test} At or below the dotted line, {percent(result.level)}, it shows a difference. "
+        "The scale is logarithmic."
     )
     return Figure(name="pvalues", title=title, caption=caption, spec=spec)
 
 
-def _over_shares(result: SweepResult, ends: Ends, series: Series, y: charts.Spec, words: str) -> charts.Spec:
-    """Return curves over the shares of a sweep; the values as filed and of chance have no dot on them."""
+def _over_shares(
+    result: SweepResult,
+    ends: Ends,
+    series: Series,
+    y: charts.Spec,
+    columns: Columns,
+    words: str,
+    gaps: Mapping[str, tuple[str, Any]] | None = None,
+) -> charts.Spec:
+    """Return curves over the shares of a sweep; only those that bound the true value have a dot on them."""
     points = [
         {
             "f0": place,
             "f1": point.epsilon,
             "f2": low,
             "f3": high,
-            **{f"f{4 + i}": cell for i, cell in enumerate(testing.curve_cells(point))},
+            **{f"f{4 + i}": cell(point) for i, (_, cell) in enumerate(columns)},
         }
         for place, (point, (low, high)) in enumerate(zip(result.points, ends, strict=True))
     ]
-    still = (charts.FILED, charts.CHANCE)
+    moving = (charts.UPPER, charts.LOWER, charts.WORST, charts.BEST)
+    shaded = {name: series[bound] for name, (bound, _) in (gaps or {}).items()}
     lines = [
-        {"f0": place, "f1": point.epsilon, "f2": value, "f3": name, "f4": name not in still}
+        {
+            "f0": place,
+            "f1": point.epsilon,
+            "f2": value,
+            "f3": name,
+            "f4": name in moving,
+            "f5": shaded[name][place] if name in shaded else None,
+        }
         for name, values in series.items()
         for place, (point, value) in enumerate(zip(result.points, values, strict=True))
     ]
     share = result.breakdown_epsilon
     marks = [] if share is None else [{"f0": share, "f1": "breakdown"}]
     words = f"{words} over the share of misfiled rows. The same numbers are in the table on this page."
-    hover = [heading for heading, _ in testing.CURVE_COLUMNS]
-    return charts.over_shares(points, lines, list(series), y, hover, marks, words)
+    return charts.over_shares(
+        points, lines, _share_axis(result), y, [name for name, _ in columns], marks, words
+    )
+
+
+def _share_axis(result: SweepResult) -> charts.Spec:
+    """Return the position of a share: on the scale of the slider, from the first share to the last."""
+    text = f"share of the true {shown(result.name_x)} rows that are filed under {shown(result.name_y)}"
+    first, last = result.points[0].epsilon, result.points[-1].epsilon
+    scale = {"domain": [first, last], "nice": False, "zero": False} if first < last else {}
+    axis = {"format": "~%", "grid": False, "tickCount": 6}
+    return charts.quantitative("f1", charts.in_lines(text), axis=axis, scale=scale)

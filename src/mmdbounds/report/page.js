@@ -26,8 +26,10 @@ function tableRow(cells) {
 
 function show(place) {
   const moment = pageData.moments[place];
+  if (!moment) return; // a page without shares or rows
   const slider = byId("share");
   if (slider) {
+    slider.value = String(moment.share);
     slider.setAttribute("aria-valuetext", moment.label);
     byId("label").textContent = moment.label;
     fill(byId("sentences"), paragraph, moment.sentences);
@@ -62,17 +64,51 @@ async function draw({ name, spec, of_rows: ofRows }) {
   drawn.setAttribute("role", "img");
   const menu = byId(`chart-${name}`).querySelector("summary");
   if (menu) menu.setAttribute("aria-label", "Save this chart");
-  views.push({ view: made.view, ofRows });
+  views.push({ name, view: made.view, ofRows });
+  if (name === "bounds") made.view.addResizeListener(() => requestAnimationFrame(align));
+}
+
+// The slider moves over shares, as the charts do, and stops at those that were computed.
+function nearest(share) {
+  const away = pageData.moments.map((moment) => Math.abs(moment.share - share));
+  return away.indexOf(Math.min(...away));
+}
+
+function onKey(event) {
+  const last = pageData.moments.length - 1;
+  const here = nearest(Number(event.target.value));
+  const steps = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1, PageUp: 5, PageDown: -5 };
+  const place = { Home: 0, End: last }[event.key] ?? here + (steps[event.key] ?? NaN);
+  if (Number.isNaN(place)) return;
+  event.preventDefault();
+  show(Math.min(last, Math.max(0, place)));
+}
+
+// Put the slider's ends below those of the chart's axis; its thumb is as wide as page.css says.
+function align() {
+  const slider = byId("share");
+  const first = views.find(({ name }) => name === "bounds");
+  const svg = document.querySelector("#chart-bounds svg.marks");
+  if (!slider || !first || !svg) return;
+  const thumb = 20;
+  const scale = svg.getBoundingClientRect().width / Number(svg.getAttribute("width"));
+  const left = svg.getBoundingClientRect().left + scale * first.view.origin()[0];
+  const box = slider.parentElement.getBoundingClientRect();
+  const inside = parseFloat(getComputedStyle(slider.parentElement).paddingLeft);
+  slider.style.marginLeft = `${left - thumb / 2 - box.left - inside - slider.parentElement.clientLeft}px`;
+  slider.style.width = `${scale * first.view.width() + thumb}px`;
 }
 
 async function start() {
   const slider = byId("share");
   if (slider) {
-    slider.value = String(pageData.start);
-    slider.addEventListener("input", () => show(Number(slider.value)));
+    slider.value = String(pageData.moments[pageData.start].share);
+    slider.addEventListener("input", () => show(nearest(Number(slider.value))));
+    slider.addEventListener("keydown", onKey);
   }
   for (const figure of pageData.figures) await draw(figure);
-  show(slider ? Number(slider.value) : pageData.start); // it may have been moved meanwhile
+  show(slider ? nearest(Number(slider.value)) : pageData.start); // it may have been moved meanwhile
+  align();
   document.documentElement.dataset.ready = "yes";
 }
 

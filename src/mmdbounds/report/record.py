@@ -8,10 +8,11 @@ anybody, and people paste what they read here.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import importlib.metadata
 import platform
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,11 +20,20 @@ from mmdbounds._version import __version__
 from mmdbounds.contamination import Contamination
 from mmdbounds.kernels import SHIPPED
 from mmdbounds.kernels.registry import shipped_class
-from mmdbounds.results import BoundsResult, Provenance, RobustTestResult, SweepResult
+from mmdbounds.results import (
+    AuditResult,
+    BoundsResult,
+    ColumnTable,
+    Provenance,
+    Result,
+    RobustTestResult,
+    SweepResult,
+)
 from mmdbounds.words.phrases import kernel_name, restrictions, rows, shown
 
 Facts = list[tuple[str, str]]
-Reproducible = BoundsResult | RobustTestResult | SweepResult
+Reproducible = BoundsResult | RobustTestResult | SweepResult | AuditResult
+COMMANDS = {AuditResult: "audit", BoundsResult: "bounds", RobustTestResult: "test", SweepResult: "sweep"}
 Options = Mapping[str, Any]
 
 # The public class of each method; a test compares it with the methods there are.
@@ -44,6 +54,11 @@ APPROXIMATE = {
     "random features": ("RandomFeatures", "n_features", "features"),
     "nystrom": ("Nystrom", "n_landmarks", "landmarks"),
 }
+# Flags of single commands that `mmdbounds report`, which runs several, does not have.
+OF_ONE_COMMAND = {
+    *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
+    *("epsilons", "value", "audit_level", "by", "best_case", "beta"),
+}
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
 FOR_APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
@@ -58,19 +73,24 @@ class Record:
     settings: Facts
     versions: Facts
     recipe: str
+    made: Provenance  # of the result that stands for all
     is_open: bool  # whether the page contains names or values of rows
 
 
-def record_of(result: Any, *, is_open: bool) -> Record:
-    """Return where a result comes from."""
-    made = result.provenance
+def record_of(results: Sequence[Result], today: datetime.date, *, is_open: bool) -> Record:
+    """Return where results come from that belong together."""
+    known: list[Any] = [result for result in results if isinstance(result, Reproducible)]
+    # Of several, the first that searched says most.
+    first = next((result for result in known if isinstance(result, BoundsResult)), known[0])
+    made = first.provenance
     python, numpy = f"Python {platform.python_version()}", f"NumPy {importlib.metadata.version('numpy')}"
-    page = f"mmdbounds {__version__}, {python}, {numpy}, {CHART_VERSIONS}"
+    page = f"{today.isoformat()}, mmdbounds {__version__}, {python}, {numpy}, {CHART_VERSIONS}"
     return Record(
-        data=_data_facts(result),
+        data=_data_facts(first),
         settings=_setting_facts(made),
         versions=[("result", f"mmdbounds {made.version}"), ("this page", page)],
-        recipe=recipe(result),
+        recipe=recipe(results),
+        made=made,
         is_open=is_open,
     )
 
@@ -104,7 +124,7 @@ def _data_facts(result: Any) -> Facts:
 
 def _known_facts(result: Any) -> Facts:
     """Return what was known of single rows, in numbers."""
-    known, record = result.knowledge, result.provenance.data
+    known, record = getattr(result, "knowledge", None), result.provenance.data
     if known is None:
         return []
     verified = known.n_verified_x + known.n_verified_y
@@ -164,18 +184,24 @@ def _with_options(name: str, options: Mapping[str, Any]) -> str:
     return f"{shown(name)} ({listed})" if listed else shown(name)
 
 
-def recipe(result: Reproducible) -> str:
+def recipe(results: Reproducible | Sequence[Result]) -> str:
     """Return the command line where there was one, else lines of Python."""
-    record = result.provenance.data
-    if record.get("by_command") is True and (typed := _command(result)) is not None:
+    every: Sequence[Any] = results if isinstance(results, Sequence) else [results]
+    known = [result for result in every if isinstance(result, Reproducible)]
+    record = known[0].provenance.data
+    if record.get("by_command") is True and (typed := _command(known)) is not None:
         return typed
-    return "\n".join(["import mmdbounds as mb", *_groups_call(record), _call(result)])
+    calls = [_call(result) for result in known]
+    calls += [_columns_call(result) for result in every if isinstance(result, ColumnTable)]
+    last = calls if len(calls) == 1 else [f"mb.write_report([{', '.join(calls)}], 'report.html')"]
+    return "\n".join(["import mmdbounds as mb", *_groups_call(record), *last])
 
 
 def _amount(result: Reproducible) -> Contamination | None:
     """Return how much was taken as misfiled, as it was stated; a curve has its points."""
     stated = {name: value for name, value in result.provenance.misfiling.items() if name != "exactly"}
-    return Contamination(**stated) if stated and not isinstance(result, SweepResult) else None
+    is_stated = stated and not isinstance(result, SweepResult | AuditResult)
+    return Contamination(**stated) if is_stated else None
 
 
 def _limits(made: Provenance) -> dict[str, int | float]:
@@ -191,6 +217,9 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     n_permutations = {"n_permutations": int(result.n_permutations)}
     if isinstance(result, SweepResult):
         return {"level": float(result.level), "value": float(result.value), **n_permutations}
+    if isinstance(result, AuditResult):
+        levels = {"level": float(result.level), "audit_level": float(result.audit_level)}
+        return {**levels, "by": str(result.by), **n_permutations}
     amount = _amount(result)  # whose own error is added anyway
     beta = float(result.beta) - (0.0 if amount is None else amount.beta)
     return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
@@ -213,28 +242,26 @@ def _comparison_options(made: Provenance) -> dict[str, Any]:
 # The command line
 
 
-def _command(result: Reproducible) -> str | None:
+def _command(results: Sequence[Reproducible]) -> str | None:
     """Return the command line, `None` if the amount is not known or a name cannot stand in a line."""
-    amount, made = _amount(result), result.provenance
-    if amount is None and not isinstance(result, SweepResult):
-        return None
-    stated = {} if amount is None else amount.stated()
-    stated.pop("limits", None)
+    flags: dict[str, Any] = {}
+    for result in results:
+        amount = _amount(result)
+        if amount is None and not isinstance(result, SweepResult | AuditResult):
+            return None
+        stated = {} if amount is None else amount.stated()
+        stated.pop("limits", None)
+        flags |= {**_amount_flags(stated), **_test_options(result), **_own_flags(result)}
+    made = results[-1].provenance
+    if several := len(results) > 1:
+        flags = {name: value for name, value in flags.items() if name not in OF_ONE_COMMAND}
     # A search may draw nothing, but one row per unit was drawn.
     seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
-    flags = _flags(
-        {
-            **_amount_flags(stated),
-            "limit": [f"{name}={limit!r}" for name, limit in _limits(made).items()],
-            **_test_options(result),
-            **_own_flags(result),
-            **_kernel_flags(made),
-            **_comparison_options(made),
-            "rng": None if seed is None else int(seed),
-        }
-    )
-    name = {SweepResult: "sweep", RobustTestResult: "test", BoundsResult: "bounds"}[type(result)]
-    words = ["mmdbounds", name, *_table_words(made.data), *flags]
+    flags["limit"] = [f"{name}={limit!r}" for name, limit in _limits(made).items()]
+    flags |= {**_kernel_flags(made), **_comparison_options(made), "rng": None if seed is None else int(seed)}
+    name = "report" if several else COMMANDS[type(results[0])]
+    out = {"out": "report.html"} if several else {}
+    words = ["mmdbounds", name, *_table_words(made.data), *_flags({**flags, **out})]
     return shlex.join(words) if all(word.isprintable() for word in words) else None
 
 
@@ -286,6 +313,8 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
     if isinstance(result, SweepResult):
         shares = [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]
         return {"epsilons": shares, "exactly": bool(result.exactly)}
+    if isinstance(result, AuditResult):
+        return {}
     if isinstance(result, RobustTestResult):
         return {"exactly": bool(result.exactly)}
     method, options = result.provenance.method, result.provenance.options
@@ -298,12 +327,12 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
 
 
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
-    kernel, size = made.kernel, {}
+    kernel, more = made.kernel, {"exponent": made.kernel_options.get("exponent")}
     if kernel in APPROXIMATE:
-        size = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
+        more = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
         kernel = str(made.kernel_options.get("kernel"))
     bandwidth = None if made.bandwidth is None else float(made.bandwidth)
-    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **size}
+    return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **more}
 
 
 # The lines of Python
@@ -333,13 +362,22 @@ def _groups_call(record: Options) -> list[str]:
     return [f"X, Y = mb.groups({source}, {record.get('group_column')!r}, {_keywords(options)})"]
 
 
+def _columns_call(result: ColumnTable) -> str:
+    stated = {name: value for name, value in result.misfiling.items() if name != "exactly"}
+    amount = _amount_code(Contamination(**stated), {})
+    return f"mb.column_table(X, Y, {amount}{', exactly=True' if result.exactly else ''})"
+
+
 def _call(result: Reproducible) -> str:
     made = result.provenance
     options = {**_test_options(result), "kernel": _Code(_kernel(made)), **_comparison_options(made)}
     if isinstance(result, BoundsResult):
         options = {"method": _Code(_method(made)), **options}
-    elif result.units_note:
+    elif getattr(result, "units_note", ""):
         options["unit"] = _Code("(units_of_x, units_of_y)")
+    if isinstance(result, AuditResult):
+        given = {} if "verified_column" in made.data else {"verified": _Code("(None, verified_of_y)")}
+        return f"mb.audit(X, Y, {_keywords({**given, **options})})"
     known, named = result.knowledge, "verified_column" in made.data
     if known is not None and known.n_verified_x + known.n_verified_y and not named:
         options["verified"] = _Code("(verified_of_x, verified_of_y)")
@@ -356,7 +394,7 @@ def _call(result: Reproducible) -> str:
     return f"mb.{function}(X, Y, {_amount_code(_amount(result), _which_code(result))}, {_keywords(options)})"
 
 
-def _which_code(result: Reproducible) -> dict[str, Any]:
+def _which_code(result: BoundsResult | RobustTestResult | SweepResult) -> dict[str, Any]:
     """Return the keywords that say which rows can be misfiled; what came as an array is not known here."""
     known, record, limits = result.knowledge, result.provenance.data, _limits(result.provenance)
     which: dict[str, Any] = {}

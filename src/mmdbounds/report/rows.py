@@ -7,19 +7,22 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.report.charts import ROW_SIDES, Values, row_changes
+from mmdbounds.report.charts import LOWER, UPPER, Values, row_changes
 from mmdbounds.report.contents import Columns, Figure, Table
-from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
+from mmdbounds.results import AuditResult, BoundsResult, SweepResult
 from mmdbounds.words.phrases import number, row_name, shown
 
 ROWS_SHOWN = 30  # rows shown at most, those to be checked first: a page must not grow with the data
 MOST_COLUMNS = 30  # columns whose cells are shown; more are not read
-SIDES = ("lower", "upper")
+SIDES = {"lower": LOWER, "upper": UPPER}
 
 CAPTION = (
-    "Filled: the row is among those moved to reach that bound; hollow: it is not. Change: how much, at most, "
-    "the lower (upper) bound changes once this row's true group is known. Rows are in the order of the "
-    "change of the lower bound: the first are worth checking first. They need not be misfiled."
+    "Filled: the row is among those moved to reach this bound; hollow: it is not. Change: how much, at most, "
+    "the bound changes once this row's true group is known."
+)
+ORDER = (
+    "Rows are in the order of the change of the lower bound: the first are worth checking first. They need "
+    "not be misfiled."
 )
 
 
@@ -37,6 +40,7 @@ class ShownRow:
     """A row that is shown: its label, and for each side whether it moves and what it changes."""
 
     label: str
+    group: str  # that it is filed under, where rows of both may be misfiled
     moved: Mapping[str, bool]
     change: Mapping[str, float | None]
     cells: Sequence[str]  # in the file, one for each of `RowNames.columns`, if they may be shown
@@ -45,6 +49,7 @@ class ShownRow:
 # The table of rows; each cell is a function of a `ShownRow`. The cells of the file follow.
 ROW_COLUMNS: Columns = (
     ("row", lambda row: row.label),
+    ("filed under", lambda row: row.group),
     ("moved for lower bound", lambda row: "yes" * row.moved["lower"]),
     ("moved for upper bound", lambda row: "yes" * row.moved["upper"]),
     ("change of lower bound", lambda row: _digits(row.change["lower"])),
@@ -52,19 +57,21 @@ ROW_COLUMNS: Columns = (
 )
 
 
-def row_names(result: Any, *, include_rows: bool, data: Any) -> RowNames:
-    """Return how the rows of a result are named on its page."""
+def row_names(results: Sequence[Any], *, include_rows: bool, data: Any) -> RowNames:
+    """Return how the rows of results are named on their page."""
     if data is not None and not include_rows:
         msg = "`data` needs `include_rows=True`, which lets the page show cells; got include_rows=False."
         raise MmdBoundsError(msg)
-    if include_rows and isinstance(result, RobustTestResult):
+    shown_by = [result for result in results if isinstance(result, BoundsResult | SweepResult)]
+    if include_rows and not (shown_by or any(isinstance(result, AuditResult) for result in results)):
         msg = "`include_rows` must be False for a test, whose page shows no rows; got True."
         raise MmdBoundsError(msg)
-    if data is None:
+    if data is None or not shown_by:
         return RowNames(is_open=include_rows)
-    record = result.provenance.data
+    record = shown_by[0].provenance.data
     columns = list(record.get("columns", ()))[:MOST_COLUMNS]
-    first = [row for table in row_tables(result) for row in table.get("file_row", ())[:ROWS_SHOWN]]
+    tables = [table for result in shown_by for table in row_tables(result)]
+    first = [row for table in tables for row in table.get("file_row", ())[:ROWS_SHOWN]]
     wanted = sorted({int(row) for row in first if row is not None})
     return RowNames(is_open=True, columns=columns, cells=_cells_in_file(record, columns, wanted, data))
 
@@ -96,9 +103,11 @@ def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[
     """Return the rows of a `BoundsResult.row_table` to be checked first; without ``group`` all are of Y."""
     first = range(min(ROWS_SHOWN, len(table.get("row", ()))))
     none = [""] * len(names.columns)
+    is_two_way = len(set(table.get("group", ()))) > 1
     return [
         ShownRow(
             label=label,
+            group=shown(_at(table, "group", i)) if is_two_way else "",
             moved={side: bool(table[f"in_{side}"][i]) for side in SIDES},
             change={side: _known(table[f"{side}_change"][i]) for side in SIDES},
             cells=[shown(cell) for cell in names.cells.get(_at(table, "file_row", i), none)],
@@ -132,39 +141,40 @@ def single_rows(
 ) -> SingleRows:
     """Return what a page says of the `n_rows` that may be misfiled, with titles of chart and table."""
     by_share = [_shown_rows(table, result.name_y, names) for table in row_tables(result)]
-    bodies = [[[*(cell(row) for _, cell in ROW_COLUMNS), *row.cells] for row in rows] for rows in by_share]
+    every = [row for rows in by_share for row in rows]
+    kept = [each for each in ROW_COLUMNS if any(map(each[1], every))]
+    bodies = [[[*(cell(row) for _, cell in kept), *row.cells] for row in rows] for rows in by_share]
     n_shown = max(map(len, by_share))
     if not n_shown:
         return SingleRows(bodies, None, [])
     part = f"Shown: the {n_shown:,} of {n_rows:,} rows that are worth checking first."
     note = part if n_shown < n_rows else f"All {n_rows:,} rows are shown."
-    head = [*(heading for heading, _ in ROW_COLUMNS), *map(shown, names.columns)]
-    changes = [change for rows in by_share for row in rows for change in row.change.values()]
-    known = any(change is not None for change in changes)
-    table = Table(caption=caption, head=head, body=[], notes=[note])
-    return SingleRows(bodies, table, [_row_figure(title, by_share)] if known else [])
+    head = [*(heading for heading, _ in kept), *map(shown, names.columns)]
+    known = any(change is not None for row in every for change in row.change.values())
+    table = Table(name="single", caption=caption, head=head, body=[], notes=[f"{note} {ORDER}"])
+    figures = [_row_figure(title, side, by_share) for side in SIDES] if known else []
+    return SingleRows(bodies, table, figures)
 
 
-def _row_figure(title: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
-    """Return the chart of what single rows do to the two bounds, at each share that the slider can be at."""
+def _row_figure(title: str, side: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
+    """Return the chart of what single rows do to one bound, at each share that the slider can be at."""
     values: Values = [
         {
             "f0": place,
             "f1": rank,
             "f2": row.label,
             "f3": row.change[side],
-            "f4": label,
-            "f5": row.moved[side],
-            "f6": _digits(row.change[side]),
-            "f7": "yes" if row.moved[side] else "no",
+            "f4": row.moved[side],
+            "f5": _digits(row.change[side]),
+            "f6": "yes" if row.moved[side] else "no",
         }
         for place, shown_here in enumerate(by_share)
         for rank, row in enumerate(shown_here)
-        for side, label in zip(SIDES, ROW_SIDES, strict=True)
     ]
-    words = "How single rows change the two bounds. The same numbers are in the table of rows."
-    spec = row_changes(values, words)
-    return Figure(name="rows", title=title, caption=CAPTION, spec=spec, of_rows=True)
+    words = f"How single rows change the {SIDES[side]}. The same numbers are in the table of rows."
+    spec = row_changes(values, SIDES[side], words)
+    title = f"{title}: {SIDES[side]}"
+    return Figure(name=f"rows-{side}", title=title, caption=CAPTION, spec=spec, of_rows=True)
 
 
 def _at(table: Mapping[str, Any], name: str, i: int) -> Any:

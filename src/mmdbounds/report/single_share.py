@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mmdbounds.report import charts
-from mmdbounds.report.contents import Columns, Contents, Figure, Moment, Table, share_label
+from mmdbounds.report.contents import Columns, Figure, Moment, Part, Table, share_label
 from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, RobustTestResult
 from mmdbounds.words import testing
-from mmdbounds.words.bounds import UNPROVED, about_approximation, finding
-from mmdbounds.words.phrases import assumption, number, proved_number, shown
+from mmdbounds.words.bounds import LARGE_GAP, UNPROVED, about_approximation, finding
+from mmdbounds.words.phrases import number, proved_number, shown
 
 PROVED, FOUND = "proved limit", "value found"
 SQUARED_MMD = "Squared MMD of the true groups"
@@ -39,7 +39,7 @@ BOUNDS_COLUMNS: Columns = (
 )
 
 
-def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
+def bounds_part(result: BoundsResult, names: RowNames, *, with_rows: bool = True) -> Part:
     """Return what the page of a pair of bounds says."""
     single = single_rows(
         result,
@@ -48,25 +48,32 @@ def bounds_contents(result: BoundsResult, names: RowNames) -> Contents:
         title="Rows to check first",
         caption="Rows that may be misfiled, those to check first on top",
     )
-    answer = (assumption(result), finding(result), about_approximation(result))
     ends = [
         End("lower bound", result.lower.value, result.lower),
         End("as filed", result.observed),
         End("upper bound", result.upper.value, result.upper),
     ]
-    return Contents(
-        title=f"{_groups(result)}: how different are they if some rows are misfiled?",
-        answer=" ".join(sentence for sentence in answer if sentence),
-        moments=[Moment(label=share_label(result.epsilon, result.n_moved), rows=single.bodies[0])],
-        figures=[_range_figure(result), *single.figures],
-        table=Table.of(BOUNDS_COLUMNS, ends, caption=SQUARED_MMD),
-        rows=single.table,
+    moment = Moment(
+        share=result.epsilon, label=share_label(result.epsilon, result.n_moved), rows=single.bodies[0]
+    )
+    return Part(
+        heading="Bounds on the difference",
+        question=f"{_groups(result)}: how different are they if some rows are misfiled?",
+        answer=[text for text in (finding(result), about_approximation(result)) if text],
+        moments=[moment] if with_rows else [],
+        figures=[_range_figure(result), *(single.figures if with_rows else [])],
+        tables=[Table.of(BOUNDS_COLUMNS, ends, name="bounds-table", caption=SQUARED_MMD)],
+        rows=single.table if with_rows else None,
         assumptions=[COUNT_ASSUMED, f"{testing.RELABELLED.rstrip(';')}."],
     )
 
 
 def _groups(result: BoundsResult | RobustTestResult) -> str:
-    return f"{shown(result.name_x)} and {shown(result.name_y)}"
+    return f"{shown(result.name_x)} (X) and {shown(result.name_y)} (Y)"
+
+
+def _axis(result: BoundsResult | RobustTestResult) -> str:
+    return f"squared MMD between {shown(result.name_x)} and {shown(result.name_y)}"
 
 
 def _proved(bound: Bound) -> str:
@@ -83,16 +90,28 @@ def _remarks(bound: Bound) -> str:
     return "; ".join(part for part in (bound.status, unproved) if part)
 
 
+def _is_wide(bound: Bound, result: BoundsResult) -> bool:
+    """Return whether what is proved and what was found can be told apart in a chart."""
+    return (bound.gap or 0.0) > LARGE_GAP * abs(result.width)
+
+
 def _range_figure(result: BoundsResult) -> Figure:
     both = (result.lower, result.upper)
-    values = [{"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)}]
+    values: charts.Values = [{"f0": result.observed, "f1": charts.FILED, "f2": number(result.observed)}]
     values += [{"f0": bound.value, "f1": FOUND, "f2": number(bound.value)} for bound in both]
-    proved = (bound for bound in both if bound.certified is not None)
+    proved = [bound for bound in both if bound.certified is not None]
     values += [{"f0": bound.certified, "f1": PROVED, "f2": _proved(bound)} for bound in proved]
+    low, high = result.interval
+    ranges: charts.Values = [{"f0": low, "f1": high, "f2": False}]
+    ranges += [
+        {"f0": bound.certified, "f1": bound.value, "f2": True} for bound in proved if _is_wide(bound, result)
+    ]
     words = f"{SQUARED_MMD}. The same numbers are in the table below."
-    spec = charts.interval(*result.interval, values, (PROVED, FOUND, charts.FILED), words)
-    caption = "The range that the assumed misfiling allows."
-    return Figure(name="bounds", title=SQUARED_MMD, caption=caption, spec=spec)
+    spec = charts.interval(ranges, values, (PROVED, FOUND, charts.FILED), _axis(result), words)
+    gaps = " In the strip between a value found and its proved limit the extreme is not known."
+    caption = f"The range that the assumed misfiling allows.{gaps if len(ranges) > 1 else ''}"
+    title = f"Squared MMD between the true {shown(result.name_x)} and the true {shown(result.name_y)} rows"
+    return Figure(name="range", title=title, caption=caption, spec=spec)
 
 
 class Case(NamedTuple):
@@ -113,7 +132,7 @@ TEST_COLUMNS: Columns = (
 )
 
 
-def contents_of_test(result: RobustTestResult) -> Contents:
+def part_of_test(result: RobustTestResult) -> Part:
     """Return what the page of a test says."""
     notes = ["As filed: valid only if nothing is misfiled."]
     if result.pvalue_range is not None:
@@ -121,12 +140,12 @@ def contents_of_test(result: RobustTestResult) -> Contents:
     if not result.is_valid:
         notes.append("* reached by a labelling, not proved")
     caption = "p-values for no difference between the true groups"
-    return Contents(
-        title=f"{_groups(result)}: do they differ even if some rows are misfiled?",
-        answer=f"{assumption(result)} {testing.statement(result)}",
-        moments=[Moment(label=share_label(result.epsilon, result.n_moved_range[1]))],
+    return Part(
+        heading="Test for a difference",
+        question=f"{_groups(result)}: do they differ even if some rows are misfiled?",
+        answer=[testing.statement(result)],
         figures=[_null_figure(result)],
-        table=Table.of(TEST_COLUMNS, _cases(result), caption=caption, notes=notes),
+        tables=[Table.of(TEST_COLUMNS, _cases(result), name="test-table", caption=caption, notes=notes)],
         notes=[result.units_note] if result.units_note else [],
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
@@ -160,7 +179,7 @@ def _null_figure(result: RobustTestResult) -> Figure:
     bars = [{"f0": low, "f1": high, "f2": count} for low, high, count in ends]
     title = "What chance alone would give, and what was found"
     words = f"{title}: squared MMD of random labellings. The p-values are in the table below."
-    spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], words)
+    spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], _axis(result), words)
     caption = (
         f"Bars: the squared MMD of {result.n_permutations:,} random labellings, with the group sizes of the "
         "worst case. Solid line: the lower bound on that of the true groups."

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.serialize import hold_rows, hold_tuples
 
@@ -79,7 +79,7 @@ class AuditPlan(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AuditResult(Result):
+class AuditResult(ReportedResult):
     """Where an audit of the rows filed under Y stands, and what is to be done next.
 
     Attributes

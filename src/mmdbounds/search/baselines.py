@@ -201,6 +201,11 @@ class Submodular(EachSide):
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""
+        if totals.sums.reach:  # determinants of K say nothing if it is definite on some weights only
+            msg = (
+                "`method='sm'` needs a positive definite kernel; got 'energy'. Use method='s-sd' or 'sharp'."
+            )
+            raise MmdBoundsError(msg)
         if self.weight:
             rows = self.order(totals, counts.n_moved, side, counts.movable)
             how = "taken one by one"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,7 @@ MANY = 512  # rows from which on it pays to look for columns that do not vary
 TILE = 112  # rows and columns of a block where there are few rows: less than memory is fetched anew for
 
 FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
+MOST_VANISHED = 1e-6  # error of values, from differences that vanish, beyond which rows are refused
 SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
 OF_A_MEAN = 0.25  # error of a mean of float32 values, in units of eps; standard deviation 0.2 on FOREST
 
@@ -209,6 +210,17 @@ def check_not_vanishing(largest: float, value: NDArray[Any], dtype: str) -> None
         raise DataError(msg)
 
 
+def checked_gap(largest_gap: float, n_columns: int, kernel: Kernel) -> float:
+    """Return the error of values where differences vanish (see `rounding`); refuse rows that nearly do."""
+    error = rounding.vanishing_error(largest_gap, n_columns, kernel)
+    if error > MOST_VANISHED:
+        msg = (
+            f"the squares of differences of rows vanish: all are below {largest_gap:.2g}. {_cure('float64')}"
+        )
+        raise DataError(msg)
+    return error
+
+
 def _cure(dtype: str) -> str:
     return "Rescale the columns." if dtype == "float64" else 'Use dtype="float64", or rescale the columns.'
 
@@ -261,7 +273,10 @@ def product_values(points: Points, kernel: PairKernel, x: NDArray[Any]) -> NDArr
 def ready(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
     """Make the pooled rows ready, for products or, where these lose too much in float64, for differences."""
     if not by_product(kernel):
-        return raw(kernel_rows(Z, kernel), kernel)
+        with np.errstate(over="ignore"):
+            gap = float(np.ptp(Z, axis=0).max())
+        points = raw(kernel_rows(Z, kernel), kernel)
+        return replace(points, value_error=points.value_error + checked_gap(gap, Z.shape[1], kernel))
     points = prepare(Z, kernel, dtype)
     if kernel.geometry == "distance2" and differences_pay(points.value_error, len(Z), Z.shape[1], dtype):
         return raw(Z, kernel)

@@ -55,7 +55,7 @@ class KernelSums(ABC):
     n_rows: int  # N, the number of pooled rows
     rounding: float  # bound on the error of any kernel value, relative to the largest one, for proofs
     tie_width: float  # means that differ by less are tied: from the typical row, `rounding` from the farthest
-    is_positive_definite: bool = False  # whether K is known to be, which proofs by convexity need
+    reach: float | None = None  # see `Kernel.reach`
     working_memory: float = 1024  # budget in MiB
     backend: str  # what computes the kernel values, where, and in which precision, for the record of a result
     device: str = "cpu"
@@ -65,11 +65,16 @@ class KernelSums(ABC):
     is_compiled: bool = False  # whether compiled loops (numba) may be used beside these sums
     _meter: Meter
 
-    def _set_options(self, n_rows: int, is_positive_definite: bool | None, options: Options) -> None:
-        self.n_rows, self.is_positive_definite = n_rows, is_positive_definite is True
+    def _set_options(self, n_rows: int, reach: float | None, options: Options) -> None:
+        self.n_rows, self.reach = n_rows, reach
         self.dtype = options.get("dtype", "float64")
         self.working_memory = options.get("working_memory", 1024)
         self._meter = options.get("meter") or Meter()
+
+    @property
+    def is_positive_definite(self) -> bool:
+        """Whether w'Kw >= 0 is known for weights that add up to 0, all that proofs by convexity need."""
+        return self.reach is not None
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """Return K[A, B] @ W; `W` has one row for each row of `B`, and one or many columns."""

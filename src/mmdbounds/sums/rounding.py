@@ -6,6 +6,9 @@ float32), d the number of columns, and all errors relative to the largest kernel
 - *Differences* of raw rows, never centred: a squared or L1 distance is off by a share of (d + 3) u, whatever
   the size of the rows. A kernel moves by at most its `sensitivity` (0.37 for ours) times the share by which
   its distance moves. One that states none is taken as computed: a pair has one value wherever it is needed.
+  Squares of differences vanish, or lose digits, below 1e-154: a distance is then off by up to 2e-162 for each
+  of d columns. That matters for the energy kernel alone, whose slope at 0 is infinite: its values move by the
+  share of the largest distance that this is, to the power of the exponent.
 - *Products* of centred rows: with z = (a - centre) / bandwidth, the squared distance in squared bandwidths is
   off by up to :math:`(3d + 14)\,u\,(|z_a|^2 + |z_b|^2)`: d + 2 products, the norms that went into two of
   them, and the centring itself. A kernel moves by the steepest slope it has from there on. Since the distance
@@ -22,6 +25,7 @@ with exact arithmetic in ``tests/sums/test_rounding.py``.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -32,6 +36,7 @@ from mmdbounds.kernels import Kernel
 ARITHMETIC = 1e-12  # the least that is ever claimed. A fifth of it is for the arithmetic of proofs.
 PROOFS = 1.25  # factor by which a proof allows for more than values and sums can lose
 FORMULA = 16  # operations of a formula, counted generously
+VANISHING = 2.0**-537  # the root of the smallest number there is
 PIECE = 128  # sums of at least so many values are put together in float64, twice for a symmetric matrix
 HALVES = 2.0  # what rows in two halves of fp16 (22 bits) lose beside float32 (24), accumulator included
 
@@ -46,6 +51,14 @@ def pair_error(n_columns: int, kernel: Kernel) -> float:
     if kernel.sensitivity is None:  # the values as computed are what is meant
         return FORMULA * unit_roundoff("float64")
     return (n_columns + FORMULA) * unit_roundoff("float64") * max(1.0, kernel.sensitivity)
+
+
+def vanishing_error(largest_gap: float, n_columns: int, kernel: Kernel) -> float:
+    """Return the error of a kernel value where squares of differences are no normal numbers.
+
+    `largest_gap` is the largest difference of two entries of a column: no more than the largest distance.
+    """
+    return kernel.jump(VANISHING * n_columns / largest_gap) if 0 < largest_gap < math.inf else 0.0
 
 
 def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:

@@ -13,6 +13,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 from mmdbounds.words.testing import sweep_conditions
@@ -171,8 +172,8 @@ def numbers(result: AuditResult) -> list[str]:
             low, high = proved_number(result.lower, "lower"), proved_number(result.upper, "upper")
         sure = "proved" if result.is_certified else "not proved"
         sentences.append(
-            f"The squared MMD is {number(result.observed)} with the rows found refiled, and between {low} "
-            f"and {high} ({sure}) for the true groups."
+            f"The {statistic(result)} is {number(result.observed)} with the rows found refiled, and between "
+            f"{low} and {high} ({sure}) for the true groups."
         )
     if result.pvalue is not None and result.pvalue_of_test is not None:
         error = number(1 - result.audit_level)

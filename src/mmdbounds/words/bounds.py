@@ -23,6 +23,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -56,7 +57,7 @@ def finding(result: BoundsResult) -> str:
     """Say what follows, and its converse."""
     kinds = {result.lower.kind, result.upper.kind}
     if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
-        return f"Nothing is misfiled, so the squared MMD is {number(result.observed)}."
+        return f"Nothing is misfiled, so the {statistic(result)} is {number(result.observed)}."
     if result.odds is not None:
         return range_finding(result)
     if kinds != {"labelling"}:
@@ -74,7 +75,7 @@ def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
             "These are the paper's printed quantile steps: they move another number of rows than were "
             "misfiled, so the values below bound nothing."
         )
-    filed = f"as filed the squared MMD is {number(result.observed)}."
+    filed = f"as filed the {statistic(result)} is {number(result.observed)}."
     if "resampling" in kinds:
         return (
             "The values below are quantiles of resampled values, neither attained nor proved: they say how "
@@ -100,17 +101,18 @@ def _statement(result: BoundsResult) -> str:
         if proved.certified is not None and other.certified is None:
             limit = " ".join(_limit(proved.certified, proved.side))
             return (
-                f"Whichever rows they are, the squared MMD of the true groups is {limit} (proved); {filed} "
+                f"Whichever rows they are, the {statistic(result)} of the true groups is {limit} (proved); "
+                f"{filed} "
                 f"The {EXTREME[other.side]} value found is {number(other.value)}: a labelling reaches it, "
                 f"but that none gives {FURTHER[other.side]} is not proved."
             )
     if result.is_certified:
         return (
-            "Whichever rows they are, the squared MMD of the true groups is between "
+            f"Whichever rows they are, the {statistic(result)} of the true groups is between "
             f"{low} and {high} (proved); {filed}"
         )
     return (
-        "Depending on which rows they are, the squared MMD of the true groups can be as small as "
+        f"Depending on which rows they are, the {statistic(result)} of the true groups can be as small as "
         f"{low} or as large as {high}; {filed} "
         "Labellings reach both values; that none lies beyond them is not proved."
     )

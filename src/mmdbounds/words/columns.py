@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.words.phrases import assumption, number, percent, rows, shown, wrapped
 
+HEADINGS = ("difference", "in deviations", "exceeds", "sign lost at")
 COLUMNS_SHOWN = 60  # in a summary; all of them are in the result
 
 
@@ -14,8 +15,7 @@ def columns_summary(table: ColumnTable) -> str:
     """Return the table in plain words, then the columns, those that keep their sign first."""
     order = by_strength(table.rows)
     some = order[:COLUMNS_SHOWN]
-    headings = ("", shown(table.name_x), shown(table.name_y), "difference", "in deviations", "exceeds")
-    lines = [(*headings, "sign lost at"), *(cells(row, table) for row in some)]
+    lines = [headings(table), *(cells(row, table) for row in some)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     # Names to the left, numbers to the right.
     body = [
@@ -27,8 +27,21 @@ def columns_summary(table: ColumnTable) -> str:
     left_out = len(table.rows) - len(some)
     more = [f"... and {left_out:,} more columns; `to_frame()` has all of them."] if left_out else []
     return "\n".join(
-        [wrapped(statement(table)), wrapped(assumption(table)), "", *body, *more, "", *_notes(table)]
+        [
+            wrapped(statement(table)),
+            wrapped(assumption(table)),
+            "",
+            *body,
+            *more,
+            "",
+            *map(wrapped, table_notes(table)),
+        ]
     )
+
+
+def headings(table: ColumnTable) -> tuple[str, ...]:
+    """Return the headings of the table, for `cells`."""
+    return "", shown(table.name_x), shown(table.name_y), *HEADINGS
 
 
 def by_strength(every: Sequence[ColumnRow]) -> list[ColumnRow]:
@@ -61,6 +74,27 @@ def statement(table: ColumnTable) -> str:
     )
 
 
+def best_column(table: ColumnTable) -> str:
+    """Say which single column tells the groups apart best, whatever the misfiling; nothing if none does."""
+
+    def surely(row: ColumnRow) -> float:
+        return max(row.auc_lower - 0.5, 0.5 - row.auc_upper)
+
+    best = max(table.rows, key=surely)
+    if surely(best) <= 0:
+        return ""
+    x, y = shown(table.name_x), shown(table.name_y)
+    higher = best.auc_lower > 0.5
+    one, other = (x, y) if higher else (y, x)
+    ends = (best.auc_lower, best.auc_upper) if higher else (1 - best.auc_upper, 1 - best.auc_lower)
+    filed = best.auc if higher else 1 - best.auc
+    return (
+        f"In the best single column, {shown(best.name)}, a row of {one} exceeds a row of {other} with a "
+        f"probability of {filed:.3g} as filed, and between {ends[0]:.3g} and {ends[1]:.3g} whichever rows "
+        "were misfiled (0.5 if the groups do not differ, 1 if they are told apart without error)."
+    )
+
+
 def cells(row: ColumnRow, table: ColumnTable) -> tuple[str, ...]:
     """Return what a line of the table shows."""
     write = percent if row.is_share else number
@@ -82,17 +116,17 @@ def _with_bounds(value: float, low: float, high: float, *, is_share: bool = Fals
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
 
 
-def _notes(table: ColumnTable) -> list[str]:
+def table_notes(table: ColumnTable) -> list[str]:
     """Return what the headings mean, and what was done about missing cells."""
     x, y = shown(table.name_x), shown(table.name_y)
-    headings = (
+    explained = (
         "Each number is as filed, with the smallest and the largest that the misfiling allows in brackets: "
         f"exact, but not all reached by the same rows. Difference: {x} less {y}. In deviations: the "
         "standardised difference, which is divided by the standard deviation over all rows. Exceeds: the "
         f"probability that a row of {x} exceeds one of {y}, ties half. Sign lost at: the share of the true "
         f"{x} rows filed under {y} at which the difference could vanish or change its sign."
     )
-    notes = [headings]
+    notes = [explained]
     if not all(row.in_units for row in table.rows):
         notes.append("Columns were turned into ranks: means and differences are on the scale of the ranks.")
     if any(table.n_dropped):
@@ -101,4 +135,4 @@ def _notes(table: ColumnTable) -> list[str]:
     if filled := {row.name.partition("=")[0]: row.n_missing for row in table.rows if row.n_missing}:
         named = ", ".join(f"{shown(name)} {n:,}" for name, n in filled.items())
         notes.append(f"Missing cells that were filled: {named}.")
-    return [wrapped(note) for note in notes]
+    return notes

@@ -13,6 +13,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -171,7 +172,7 @@ def _table(result: Evaluation) -> list[str]:
                 each.attained_mean_interval_width_error,
             )
             lines.append(f"  {'  as found':<{width}}{cells}")
-    truth = f"The squared MMD of the true groups is {number(result.mean_truth)} on average"
+    truth = f"The {statistic(result)} of the true groups is {number(result.mean_truth)} on average"
     return [*lines, "", wrapped(f"{truth}, as filed {number(result.mean_observed)}. {ERRORS}")]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.words.phrases import number, percent, shown, wrapped
+from mmdbounds.words.phrases import number, percent, shown, statistic, wrapped
 from mmdbounds.words.testing import closing, units_lines
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def tried(result: FrontierResult) -> str:
     x, y = shown(result.name_x), shown(result.name_y)
     one = f"up to {percent(result.points[-1].epsilon)} of the true {x} rows filed under {y}"
     other = f"up to {percent(result.most_y_in_x)} of the true {y} rows filed under {x}"
-    filed = f"As filed the squared MMD is {number(result.observed)}."
+    filed = f"As filed the {statistic(result)} is {number(result.observed)}."
     return f"Tried: {one} and, at the same time, {other}. {filed}"
 
 

@@ -11,6 +11,7 @@ from mmdbounds.words.phrases import (
     proved_number,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -27,16 +28,16 @@ def range_finding(result: BoundsResult) -> str:
     random = f"If misfiling was random, the estimate is {number(result.if_random)}."
     if result.odds == 1 and considered(result)[0] == "exactly":
         point = number(result.if_random)
-        return f"The squared MMD of the true populations is estimated at {point}. {filed} {ABOUT}"
+        return f"The {statistic(result)} of the true populations is estimated at {point}. {filed} {ABOUT}"
     ends = f"{number(low)} and {number(high)}"
     proof = "the smallest and the largest value found; that no such odds give less or more is not proved"
     if result.is_certified:
         ends = f"{proved_number(low, 'lower')} and {proved_number(high, 'upper')}"
         proof = "proved: no such odds give an estimate outside"
     return (
-        f"The squared MMD of the true populations is estimated to be between {ends} ({proof}). {filed} "
-        f"{random} If the odds differ by more, or more rows are misfiled, it can lie outside this range. "
-        f"{ABOUT}"
+        f"The {statistic(result)} of the true populations is estimated to be between {ends} ({proof}). "
+        f"{filed} {random} If the odds differ by more, or more rows are misfiled, it can lie outside this "
+        f"range. {ABOUT}"
     )
 
 
@@ -51,7 +52,7 @@ def breakdown(result: OddsSweepResult) -> str:
     """Say how far from random misfiling must be to explain the difference away."""
     chance = f"what chance alone would give ({number(result.chance)}; 95 % of random labellings have less)"
     if result.observed <= result.chance:
-        return f"Even as filed the squared MMD, {number(result.observed)}, is no more than {chance}."
+        return f"Even as filed the {statistic(result)}, {number(result.observed)}, is no more than {chance}."
     how = "exactly" if result.exactly else "at most"
     parts = [_one_breakdown(each) for each in result.breakdown]
     return (

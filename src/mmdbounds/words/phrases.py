@@ -214,6 +214,11 @@ def origin(result: Misfiled) -> str:
     return f" {sure}; it comes from a prevalence." if "prevalence" in stated else ""
 
 
+def statistic(result: Any) -> str:
+    """Return what the statistic of a result is called."""
+    return "energy distance" if result.provenance.kernel == "energy" else "squared MMD"
+
+
 def kernel_name(made: Provenance) -> str:
     """Return the name of the kernel; of an approximate one, what it stands for and how it was made."""
     if "n_features" not in made.kernel_options:
@@ -226,11 +231,13 @@ def kernel_name(made: Provenance) -> str:
 def settings(made: Provenance, *lead: str) -> str:
     """Return how a result was made in one sentence; `lead` comes first: method, permutations, seed."""
     length = made.options.get("bandwidth") if made.bandwidth is None else f"{made.bandwidth:.6g}"
+    power = made.kernel_options.get("exponent", 1)
+    kernel = kernel_name(made) if power == 1 else f"{kernel_name(made)}, exponent {power}"
     values = "kernel and feature" if "n_features" in made.kernel_options else "kernel"
     seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
     parts = [
         *filter(None, lead),
-        f"kernel {kernel_name(made)}{'' if length is None else f', bandwidth {length}'}",
+        f"kernel {kernel}{'' if length is None else f', bandwidth {length}'}",
         f"{made.estimator} estimator",
         f"{made.dtype}, {made.backend} on {made.device}",
         f"{made.n_pairs:,} {values} values in {seconds} s",

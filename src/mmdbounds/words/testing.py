@@ -17,6 +17,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 
@@ -118,10 +119,10 @@ def _numbers(result: RobustTestResult) -> list[str]:
     bound = f"is at least {proved_number(result.statistic, 'lower')}"
     if not result.is_valid:
         bound = f"of {number(result.statistic)} was found"
-    as_filed = f"the squared MMD is {number(result.observed)}; valid only if nothing is misfiled"
+    as_filed = f"the {statistic(result)} is {number(result.observed)}; valid only if nothing is misfiled"
     plus = f", and beta = {result.beta:g} added" if result.beta else ""
     lines = [
-        _line("worst case", result.pvalue, f"with {moved} misfiled, the squared MMD {bound}{plus}"),
+        _line("worst case", result.pvalue, f"with {moved} misfiled, the {statistic(result)} {bound}{plus}"),
         _line("as filed", result.pvalue_as_filed, as_filed),
     ]
     if result.pvalue_range is not None:
@@ -137,8 +138,9 @@ def _multiples(result: RobustTestResult) -> list[str]:
         sentences.append(f"{proved_number(worst, 'lower')} in the worst case")
     if filed is not None and filed > 0:
         sentences.append(f"{number(filed)} as filed")
-    scale = "multiples of the 95 % quantile of its null"
-    return [wrapped(f"Squared MMD in {scale}: {', '.join(sentences)}.")] if sentences else []
+    name, scale = statistic(result), "multiples of the 95 % quantile of its null"
+    line = f"{name[0].upper()}{name[1:]} in {scale}: {', '.join(sentences)}."
+    return [wrapped(line)] if sentences else []
 
 
 def _line(name: str, pvalue: float, text: str) -> str:
@@ -202,7 +204,7 @@ def _converse(result: SweepResult) -> str:
 def breakdown_of_value(result: SweepResult) -> str:
     """Say where the lower bound reaches the value asked about."""
     target, first = number(result.value), result.breakdown_of_value
-    filed = f"As filed the squared MMD is {number(result.observed)}"
+    filed = f"As filed the {statistic(result)} is {number(result.observed)}"
     if first == 0:
         return f"{filed}, which is not above {target}."
     if first is None:
@@ -248,7 +250,8 @@ def curve_notes(result: SweepResult) -> list[str]:
     """Explain what stands in the curve as a table."""
     notes = []
     if any(point.null_quantile is not None for point in result.points):
-        notes.append("null 95 %: without a difference, the squared MMD exceeds it in 5 % of the cases")
+        exceeds = f"the {statistic(result)} exceeds it in 5 % of the cases"
+        notes.append(f"null 95 %: without a difference, {exceeds}")
     if any(point.lower_certified is None or point.upper_certified is None for point in result.points):
         notes.append("* reached by a labelling, not proved")
     return notes

@@ -131,9 +131,9 @@ def use(monkeypatch, constants):
         monkeypatch.setattr(f"{where}.{name}", value)
 
 
-def check_variant(seed, variant):
+def check_variant(seed, variant, **how):
     """Check a method that may prove little, or nothing below for kernels that it cannot look through."""
-    truth, (method, constants) = exact(seed), VARIANTS[variant]
+    truth, (method, constants) = exact(seed, **how), VARIANTS[variant]
     sums = make_sums(truth.problem.Z, truth.problem.kernel)
     lower, upper = bounds(truth.problem, method, seed=seed, sums=sums)
     if constants.get("DENSE_ROWS", 1) < 1 and not sums.is_positive_definite:
@@ -156,6 +156,21 @@ def test_proofs_hold_whatever_the_way(monkeypatch, variant):
     use(monkeypatch, VARIANTS[variant][1])
     for seed in range(1000, 1030):
         check_variant(seed, variant)
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_proofs_hold_for_the_energy_distance(monkeypatch, variant):
+    use(monkeypatch, VARIANTS[variant][1])
+    for seed in range(3000, 3003):
+        check_variant(seed, variant, kernel="energy")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_proofs_hold_for_the_energy_distance_on_many_problems(monkeypatch, variant):
+    use(monkeypatch, VARIANTS[variant][1])
+    for seed in range(3003, 3053):
+        check_variant(seed, variant, kernel="energy")
 
 
 def margin_of(truth):

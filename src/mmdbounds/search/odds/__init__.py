@@ -48,7 +48,7 @@ class LimitedOdds(Method):
 
 def check_definite(problem: Problem) -> None:
     """Refuse kernels for which the lower end would not be proved."""
-    if problem.kernel.is_positive_definite is not True:
+    if not problem.kernel.is_conditionally_definite:
         came = problem.kernel.name
         msg = f"`odds` needs a kernel that is known to be positive definite; got kernel={came!r}."
         raise MmdBoundsError(msg)

@@ -80,7 +80,7 @@ def _others(
     """Return the counts to be searched, and how much more all take: mostly and, beyond that, at most."""
     largest = max(admissible, key=most_moves)
     is_dense = matrices_fit(sizes(problem, largest)[0], "lower", problem.working_memory)
-    provable = is_dense or problem.kernel.is_positive_definite is True
+    provable = is_dense or problem.kernel.is_conditionally_definite
     if len(admissible) <= FEW or not provable:  # as in `sharp_sides`
         return admissible, 1.0, 1.0
     return [largest], OTHER_COUNTS, (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS

@@ -57,7 +57,7 @@ class ProcessorBackend(Backend):
         if isinstance(kernel, PairKernel) and (ready := points.ready(Z, kernel, "float64")).is_product:
             return KeptSums(Z, kernel, ready, **options)
         K, error = points.kernel_matrix(Z, kernel)
-        return MatrixSums(K, value_error=error, is_positive_definite=kernel.is_positive_definite, **options)
+        return MatrixSums(K, value_error=error, reach=kernel.reach, **options)
 
     def status(self) -> Status:
         """Return the rates of blocks, compiled or not."""
@@ -111,17 +111,15 @@ class MatrixSums(KernelSums):
         K: Float64s,
         *,
         value_error: float = 0.0,
-        is_positive_definite: bool | None = False,
+        reach: float | None = None,
         **options: Unpack[Options],
     ) -> None:
-        self._prepare(len(K), value_error, is_positive_definite, options)
+        self._prepare(len(K), value_error, reach, options)
         self._K = K
         self._meter.add(K.size)
 
-    def _prepare(
-        self, n_rows: int, value_error: float, is_positive_definite: bool | None, options: Options
-    ) -> None:
-        self._set_options(n_rows, is_positive_definite, {**options, "dtype": "float64"})
+    def _prepare(self, n_rows: int, value_error: float, reach: float | None, options: Options) -> None:
+        self._set_options(n_rows, reach, {**options, "dtype": "float64"})
         self.rounding = claimed(value_error, sum_error(n_rows, n_rows, self.dtype))
         self.tie_width = max(ARITHMETIC, value_error)
 
@@ -197,7 +195,7 @@ class KeptSums(MatrixSums):
     ) -> None:
         self._Z, self._kernel, self._ready = Z, kernel, ready
         self._half = len(Z) * (len(Z) + 1) // 2  # kernel values, which is all that is computed
-        self._prepare(len(Z), ready.value_error, kernel.is_positive_definite, options)
+        self._prepare(len(Z), ready.value_error, kernel.reach, options)
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""

@@ -50,7 +50,7 @@ class BlockedSums(KernelSums):
         few_rows: bool = False,
         **options: Unpack[Options],
     ) -> None:
-        self._set_options(len(Z), kernel.is_positive_definite, options)
+        self._set_options(len(Z), kernel.reach, options)
         self._Z, self._kernel, self._few_rows = Z, kernel, few_rows
         self._points = ready(Z, kernel, self.dtype)
         self._plain = PlainEngine(self._points, kernel, self.dtype)

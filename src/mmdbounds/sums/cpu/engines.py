@@ -19,6 +19,7 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.plan import Columns
 from mmdbounds.sums.points import (
     Points,
+    by_product,
     checked_values,
     function_block,
     pair_numbers,
@@ -120,7 +121,7 @@ class PlainEngine:
 
 
 class FusedEngine(PlainEngine):
-    """Strips in compiled code, for every kernel that a matrix product serves."""
+    """Strips in compiled code, for every kernel that has a form."""
 
     is_compiled = True
 
@@ -129,7 +130,7 @@ class FusedEngine(PlainEngine):
 
         super().__init__(points, kernel, dtype)
         self._code = fused
-        self._parameters = fused.parameters(kernel, dtype, points.value_error)
+        self._parameters = fused.parameters(kernel, self.dtype, points.value_error)
 
     def right(self, rows: Rows) -> Factors:
         """See `PlainEngine`; a view where `rows` is a slice."""
@@ -218,7 +219,8 @@ class Strips:
 
 def is_compiled(points: Points, kernel: Kernel) -> bool:
     """Return whether there is compiled code for a kernel of these rows."""
-    return points.is_product and type(kernel) in dict(SHIPPED_FORMS) and compiled.numba_is_there()
+    has_form = type(kernel) in dict(SHIPPED_FORMS) and points.is_product == by_product(kernel)
+    return has_form and compiled.numba_is_there()
 
 
 def make_engine(points: Points, kernel: Kernel, dtype: str) -> PlainEngine:

@@ -87,20 +87,22 @@ def _exp2_for(x):
     return double
 
 
-# A kind is a place in this list, the formulas of distances first. numba keeps no code that was handed a
+# A kind is a place in this list: formulas of products of rows scaled for distances, then those of squared
+# distances from differences, then those of inner products. numba keeps no code that was handed a
 # function, so each place has a name of its own here, and a few are free for kernels to come.
-_DISTANCE_FORMS, _INNER_FORMS = (
+_DISTANCE_FORMS, _DIFFERENCE_FORMS, _INNER_FORMS = (
     [
         form
         for cls, forms in SHIPPED_FORMS
-        if (cls.geometry == "distance2") is of_distances
+        if (cls.geometry == "distance2", cls.squared_scale is not None) == which
         for form in (forms.row, forms.far)
         if form is not None
     ]
-    for of_distances in (True, False)
+    for which in ((True, True), (True, False), (False, False))
 )
-FORMS = (*_DISTANCE_FORMS, *_INNER_FORMS)
-LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1  # kinds up to this one are formulas of a distance
+FORMS = (*_DISTANCE_FORMS, *_DIFFERENCE_FORMS, *_INNER_FORMS)
+LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1  # kinds up to this one are formulas of a product...
+LAST_DIFFERENCE_KIND = len(_DISTANCE_FORMS) + len(_DIFFERENCE_FORMS) - 1  # ... up to this one of differences
 N_PLACES = 9
 PRODUCT_ITSELF = N_PLACES  # the kind of kernels that are the product: no formula
 
@@ -141,9 +143,30 @@ def _formula(row, kind, offset, degree):
 
 
 @_part
+def _add_squares(row, mine, columns):
+    """Add the squared differences of one row from many, whose `columns` lie together; four at a time."""
+    fours = len(mine) // 4 * 4
+    for k in range(0, fours, 4):
+        a, b, c, d = mine[k], mine[k + 1], mine[k + 2], mine[k + 3]
+        first, second, third, fourth = columns[k], columns[k + 1], columns[k + 2], columns[k + 3]
+        for j in range(len(row)):
+            row[j] += (first[j] - a) ** 2 + (second[j] - b) ** 2 + (third[j] - c) ** 2 + (fourth[j] - d) ** 2
+    for k in range(fours, len(mine)):
+        a, column = mine[k], columns[k]
+        for j in range(len(row)):
+            row[j] += (column[j] - a) ** 2
+
+
+@_part
 def _product(left, right, start, same, kind, buffer):
-    """Return left @ right.T in `buffer`; the distance of a row to itself is 0 exactly."""
+    """Return left @ right.T in `buffer`, or squared distances; that of a row to itself is 0 exactly."""
     block = buffer[: len(left) * len(right)].reshape(len(left), len(right))
+    if LAST_DISTANCE_KIND < kind <= LAST_DIFFERENCE_KIND:
+        columns = np.ascontiguousarray(right.T)
+        block[:] = 0
+        for i in range(len(left)):
+            _add_squares(block[i], left[i], columns)
+        return block
     np.dot(left, right.T, block)
     if kind <= LAST_DISTANCE_KIND:
         for i in range(len(left)):

@@ -78,7 +78,7 @@ class DaskSums(KernelSums):
         self.tie_width = tie_error(typical, self.dtype)
 
     def _set_cluster(self, rows: DaskRows, kernel: Kernel, options: Options) -> None:
-        self._set_options(len(rows), kernel.is_positive_definite, options)
+        self._set_options(len(rows), kernel.reach, options)
         self._rows, self._client = rows, rows.client
         count = len(rows.client.nthreads())
         self.device = f"{count} worker{'' if count == 1 else 's'}"

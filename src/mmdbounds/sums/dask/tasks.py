@@ -55,7 +55,11 @@ def recipe_for(rows: DaskRows, kernel: Kernel, dtype: str) -> tuple[Recipe, floa
         points.check_finite(centre, "float64")
     recipe = Recipe(kernel, dtype, centre, 0.0)
     if centre is None or kernel.geometry != "distance2":
-        return dataclasses.replace(recipe, value_error=max(rows.each(value_error, recipe))), 0.0
+        low, high = (np.array(ends) for ends in zip(*rows.each(column_ranges), strict=True))
+        with np.errstate(over="ignore"):
+            gap = float((high.max(axis=0) - low.min(axis=0)).max())
+        error = max(rows.each(value_error, recipe)) + points.checked_gap(gap, rows.shape[1], kernel)
+        return dataclasses.replace(recipe, value_error=error), 0.0
     norms, error = spreads(rows, recipe)
     if points.is_drawn_away(float(norms.max()), float(np.median(norms)), error):
         some = plan.strips([0, rows.shape[1]], max(1, COLUMNS_AT_ONCE // len(rows)))
@@ -87,6 +91,11 @@ def column_sums(rows: Float64s) -> Float64s:
     """Return the sum of each column."""
     with np.errstate(over="ignore"):
         return np.asarray(rows.sum(axis=0))
+
+
+def column_ranges(rows: Float64s) -> tuple[Float64s, Float64s]:
+    """Return the smallest and the largest entry of each column."""
+    return rows.min(axis=0), rows.max(axis=0)
 
 
 def columns_of(rows: Float64s, columns: slice | NDArray[np.intp]) -> Float64s:

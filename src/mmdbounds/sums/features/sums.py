@@ -75,7 +75,7 @@ class FeatureSums(KernelSums):
     """Sums over K~ = Phi Phi' of the pooled rows, strips added up in float64; the meter counts features."""
 
     def __init__(self, features: Features, n_rows: int, **options: Unpack[Options]) -> None:
-        self._set_options(n_rows, True, options)
+        self._set_options(n_rows, 0.0, options)
         self.backend, self.device, self.dtype = features.backend, features.device, features.dtype
         self._features, self._size = features, features.map.size
         self.pair_price = max(1.0, self._size / 16)  # a product of features for each kernel value
@@ -197,4 +197,4 @@ def feature_sums(
     if not plan.matrix_fits(len(Z), options["working_memory"]):
         return FeatureSums(Features(Z, feature_map, options["dtype"]), len(Z), **options)
     phi, error = feature_map(Z), feature_map.rounding(row_norms(Z, feature_map)[0])
-    return MatrixSums(np.asarray(phi @ phi.T), value_error=error, is_positive_definite=True, **options)
+    return MatrixSums(np.asarray(phi @ phi.T), value_error=error, reach=0.0, **options)

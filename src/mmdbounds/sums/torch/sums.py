@@ -55,12 +55,13 @@ class TorchSums(KernelSums):
     def __init__(
         self, Z: PooledRows, kernel: Kernel, *, device: str | None = None, **options: Unpack[Options]
     ) -> None:
-        self._set_options(len(Z), kernel.is_positive_definite, options)
+        self._set_options(len(Z), kernel.reach, options)
         torch = import_torch()
         given = Z.tensor if isinstance(Z, TorchRows) else torch.from_numpy(np.ascontiguousarray(Z))
         where = torch.device(device or (given.device if isinstance(Z, TorchRows) else best_device()))
         self.device, self._kernel, self._n_columns = str(where), kernel, int(given.shape[1])
         rows, self._norms = prepared(given.to(where), kernel)
+        self._gap = float((given.amax(0) - given.amin(0)).max())
         error = self._value_error(self.dtype)
         if self._norms.size and points.differences_pay(error, self.n_rows, self._n_columns, self.dtype):
             rows, self._norms = given.to(where), np.empty(0)
@@ -95,7 +96,8 @@ class TorchSums(KernelSums):
             return product_error(self._norms, self._n_columns, self._kernel, dtype)
         if self._by_product:
             return inner_error(self._n_columns, self._kernel, dtype)
-        return pair_error(self._n_columns, self._kernel)
+        vanished = points.checked_gap(self._gap, self._n_columns, self._kernel)
+        return pair_error(self._n_columns, self._kernel) + vanished
 
     @cached_property
     def rough(self) -> KernelSums:
