@@ -1,4 +1,4 @@
-"""A newcomer with a messy table: every stop is one line, and its advice, taken literally, ends in a report."""
+"""A newcomer with a messy table: every stop is one line; its advice, taken literally, ends in a report."""
 
 from __future__ import annotations
 

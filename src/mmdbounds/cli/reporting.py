@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.cli.amounts import WAYS
 from mmdbounds.cli.arguments import Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, grouped, option, options
@@ -141,12 +142,13 @@ def _run(
     output: Output,
 ) -> list[Result]:
     """Return all that the page is about; nothing for a dry run."""
+    from mmdbounds.cli.amounts import WAYS
     from mmdbounds.contamination import Contamination
 
     is_stated = any(getattr(misfiling, way) is not None for way in WAYS)
     plain = misfiling.contamination() if is_stated else Contamination(USUAL_SHARE, exactly=misfiling.exactly)
     amount, how = known.within(plain), comparison.keywords()
-    split = read_split(table, known)
+    split = read_split(table, known, output, amount)
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
@@ -204,10 +206,18 @@ def _results(
 
 def _write_saved(name: str, out: Path, how: dict[str, Any]) -> None:
     from mmdbounds.report import write_report
+    from mmdbounds.report.page import KINDS
 
-    text = _read(name)
+    text = read_saved(name)
+    with undamaged():
+        write_report(saved_result(text, KINDS, "a report"), out, **how)
+
+
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """Say in one line that a saved result is damaged, whatever comes of it."""
     try:
-        write_report(_saved(text), out, **how)
+        yield
     except MmdBoundsError:
         raise
     except DAMAGED as error:
@@ -215,7 +225,8 @@ def _write_saved(name: str, out: Path, how: dict[str, Any]) -> None:
         raise DataError(msg) from error
 
 
-def _read(name: str) -> str:
+def read_saved(name: str) -> str:
+    """Return the text of a saved result."""
     try:
         return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -228,18 +239,16 @@ def _read(name: str) -> str:
     raise DataError(msg)
 
 
-def _saved(text: str) -> Result:
-    """Return the result that the text is."""
-    from mmdbounds.report.page import KINDS
-
+def saved_result(text: str, known: Iterable[type[Result]], purpose: str) -> Result:
+    """Return the result that the text is, one of those that are known to the purpose."""
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError):
         msg = f"this is not a saved result, which --json or `to_json` makes. {FOR_A_TABLE}"
         raise DataError(msg) from None
-    kinds = {kind.__name__: kind for kind in KINDS}
+    kinds = {kind.__name__: kind for kind in known}
     named = content.get("type") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in kinds:
-        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}. {FOR_A_TABLE}"
+        msg = f"{purpose} needs a saved {', '.join(kinds)}; got {named!r}. {FOR_A_TABLE}"
         raise DataError(msg)
     return kinds[named].from_dict(content)

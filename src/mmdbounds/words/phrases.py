@@ -132,7 +132,8 @@ def assumption(result: Misfiled) -> str:
 
 def _less_than_a_row(result: Misfiled) -> str:
     """Say that a share was stated that is less than one row, and the smallest that is not."""
-    stated: Any = getattr(result, "provenance", result).misfiling  # a table of columns has no provenance
+    made: Any = getattr(result, "provenance", result)  # a table of columns has none
+    stated = made.misfiling
     name = next((name for name in ("x_in_y", "share_of_y") if stated.get(name)), None)
     if name is None:
         return ""

@@ -117,6 +117,8 @@ def _numbers(result: RobustTestResult) -> list[str]:
         else ""
     )
     bound = f"is at least {proved_number(result.statistic, 'lower')}"
+    if not (result.n_moved or result.n_moved_of_x):  # it is the value as filed, and rounded like it
+        bound = f"is {number(result.statistic)}"
     if not result.is_valid:
         bound = f"of {number(result.statistic)} was found"
     as_filed = f"the {statistic(result)} is {number(result.observed)}; valid only if nothing is misfiled"
