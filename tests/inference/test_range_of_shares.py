@@ -10,6 +10,8 @@ from mmdbounds.inference import worst_case
 from mmdbounds.objective import lost
 from problems import all_labellings, naive_values, small_matrix, small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 39
 
 
