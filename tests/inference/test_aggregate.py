@@ -17,6 +17,8 @@ from mmdbounds.sums.bandwidth import canonical_order
 from problems import all_labellings, naive_values
 from tolerances import of_mmd2
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 TIED = 1e-12
 ROUNDING = 1e-9
 KERNELS = (mb.kernels.RBF(0.5), mb.kernels.RBF(2.0), mb.kernels.Laplacian(1.5))

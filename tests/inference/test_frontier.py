@@ -12,6 +12,8 @@ from problems import Counts, small_problem
 
 from .test_size_range import few_of
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS, LEVEL = 39, 0.2
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 2)), rng.normal(1.2, 1.0, size=(50, 2))

@@ -20,6 +20,8 @@ from mmdbounds.sums.features.maps import make_map
 from problems import sample_function
 from tolerances import of_mmd2
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 
 def groups(p=25, q=35, shift=1.0, seed=0, d=2):
     rng = np.random.default_rng(seed)

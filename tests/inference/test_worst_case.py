@@ -17,6 +17,8 @@ from mmdbounds.search.sharp import quota_problem
 from mmdbounds.sums import plan
 from problems import small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 59
 
 

@@ -26,28 +26,14 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
-    check_option,
-    check_progress,
-    check_seed,
-    check_share,
-)
+from mmdbounds.checks import check_labellings, check_option, check_progress, check_seed, check_share
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import (
-    CountOutcome,
-    WorstCase,
-    expected_work,
-    is_tight,
-    share_above,
-    tighten,
-)
+from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
@@ -77,10 +63,15 @@ class Member:
         self.problem = problem
         self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, null=null)
         sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
-        order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
-        apart = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others).values(sizes)
-        self.centre = dict(zip(sizes, apart.mean(axis=0).tolist(), strict=True))
-        self.spread = dict(zip(sizes, apart.std(axis=0).tolist(), strict=True))
+        null_of, means, deviations = self.worst.null, self.worst.null.means, self.worst.null.deviations
+        if not null_of.is_exact:  # all labellings together treat none of them differently
+            order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
+            apart = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others)
+            drawn, is_counted = apart.values(sizes), [*map(null_of.is_counted, range(len(sizes)))]
+            means = np.where(is_counted, means, drawn.mean(axis=0))
+            deviations = np.where(is_counted, deviations, drawn.std(axis=0))
+        self.centre = dict(zip(sizes, means.tolist(), strict=True))
+        self.spread = dict(zip(sizes, deviations.tolist(), strict=True))
 
     def standardised(self, values: Any, counts: Counts) -> Float64s:
         """Return statistics in standard deviations of the null."""
@@ -154,6 +145,10 @@ class Several:
         pairs = zip(self.members, values, strict=True)
         return max(float(m.standardised(value - m.worst.tolerance(counts), counts)) for m, value in pairs)
 
+    def pvalue(self, level: float, counts: Counts, null: Float64s) -> float:
+        """Return the share of labellings, the true one included, for which `null` is no smaller."""
+        return self.members[0].worst.pvalue_of_another(level, counts, null)
+
     def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
         """Return every kernel's statistic for the labelling that one of them found."""
         pairs = zip(self.members, each, strict=True)
@@ -184,8 +179,8 @@ class Several:
             each=tuple(each),
             floor=floor,
             value=value,
-            pvalue=share_above(self.compared_of(counts), floor),
-            attained=share_above(self.compared_of(counts), value),
+            pvalue=self.pvalue(floor, counts, self.compared_of(counts)),
+            attained=self.pvalue(value, counts, self.compared_of(counts)),
             is_proved=is_proved,
         )
 
@@ -240,7 +235,7 @@ def aggregated_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    n_permutations, _ = check_labellings(n_permutations)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     check_option(null, "null", NULL_RULES)
@@ -277,6 +272,7 @@ def aggregated_test(
         admissible=admissible,
         beta=beta,
         exactly=bool(contamination.exactly),
+        n_permutations=n_permutations,
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
@@ -336,6 +332,7 @@ def _result(
     admissible: list[Counts],
     beta: float,
     exactly: bool,
+    n_permutations: int,
     units_note: str,
     made: Provenance,
 ) -> AggregatedResult:
@@ -353,18 +350,20 @@ def _result(
         n_moved_of_x=top.counts.n_moved_of_x,
         null=null,
         observed=observed,
-        pvalue_as_filed=share_above(several.null_of(filed), observed),
+        pvalue_as_filed=several.pvalue(observed, filed, several.null_of(filed)),
         counts=tuple(map(_count_test, outcomes)),
         n_admissible=len(admissible),
         parts=tuple(_part(m, own) for m, own in zip(several.members, top.each, strict=True)),
-        n_permutations=len(null),
-        null_rule=several.members[0].worst.null_rule,
+        **several.members[0].worst.null_fields(top.counts),
+        n_permutations=n_permutations,
         beta=beta,
         exactly=exactly,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=max(c.n_moved for c in admissible) / problem.q,
         **problem.group_fields(),
-        conditions=conditions(beta, of_units=bool(units_note)),
+        conditions=conditions(
+            beta, of_units=bool(units_note), is_exact=several.members[0].worst.null.is_exact
+        ),
         units_note=units_note,
         provenance=made,
     )

@@ -98,7 +98,9 @@ class Curve:
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
         """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
         worst, proved = self._worst, upper.certified
-        best = None if proved is None else min(worst.pvalue_alone(proved, counts) for counts in run)
+        best = None
+        if proved is not None and worst.null.is_complete:
+            best = min(worst.pvalue_alone(proved, counts) for counts in run)
         if len(run) == 1:
             [only] = worst.settled([worst.improved(self._outcome(run[0]), lower)])
             return only.pvalue, _least(best, only.pvalue)

@@ -100,9 +100,11 @@ def frontier(
         is_valid=True,  # without proofs there is no `Frontier`
         n_solved=found.n_solved,
         n_permutations=n_permutations,
+        is_exact=found.null.is_exact,
+        n_labellings=found.null.n_labellings,
         null_rule=found.null_rule,
         **problem.group_fields(),
-        conditions=frontier_conditions(of_units=bool(units_note)),
+        conditions=frontier_conditions(of_units=bool(units_note), is_exact=found.null.is_exact),
         units_note=units_note,
         provenance=problem.provenance(
             found.totals,
@@ -140,7 +142,7 @@ class Frontier(EverySize):
         super().__init__(problem, list(ends), *how, **more)
 
     def _begin(self) -> None:
-        self._critical = self._exceeded(self._nulls)
+        self._critical = np.array([self._exceeded(place) for place in range(len(self._sizes))])
         self._differences = np.array([size.difference for size in self._sizes])
         self._n_x = np.array([size.most.n_x for size in self._sizes])
         self._most = np.array([size.most.n_moved for size in self._sizes])
@@ -148,13 +150,10 @@ class Frontier(EverySize):
         for place in dict.fromkeys((as_filed, 0, len(self._sizes) - 1)):
             self._settle(place)
 
-    def _exceeded(self, nulls: Float64s) -> Float64s:
-        """Return for each column what a floor must exceed for a p-value of at most the level."""
-        # No more than so many random labellings are as large.
-        allowed = math.floor(self._level * (1 + len(nulls)) + SLACK) - 1
-        if 0 <= allowed < len(nulls):
-            return np.asarray(-np.partition(-nulls, allowed, axis=0)[allowed])
-        return np.full(nulls.shape[1], -np.inf if allowed > 0 else np.inf)
+    def _exceeded(self, place: int) -> float:
+        """Return what a floor of one size must exceed for a p-value of at most the level."""
+        column = self._places[place]
+        return self.null.critical(self._level, column, self.null.compared_column(column))
 
     @property
     def n_solved(self) -> int:
@@ -202,7 +201,7 @@ class Frontier(EverySize):
         self._sharpened.add(pair)
         floor = self._floors.floors[place][: pair.n_moved - size.fewest + 1].min()
         self.lower_null([pair], self.null_of(pair) >= floor - self._tolerances[place])
-        self._critical[place] = self._exceeded(self._nulls[:, [place]])[0]
+        self._critical[place] = self._exceeded(place)
         return self._held(place) > held
 
     def _nearby(self, place: int, labelling: Labelling) -> float:

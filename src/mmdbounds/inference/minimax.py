@@ -26,6 +26,7 @@ from itertools import compress, islice
 import numpy as np
 
 from mmdbounds.counts import Counts
+from mmdbounds.inference.null import Null
 from mmdbounds.objective import GroupSums, Indices, Mask, Quadratic
 from mmdbounds.results import Estimator, NullRule
 from mmdbounds.search.sharp.same_sizes import SameSizes
@@ -155,9 +156,10 @@ def _lowest(values: Float64s, among: Indices, count: int) -> Indices:
 class ComparedNull:
     """What floors are compared with: statistics on random labellings, lowered to `Minimax` where asked."""
 
-    def __init__(self, statistics: Float64s, sizes: Sequence[int], hidden: Mapping[int, Counts]) -> None:
-        self.statistics = statistics  # a row for each labelling, a column for each of the sizes of X
-        self.values = statistics.copy() if hidden else statistics
+    def __init__(self, null: Null, sizes: Sequence[int], hidden: Mapping[int, Counts]) -> None:
+        self._null = null
+        if hidden:
+            null.compared = null.statistics.copy()
         self._column = {size: place for place, size in enumerate(sizes)}
         self._hidden, self._is_lowered = hidden, set[int]()
 
@@ -177,9 +179,14 @@ class ComparedNull:
         every = (self._hidden[each] if isinstance(each, int) else each for each in hidden)
         counts = sorted(every, key=lambda each: each.n_x)
         places = np.array([self._column[each.n_x] for each in counts], dtype=np.intp)
-        some = np.ix_(np.flatnonzero(which), places)
-        self.values[some] = self.statistics[some] + bounds.lowered(compress(orders, which), counts)
+        lowered = bounds.lowered(compress(orders, which), counts)
+        some = np.ix_(np.flatnonzero(which)[: len(lowered)], places)
+        self._null.compared[some] = self._null.statistics[some] + lowered
         self._is_lowered.update(each.n_x for each in counts)
+
+    def forget(self) -> None:
+        """Take no size for lowered, since more labellings were drawn."""
+        self._is_lowered.clear()
 
 
 def hidden_rows(sizes: Iterable[SameSizes]) -> dict[int, Counts]:

@@ -11,9 +11,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
     check_flag,
+    check_labellings,
+    check_level,
     check_option,
     check_progress,
     check_seed,
@@ -21,6 +21,7 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import (
@@ -45,7 +46,9 @@ def robust_test(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     n_permutations: int = 999,
+    stop_after: int | None = None,
     exactly: bool | None = None,
+    level: float = 0.05,
     best_case: bool = False,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
@@ -69,9 +72,16 @@ def robust_test(
         As in `mmd_bounds`. The p-value is valid whichever rows were looked up, also if they were chosen
         after looking at the data.
     n_permutations : int, default=999
-        Random labellings; the smallest p-value is 1 / (1 + n_permutations).
+        Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
+        many labellings of a size that differ, all are counted instead: then the p-value is exact and depends
+        on no seed.
+    stop_after : int, optional
+        Stop drawing as soon as this many random labellings are no smaller than the worst case. The p-value
+        is then this number over the number drawn, and valid as before; it is coarser, and sooner known.
     exactly : bool, optional
         Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
+    level : float, default=0.05
+        Level of the decision (`RobustTestResult.is_significant`), for which more is proved if need be.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -128,9 +138,12 @@ def robust_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    best_case = check_flag(best_case, "best_case")
+    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    best_case, level = check_flag(best_case, "best_case"), check_level(level)
     check_option(null, "null", NULL_RULES)
+    if best_case and stop_after is not None:
+        msg = "`best_case` needs all random labellings; got a `stop_after` too. Leave one of them out."
+        raise MmdBoundsError(msg)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
@@ -142,8 +155,9 @@ def robust_test(
     admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept, null=null)
-        outcomes = worst.outcomes()
+        which: dict[str, Any] = {"checkpoint": kept, "null": null, "stop_after": stop_after}
+        worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
+        outcomes = worst.outcomes(level - beta)
         meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(
@@ -152,8 +166,10 @@ def robust_test(
         **_question(problem, admissible),
         **problem.knowledge_fields(contamination, admissible),
         exactly=bool(contamination.exactly),
+        level=level,
         n_permutations=n_permutations,
-        conditions=conditions(beta, of_units=bool(units_note)),
+        stop_after=stop_after,
+        conditions=conditions(beta, of_units=bool(units_note), is_exact=worst.null.is_exact),
         units_note=units_note,
         provenance=problem.provenance(
             worst.totals,
@@ -183,6 +199,7 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
     return {
         "statistic": top.floor,
         "null": worst.null_of(top.counts),
+        **worst.null_fields(top.counts),
         "null_quantile": worst.null_quantile(top.counts),
         "n_moved": top.counts.n_moved,
         "n_moved_of_x": top.counts.n_moved_of_x,

@@ -60,11 +60,10 @@ class EverySize(WorstCase):
         )
         self._values = np.full(len(largest), np.inf)  # of labellings
         self._tolerances = np.array([self.tolerance(counts) for counts in largest])
-        first, last = (self._column[counts.n_x] for counts in (largest[0], largest[-1]))
-        self._nulls = self._compared.values[:, first : last + 1]
+        self._places = [self._column[counts.n_x] for counts in largest]
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        self._centres = self._nulls.mean(axis=0)
-        self._spreads = np.maximum(self._nulls.std(axis=0), least)
+        self._centres = self.null.means[self._places]
+        self._spreads = np.maximum(self.null.deviations[self._places], least)
         self._begin()
 
     def _begin(self) -> None:
@@ -83,7 +82,7 @@ class EverySize(WorstCase):
         """See `WorstCase`: a size covers all of its pairs."""
         return len(self._every)
 
-    def outcomes(self) -> list[CountOutcome]:
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the size that decides is a solved one."""
         for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             floors = self._floors.least()
@@ -97,7 +96,7 @@ class EverySize(WorstCase):
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
-        return [self.outcome(counts) for counts in self.considered]
+        return self.decided([self.outcome(counts) for counts in self.considered], level)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of sizes that are not solved no labelling is known."""
@@ -107,7 +106,7 @@ class EverySize(WorstCase):
             return self._outcome(counts, Found(float(self._values[place]), None, certified=proved))
         return self._outcome(counts, replace(self._known[counts].found, certified=proved))
 
-    def closer(self, counts: Counts) -> bool:
+    def closer(self, counts: Counts, *, level: float | None = None) -> bool:
         """See `WorstCase`; sizes are solved first, then those of their pairs are searched that have room."""
         if counts not in self._known:
             self._solve(counts)
@@ -121,11 +120,23 @@ class EverySize(WorstCase):
             if floors[i] > floors.min() and floors[i] >= self._values[place] - self._tolerances[place]:
                 break
             self._searched.add(pair)
-            found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, 1.0)
-            if found.certified is not None:
-                floors[i] = max(floors[i], found.certified)
-            self._note(counts, found)
-        return len(self._searched) > n_searched
+            self._search_pair(counts, int(i), 1.0)
+        lowest = size.pair(int(size.moved[np.argmin(floors)])), worst_case.PATIENT
+        if len(self._searched) > n_searched or level is None or lowest in self._is_tightened:
+            return len(self._searched) > n_searched
+        self._is_tightened.add(lowest)
+        self._search_pair(counts, int(np.argmin(floors)), worst_case.PATIENT)
+        return True
+
+    def _search_pair(self, counts: Counts, i: int, patience: float) -> None:
+        """Search one of the pairs of a size by itself, and keep its floor."""
+        place = self._place[counts.n_x]
+        size, floors = self._sizes[place], self._floors.floors[place]
+        pair = size.pair(int(size.moved[i]))
+        found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, patience)
+        if found.certified is not None:
+            floors[i] = max(floors[i], found.certified)
+        self._note(counts, found)
 
     def _solve(self, counts: Counts) -> None:
         with one_blas_thread():  # two threads would add in another order than one
@@ -169,5 +180,4 @@ class EverySize(WorstCase):
 
     def _pvalues(self, values: Float64s) -> Float64s:
         """Return the p-values at one value of each size."""
-        n_larger = np.count_nonzero(self._nulls >= values - self._tolerances, axis=0)
-        return np.asarray((1 + n_larger) / (1 + len(self._nulls)))
+        return self.null.pvalues(values - self._tolerances, self._places)

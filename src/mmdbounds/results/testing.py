@@ -86,6 +86,9 @@ class MisfilingTest(Result):
     n_moved: int
     n_moved_of_x: int = 0
     null: NDArray[np.float64]
+    null_weights: NDArray[np.float64] | None = None
+    is_exact: bool = False
+    n_labellings: int
     observed: float
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
@@ -107,6 +110,8 @@ class MisfilingTest(Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "null", read_only(self.null, np.float64))
+        if self.null_weights is not None:
+            object.__setattr__(self, "null_weights", read_only(self.null_weights, np.float64))
         hold_tuples(self, ("counts", "conditions"))
 
     def __iter__(self) -> Iterator[float]:
@@ -157,19 +162,30 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     n_moved, n_moved_of_x
         The worst count; of several with the same p-value the one whose floor is nearest to the null.
     null
-        The statistic on random labellings of the sizes at the worst count.
+        The statistic on labellings of the sizes at the worst count: random ones in the order in which they
+        were drawn, or all that differ (`is_exact`).
+    null_weights
+        The share of all labellings that each of `null` stands for; `None` if they were drawn.
+    is_exact, n_labellings
+        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
+        labellings drawn, or of those that differ, over all sizes.
     null_quantile
         Its 95 % quantile: a larger statistic is significant at the 5 % level (with the minimax null some
-        smaller ones are, too). `None` where it is not positive, or where there are fewer than 19 labellings.
+        smaller ones are, too). `None` where it is not positive, or where no statistic could be significant:
+        with fewer than 19 random labellings.
     observed, pvalue_as_filed, null_quantile_as_filed
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
         quantile of its null.
     counts, n_admissible
         Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
         if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations, null_rule
-        Random labellings, and what `statistic` is compared with: their statistic (``"labellings"``), or what
-        would at most be left of it once rows are misfiled (``"minimax"``).
+    n_permutations, stop_after
+        Random labellings asked for, and after how many no smaller ones drawing was to stop.
+    null_rule
+        What `statistic` is compared with on labellings: their statistic (``"labellings"``), or what would at
+        most be left of it once rows are misfiled (``"minimax"``).
+    level
+        Level of the decision.
     beta
         Probability that the true count is outside the range considered; part of `pvalue`.
     exactly, epsilon, share_of_y
@@ -186,6 +202,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         How the result was made.
     """
 
+    level: float = 0.05
+    stop_after: int | None = None
     pvalue_range: tuple[float, float] | None = None
     null_quantile: float | None = None
     null_quantile_as_filed: float | None = None
@@ -193,6 +211,17 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     def __post_init__(self) -> None:
         MisfilingTest.__post_init__(self)
         hold_tuples(self, ("pvalue_range",))
+
+    @property
+    def is_significant(self) -> bool | None:
+        """Whether the groups differ at `level`, whichever rows are misfiled; `None` if undecided.
+
+        False if some labelling has a p-value above the level. Undecided if none was found, but none is
+        proved not to exist either.
+        """
+        if self.is_valid and self.pvalue <= self.level:
+            return True
+        return False if max(count.attained for count in self.counts) + self.beta > self.level else None
 
     @property
     def in_null_quantiles(self) -> float | None:
@@ -227,8 +256,8 @@ class AggregatedResult(MisfilingTest):
         As in `RobustTestResult`. It needs no correction for the number of kernels.
     is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
-    null
-        The maximum on random labellings of the sizes at the worst count.
+    null, null_weights, is_exact, n_labellings
+        As in `RobustTestResult`, of the maximum.
     observed, pvalue_as_filed
         Statistic and p-value of the groups as filed; valid only if nothing is misfiled.
     counts, n_admissible
