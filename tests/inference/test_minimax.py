@@ -100,9 +100,15 @@ def naive_bound(K, u, counts, estimator):
     gradient = np.array([three_sums(u + e) - three_sums(u - e) for e in each]) / 2
     c = (three_sums(u + each[0]) + three_sums(u - each[0]) - 2 * three_sums(u)) / (2 * K[0, 0])
     own, others = np.flatnonzero(u == 1), np.flatnonzero(u == 0)
-    found = [0.0]
+
+    def enters(y):
+        return gradient[y] + c * K[y, y]
+
+    some = sorted(others, key=enters)[: STEPS[-1]]
+    alone = sorted(max(gradient[a] - c * K[a, a] + 2 * c * K[a, y] - enters(y) for y in some) for a in own)
+    found = [0.0, -alone[m - 1]]
     for k in (k for k in STEPS if k <= min(m, n_y)):
-        D = sorted(others, key=lambda y: gradient[y] + c * K[y, y])[:k]
+        D = some[:k]
         scores = []
         for a in own:
             near = sorted((K[a, b] for b in range(len(K)) if b != a), reverse=True)[: k - 1]

@@ -208,7 +208,6 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "n_admissible": n_admissible,
         "observed": worst.observed,
         "pvalue_as_filed": worst.pvalue_alone(worst.observed, filed),
-        "null_rule": worst.null_rule,
         "null_quantile_as_filed": worst.null_quantile(filed),
     }
 
