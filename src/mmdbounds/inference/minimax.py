@@ -201,3 +201,11 @@ def hidden_rows(sizes: Iterable[SameSizes]) -> dict[int, Counts]:
     """
     every = [size for size in sizes if size.most.movable is None and size.fewest == max(size.difference, 0)]
     return {size.most.n_x: size.most for size in every if size.most.n_moved or size.most.n_moved_of_x}
+
+
+def valid_rule(null: NullRule, admissible: Iterable[Counts], beta: float) -> NullRule:
+    """Return the null that is valid where limits hold but for a probability: they may depend on the labels.
+
+    One-way, the null of the true count does not depend on them; both ways that of its true sizes does.
+    """
+    return "labellings" if beta and any(counts.n_moved_of_x for counts in admissible) else null
