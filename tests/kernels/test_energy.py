@@ -130,7 +130,7 @@ def test_a_page_calls_it_energy_distance(tmp_path):
     curve = mb.sweep(X, Y, kernel=Energy(0.5), epsilons=[0.1], n_permutations=19, rng=0)
     mb.write_report(curve, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Energy distance of the true groups" in page
+    assert "Energy distance between the true X and the true Y rows" in page
     assert "quared MMD" not in page
     assert "mb.kernels.Energy(exponent=0.5)" in page
 
