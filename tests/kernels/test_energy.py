@@ -132,6 +132,8 @@ def test_a_page_calls_it_energy_distance(tmp_path):
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Energy distance between the true X and the true Y rows" in page
     assert "quared MMD" not in page
+    assert "The energy distance (twice the mean distance between the groups" in page
+    assert "by the energy distance (unbiased estimator, exponent 0.5" in page
     assert "mb.kernels.Energy(exponent=0.5)" in page
 
 
