@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mmdbounds import datasets, errors, kernels, plotting, results, theory
+    from mmdbounds import datasets, errors, kernels, plotting, results
+    from mmdbounds import theory as theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from mmdbounds.mechanisms import simulate
     from mmdbounds.report import write_report
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
+    from mmdbounds.several.independence import independence_test
+    from mmdbounds.several.measure import hsic, hsic_bounds
+    from mmdbounds.several.pairwise import pairwise_bounds
     from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
@@ -60,6 +64,9 @@ __all__ = [
     "errors",
     "evaluate",
     "groups",
+    "hsic",
+    "hsic_bounds",
+    "independence_test",
     "kernels",
     "label_doubt",
     "mixture_ceiling",
@@ -67,6 +74,7 @@ __all__ = [
     "mmd_bounds",
     "odds_sweep",
     "one_row_each",
+    "pairwise_bounds",
     "plan_audit",
     "plotting",
     "resampling_interval",
@@ -74,7 +82,6 @@ __all__ = [
     "robust_test",
     "simulate",
     "sweep",
-    "theory",
     "write_report",
 ]
 
@@ -99,6 +106,9 @@ _HOME = {
     "mechanisms": ("simulate",),
     "report": ("write_report",),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
+    "several.independence": ("independence_test",),
+    "several.measure": ("hsic", "hsic_bounds"),
+    "several.pairwise": ("pairwise_bounds",),
     "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mmdbounds.results import AuditResult, BoundsResult, Result
     from mmdbounds.results.curve import SweepResult
     from mmdbounds.results.frontier import FrontierResult
+    from mmdbounds.results.several import HsicResult
     from mmdbounds.results.testing import RobustTestResult
 
 Columns = Mapping[str, Iterable[Any]]
@@ -22,7 +23,7 @@ WHO = (
     *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"),
     "observed",
 )
-TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations")
+TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations", "null_rule")
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
@@ -36,6 +37,7 @@ ODDS_POINT = (
     *("epsilon", "n_moved", "odds", "lower", "upper", "lower_certified", "upper_certified"),
     "point",
 )
+KERNEL_PART = ("kernel", "bandwidth", "lower", "certified", "standardised")
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
@@ -102,6 +104,13 @@ def _test_columns(result: RobustTestResult) -> Columns:
     return {**columns, **_one_row(result, TESTED)}
 
 
+def _hsic_columns(result: HsicResult) -> Columns:
+    lower, upper = result.lower, result.upper
+    found = {"lower": lower.value, "upper": upper.value}
+    proved = {"lower_certified": lower.certified, "upper_certified": upper.certified}
+    return _one_row(result, ("n_samples", "n_moved", "exactly", "observed"), {**found, **proved})
+
+
 def _one_row(result: Any, names: Iterable[str], more: Mapping[str, Any] | None = None) -> Columns:
     cells = {name: getattr(result, name) for name in names} | {**(more or {})}
     return {name: [cell] for name, cell in cells.items()}
@@ -157,12 +166,21 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
             for row in result.rows
         ),
     ),
+    "HsicResult": (_hsic_columns, lambda result: _bare(*result.interval)),
     "OddsSweepResult": (
         lambda result: {n: [getattr(p, n) for p in result.points] for n in ODDS_POINT},
         lambda result: "\n".join(
             f"{_bare(each.epsilon)} {'none' if each.odds is None else _bare(each.odds)}"
             for each in result.breakdown
         ),
+    ),
+    "ConfidenceInterval": (
+        lambda result: _one_row(result, ("name_x", "name_y", "epsilon", "low", "high", "level", "label")),
+        lambda result: _bare(*result.interval),
+    ),
+    "AggregatedResult": (
+        lambda result: {n: [getattr(part, n) for part in result.parts] for n in KERNEL_PART},
+        lambda result: _bare(result.pvalue),
     ),
     "AuditResult": (_next_columns, _bare_decision),
     "FrontierResult": (
