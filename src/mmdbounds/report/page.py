@@ -17,6 +17,7 @@ from mmdbounds.report.record import Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.results import BoundsResult, Result, RobustTestResult
 from mmdbounds.words import explaining
+from mmdbounds.words.phrases import statistic
 
 __all__ = ["KINDS", "check_report", "write_report"]
 
@@ -112,8 +113,16 @@ def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool =
         _to_paste(results, record),
         _origin(parts, record),
     )
-    body = element("body", main, _page_data(parts), *scripts)
+    main, data = (_with_name(text, results) for text in (main, _page_data(parts)))
+    body = element("body", main, data, *scripts)
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
+
+
+def _with_name(text: str, results: Sequence[Result]) -> Html:
+    """Return a text in which the statistic has its own name, if it is the same on the whole page."""
+    names = {statistic(result) for result in results if hasattr(result, "provenance")}  # columns have none
+    name = names.pop() if len(names) == 1 else "squared MMD"
+    return Html(text.replace("squared MMD", name).replace("Squared MMD", f"{name[0].upper()}{name[1:]}"))
 
 
 def _page_data(parts: Sequence[Part]) -> str:
@@ -142,7 +151,7 @@ def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> I
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None
     yield element("noscript", element("p", NO_SCRIPT, class_="warning"))
-    about = _paragraphs([explaining.compared(first), explaining.MMD])
+    about = _paragraphs([explaining.compared(first), explaining.measured(record.made)])
     yield element("section", element("h2", "What was compared"), *about, aria_label="What was compared")
 
 
