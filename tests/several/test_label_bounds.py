@@ -81,6 +81,9 @@ def test_proofs_alone_hold(seed, monkeypatch):
             if patience == 1.0:
                 np.testing.assert_allclose(bound, extreme, rtol=0, atol=MARGIN)
     assert label_proofs.by_norms(of, moves) >= values.max() - WITHIN
+    assert label_proofs.by_partners(of, moves) >= values.max() - WITHIN
+    if p.n_moved == 1:  # without partners it is exact
+        np.testing.assert_allclose(label_proofs.by_partners(of, moves), values.max(), rtol=0, atol=WITHIN)
     floor, _ = label_proofs.by_steps(of, moves, start, np.inf)
     assert floor <= values.min() + WITHIN
 

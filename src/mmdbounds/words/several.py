@@ -110,7 +110,7 @@ def independence_summary(result: IndependenceResult) -> str:
         "",
         f"  p-value         {number(result.pvalue):>12}   at the worst true sizes: {worst}",
         f"  statistic       {number(result.statistic):>12}   {floor}",
-        f"  as recorded     {number(result.observed):>12}   ordinary permutation test: {number(result.pvalue_as_filed)}",
+        f"  as recorded     {number(result.observed):>12}   ordinary test: {number(result.pvalue_as_filed)}",
         "",
         head,
         *(wrapped(f"- {condition}", "  ") for condition in result.conditions),
