@@ -104,9 +104,10 @@ def bounds_command(
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
-    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
-    with interruptible(files.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
+    again = comparison.resumed(files.checkpoint, output)
+    with interruptible(files.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
@@ -120,6 +121,7 @@ def bounds_command(
 class Testing(Permutations):
     """Options of `robust_test`, under their names there."""
 
+    level: float = option(0.05, "Significance level, about which the proof is to decide.", "SHARE")
     best_case: bool = option(False, "Also prove how small the p-value could be; takes longer.")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
@@ -161,12 +163,13 @@ def robust_test_command(
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
-    with interruptible(testing.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    again = comparison.resumed(testing.checkpoint, output)
+    with interruptible(testing.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(
-        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), amount)
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.seed), amount)
     )
 
 
@@ -236,10 +239,11 @@ def sweep_command(
         show_plan(X, Y, output, how, lambda problem: curve(problem, *asked), which)
         return
     note_changes(X, output)
-    with interruptible(sweeping.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    again = comparison.resumed(sweeping.checkpoint, output)
+    with interruptible(sweeping.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = sweep(X, Y, which=which, unit=split.units, **vars(sweeping), **how)
     output.show(result)
     page.write(
-        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), which)
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.seed), which)
     )

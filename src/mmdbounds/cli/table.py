@@ -124,9 +124,10 @@ def _require_units(split: Split) -> None:
         raise MmdBoundsError(msg)
 
 
-def recorded(split: Split, table: Table) -> tuple[Group, Group]:
+def recorded(split: Split, table: Table, **more: Any) -> tuple[Group, Group]:
     """Return the groups with what makes a command of their record: there was one, and what it named."""
-    record = {**split.X.record, "by_command": True, "asked_columns": table.columns, "unit_column": table.unit}
+    named = {"by_command": True, "asked_columns": table.columns, "unit_column": table.unit}
+    record = {**split.X.record, **named, **more}
     return dataclasses.replace(split.X, record=record), dataclasses.replace(split.Y, record=record)
 
 

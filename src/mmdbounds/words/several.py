@@ -103,6 +103,7 @@ def independence_summary(result: IndependenceResult) -> str:
     """Return an `IndependenceResult` in plain words."""
     worst = listed([f"{n:,} {shown(g)}" for g, n in zip(result.groups, result.worst_sizes, strict=True)])
     floor = "proved: at these sizes HSIC is not smaller" if result.is_valid else "smallest HSIC found"
+    as_filed = number(result.pvalue_as_filed)
     head = "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
     lines = [
         wrapped(_assumption(result)),
@@ -110,7 +111,7 @@ def independence_summary(result: IndependenceResult) -> str:
         "",
         f"  p-value         {number(result.pvalue):>12}   at the worst true sizes: {worst}",
         f"  statistic       {number(result.statistic):>12}   {floor}",
-        f"  as recorded     {number(result.observed):>12}   ordinary test: {number(result.pvalue_as_filed)}",
+        f"  as recorded     {number(result.observed):>12}   ordinary permutation test: {as_filed}",
         "",
         head,
         *(wrapped(f"- {condition}", "  ") for condition in result.conditions),
