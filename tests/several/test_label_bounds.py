@@ -152,6 +152,15 @@ def test_a_kernel_that_is_not_definite_is_still_proved():
     np.testing.assert_allclose(result.interval, (min(values), max(values)), rtol=0, atol=MARGIN)
 
 
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_energy_distance_is_bounded_too(estimator):
+    p = replace(random_labelled(12), n_moved=2, exactly=False, transitions=None)
+    K = -np.sqrt(((p.Z[:, None, :] - p.Z[None, :, :]) ** 2).sum(axis=2))
+    result = mb.hsic_bounds(p.Z, p.labels, n_moved=2, kernel="energy", estimator=estimator, rng=0)
+    values = [naive_hsic(K, labels, estimator) for labels in admissible_labels(p)]
+    np.testing.assert_allclose(result.interval, (min(values), max(values)), rtol=0, atol=MARGIN)
+
+
 def test_what_is_not_proved_is_not_called_proved(monkeypatch):
     monkeypatch.setattr(measure, "is_dense", lambda *_: False)
     p = replace(random_labelled(8), n_moved=2)
