@@ -23,7 +23,7 @@ from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import conditions
 
 MOST_TILTS = 12  # floors by sizes at the most
-PATIENCE = 0.1  # of each: a tenth of a second or so
+PATIENCE = 0.03  # of each: some hundredths of a second
 ROUGH = 0.02  # what a floor may be off by, in standard deviations of the null
 STEEPEST = 1.0  # a tilt is at most so many times the largest change that one row makes
 
