@@ -355,7 +355,7 @@ def test_columns_are_a_table_in_units_of_the_data(columns: mb.results.ColumnTabl
     age = next(row for row in columns.rows if row.name == "age")
     assert 50 <= age.mean_x <= 57
     assert f"{age.mean_x:.4g}" in cells
-    assert f"{age.difference:.3g} ({age.difference_lower:.3g} to {age.difference_upper:.3g})" in cells
+    assert f"{age.difference:.3g}\n({age.difference_lower:.3g} to {age.difference_upper:.3g})" in cells
 
 
 def test_the_page_of_an_audit_names_rows_only_if_asked(audited: mb.results.AuditResult, page_of: Any):

@@ -95,7 +95,7 @@ def as_shown(results: Sequence[Result], *, best_case: bool) -> list[Result]:
 
 def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
     """Return the sections of a page; single rows are shown once, at every share where there is a slider."""
-    curve = first_of(results, SweepResult)
+    curve, found = first_of(results, SweepResult), first_of(results, BoundsResult)
     parts = []
     for result in results:
         if isinstance(result, AuditResult):
@@ -105,7 +105,7 @@ def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
         elif isinstance(result, RobustTestResult):
             parts.append(part_of_test(result))
         elif isinstance(result, SweepResult):
-            parts.append(sweep_part(result, names))
+            parts.append(sweep_part(result, names, None if found is None else found.epsilon))
         elif isinstance(result, ColumnTable):
             parts.append(columns_part(result, first_of(results, ColumnEffects)))
     sizes = effect_sizes(results)

@@ -74,7 +74,7 @@ class Record:
     settings: Facts
     versions: Facts
     recipe: str
-    made: Provenance  # of the result that stands for all
+    provenance: Provenance  # of the result that stands for all
     is_open: bool  # whether the page contains names or values of rows
 
 
@@ -91,7 +91,7 @@ def record_of(results: Sequence[Result], today: datetime.date, *, is_open: bool)
         settings=_setting_facts(made),
         versions=[("result", f"mmdbounds {made.version}"), ("this page", page)],
         recipe=recipe(results),
-        made=made,
+        provenance=made,
         is_open=is_open,
     )
 
