@@ -17,6 +17,8 @@ from mmdbounds.inference.breakdown import usual_counts
 from mmdbounds.search import sharp
 from problems import Problem, all_labellings, naive_values, sample_function, small_matrix, small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 39
 LEVELS = (0.05, 0.1, 0.2, 0.4)
 
@@ -59,6 +61,7 @@ def test_breakdowns_equal_a_full_scan(block):
             value=value,
             n_permutations=N_PERMUTATIONS,
             rng=seed,
+            null="labellings",
             **reference.options(problem),
         )
         above, below = scanned(problem, most, level, value, seed)
@@ -105,6 +108,7 @@ def test_no_labelling_is_outside_the_curve(seed, how):
         exactly=exactly,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
+        null="labellings",
         **reference.options(problem),
     )
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
@@ -282,7 +286,7 @@ def test_a_proof_that_is_not_tight_is_not_called_an_artefact(monkeypatch):
     assert tightened.breakdown_n_moved == tight.breakdown_n_moved
     assert tight.is_tight
     assert tightened.is_tight
-    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known: known)
+    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known, patience: known)
     loose = mb.sweep(X, Y, epsilons=[0.3], n_permutations=99, rng=0)
     assert 0 < loose.breakdown_n_moved < tight.breakdown_n_moved
     assert not loose.is_tight

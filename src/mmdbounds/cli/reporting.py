@@ -158,7 +158,7 @@ def _run(
         return []
     note_changes(X, output)
     with interruptible():
-        return _results(X, Y, split, amount, known, reporting, how, comparison.rng, output)
+        return _results(X, Y, split, amount, known, reporting, how, comparison, output)
 
 
 def _expected(problem: Problem, amount: Contamination, reporting: Reporting) -> list[Phase]:
@@ -178,7 +178,7 @@ def _results(
     known: KnownRows,
     reporting: Reporting,
     how: dict[str, Any],
-    rng: int,
+    comparison: Comparison,
     output: Output,
 ) -> list[Result]:
     """Return bounds, columns, curve (two-way: a test) and, if there is one, the audit."""
@@ -188,6 +188,7 @@ def _results(
     from mmdbounds.inference.left_out import benchmark, column_effects
     from mmdbounds.inference.robust import robust_test
 
+    rng = comparison.seed
     drawn = drawn_rows(X, Y, split, rng)
     beside = (
         []
@@ -210,6 +211,9 @@ def _results(
         curve: dict[str, Any] = {"epsilons": shares, "exactly": amount.exactly, "level": reporting.level}
         results.append(sweep(X, Y, which=known.which(), **curve, **testing))
     if known.verified is not None and known.may_move is None and known.strata is None:
+        if comparison.rng is None:
+            output.note("the page is without the audit; add the --rng that it began with.")
+            return results
         of_test: dict[str, Any] = {"level": reporting.level, "n_permutations": reporting.n_permutations}
         results.append(audit(X, Y, **of_test, **how))
     return results

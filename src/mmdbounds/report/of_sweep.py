@@ -13,7 +13,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, finding
-from mmdbounds.words.phrases import assumption, percent, shown
+from mmdbounds.words.phrases import assumption, labellings_used, percent, shown
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -86,7 +86,8 @@ def sweep_part(result: SweepResult, names: RowNames, first: float | None = None)
         remarks=[testing.ROUNDING],
         settings=[
             ("significance level", percent(result.level)),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("labellings", labellings_used(result)),
+            ("null", result.null_rule),
         ],
     )
 
@@ -173,7 +174,7 @@ def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
     series: Series = {charts.WORST: [worst for _, worst in ends]}
     if best_case := any(best is not None for best, _ in ends):
         series[charts.BEST] = [best for best, _ in ends]
-    least = 1 / (result.n_permutations + 1)
+    least = min(1 / (result.n_permutations + 1), *(point.pvalue for point in result.points))
     y = charts.quantitative(
         "f2",
         "p-value",

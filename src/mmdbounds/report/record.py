@@ -216,15 +216,17 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     """Return the options of tests and sweeps that are the same in Python and on the command line."""
     if isinstance(result, BoundsResult):
         return {}
-    n_permutations = {"n_permutations": int(result.n_permutations)}
-    if isinstance(result, SweepResult):
-        return {"level": float(result.level), "value": float(result.value), **n_permutations}
+    drawn: dict[str, Any] = {"level": float(result.level), "n_permutations": int(result.n_permutations)}
     if isinstance(result, AuditResult):
-        levels = {"level": float(result.level), "audit_level": float(result.audit_level)}
-        return {**levels, "by": str(result.by), **n_permutations}
+        return {"audit_level": float(result.audit_level), "by": str(result.by), **drawn}
+    drawn["null"] = str(result.null_rule)
+    if result.stop_after is not None:
+        drawn["stop_after"] = int(result.stop_after)
+    if isinstance(result, SweepResult):
+        return {"value": float(result.value), **drawn}
     amount = _amount(result)  # whose own error is added anyway
     beta = float(result.beta) - (0.0 if amount is None else amount.beta)
-    return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
+    return {**drawn, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
 
 
 def _table_options(record: Options) -> dict[str, Any]:

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
-    from mmdbounds.results.provenance import Estimator, Provenance, Side
+    from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
+    from mmdbounds.results.several import (
+        HsicResult,
+        IndependenceResult,
+        LabelBound,
+        PairRow,
+        PairwiseTable,
+    )
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
@@ -43,13 +50,19 @@ __all__ = [
     "Evaluation",
     "FrontierPoint",
     "FrontierResult",
+    "HsicResult",
+    "IndependenceResult",
     "KernelPart",
     "Knowledge",
+    "LabelBound",
     "MethodCoverage",
     "MixtureCeiling",
+    "NullRule",
     "OddsBreakdown",
     "OddsPoint",
     "OddsSweepResult",
+    "PairRow",
+    "PairwiseTable",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -93,8 +106,14 @@ _HOME = {
     "OddsPoint": "odds",
     "OddsSweepResult": "odds",
     "Estimator": "provenance",
+    "NullRule": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",
+    "HsicResult": "several",
+    "IndependenceResult": "several",
+    "LabelBound": "several",
+    "PairRow": "several",
+    "PairwiseTable": "several",
     "AggregatedResult": "testing",
     "CountTest": "testing",
     "KernelPart": "testing",

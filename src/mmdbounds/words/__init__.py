@@ -23,8 +23,11 @@ SUMMARIES = {
     "ConfidenceInterval": "estimates.interval_summary",
     "Evaluation": "estimates.evaluation_summary",
     "FrontierResult": "frontier.frontier_summary",
+    "HsicResult": "several.hsic_summary",
+    "IndependenceResult": "several.independence_summary",
     "MixtureCeiling": "estimates.ceiling_summary",
     "OddsSweepResult": "odds.odds_sweep_summary",
+    "PairwiseTable": "several.pairwise_summary",
     "SweepResult": "testing.sweep_summary",
     "RobustTestResult": "testing.robust_summary",
 }
