@@ -87,7 +87,7 @@ def javascript() -> str:
 
 def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool = False) -> str:
     """Return the page."""
-    results = as_shown(results, best_case=best_case)
+    results = as_shown(results, is_open=names.is_open, best_case=best_case)
     parts = parts_of(results, names)
     record = record_of(results, datetime.date.today(), is_open=names.is_open)
     title = next(part.question for part in parts if part.question)
