@@ -22,6 +22,7 @@ from mmdbounds.results import Estimator, NullRule
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.frames import EXACT_UP_TO
+from mmdbounds.tables.group_column import group_name
 
 LABELS_NAMED = 5  # in a message
 
@@ -68,8 +69,8 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         columns = None if names is None or is_matrix else tuple(map(str, names))
         (among,) = self.classes_[self.classes_ != hidden]
         return Filed(
-            Group(rows[of_x], name=str(hidden), columns=columns),
-            Group(rows[of_y], name=str(among), columns=columns),
+            Group(rows[of_x], name=group_name(hidden, "label"), columns=columns),
+            Group(rows[of_y], name=group_name(among, "label"), columns=columns),
             of_x,
             of_y,
         )

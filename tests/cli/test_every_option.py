@@ -34,6 +34,7 @@ def numeric_options() -> Iterator[tuple[str, str, str]]:
 
 
 OPTIONS = list(numeric_options())
+AMOUNT_NEEDED = ("bounds", "test", "confidence", "aggregated")
 
 
 @pytest.fixture
@@ -47,6 +48,8 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "test": ["test", *groups, "--n-permutations", "9"],
         "sweep": ["sweep", *groups, "--n-permutations", "9", "--epsilons", "0.2"],
         "columns": ["columns", *groups],
+        "confidence": ["confidence", *groups],
+        "aggregated": ["aggregated", *groups, "--n-permutations", "9", "--bandwidths", "1"],
         "odds": ["odds", *groups, "--n-permutations", "19"],
         "report": ["report", *groups, "--n-permutations", "9", "--out", str(tmp_path / "page.html")],
         "audit": ["audit", *groups, "--n-permutations", "9"],
@@ -69,7 +72,7 @@ def test_numbers(
 ):
     needed = NEEDED.get(name, [])
     named = name in WAYS or (needed and needed[0].removeprefix("--") in WAYS)
-    amount = command in ("bounds", "test") and not named
+    amount = command in AMOUNT_NEEDED and not named
     words = [*start[command], *needed, *(["--n-moved", "1"] if amount else [])]
     for text in TYPED:
         code = run([*words, f"{flag}={text}"])
@@ -91,10 +94,12 @@ def texts() -> Iterator[tuple[str, str]]:
 
 
 @pytest.mark.filterwarnings("ignore::mmdbounds.errors.MmdBoundsWarning")
-@pytest.mark.parametrize(("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report")])
+@pytest.mark.parametrize(
+    ("command", "flag"), [pair for pair in texts() if pair[0] not in ("demo", "report", "plot")]
+)
 def test_texts(command: str, flag: str, start: dict[str, list[str]], capsys: pytest.CaptureFixture[str]):
     named = flag.removeprefix("--") in WAYS
-    words = [*start[command], *(["--n-moved", "1"] if command in ("bounds", "test") and not named else [])]
+    words = [*start[command], *(["--n-moved", "1"] if command in AMOUNT_NEEDED and not named else [])]
     for text in ("", "99999999999999999999", "a\nb", "x" * 5000):
         code = run([*words, f"{flag}={text}"])
         err = capsys.readouterr().err

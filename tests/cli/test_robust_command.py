@@ -158,7 +158,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
         ([], r"^give exactly one of --epsilon, --share-of-y, .* and --prevalence; got none of them\.$"),
         (["--epsilon", "0.2", "--n-moved", "1"], r"got --epsilon and --n-moved\.$"),
         (["--epsilon", "20"], r"^`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"),
-        (["--n-moved", "4"], r"the true `Y` would have 1 row; the unbiased estimator needs at least 2\.$"),
+        (["--n-moved", "4"], r"the true `Y` would have 1 row; the unbiased estimator needs at least 2\."),
         (
             ["--n-moved", "1", "--n-permutations", "0"],
             r"^`n_permutations` must be a whole number from 1; got 0",

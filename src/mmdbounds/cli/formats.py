@@ -37,6 +37,7 @@ ODDS_POINT = (
     *("epsilon", "n_moved", "odds", "lower", "upper", "lower_certified", "upper_certified"),
     "point",
 )
+KERNEL_PART = ("kernel", "bandwidth", "lower", "certified", "standardised")
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can
@@ -172,6 +173,14 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
             f"{_bare(each.epsilon)} {'none' if each.odds is None else _bare(each.odds)}"
             for each in result.breakdown
         ),
+    ),
+    "ConfidenceInterval": (
+        lambda result: _one_row(result, ("name_x", "name_y", "epsilon", "low", "high", "level", "label")),
+        lambda result: _bare(*result.interval),
+    ),
+    "AggregatedResult": (
+        lambda result: {n: [getattr(part, n) for part in result.parts] for n in KERNEL_PART},
+        lambda result: _bare(result.pvalue),
     ),
     "AuditResult": (_next_columns, _bare_decision),
     "FrontierResult": (

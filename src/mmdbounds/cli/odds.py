@@ -12,10 +12,10 @@ class SharesAndFactors:
     """Options of `odds_sweep`, under their names there."""
 
     epsilons: list[float] | None = option(
-        None, "Share of the true A rows to try; repeat for more.  [default: 0.05 to 0.3]", "SHARE"
+        None, "Shares of the true A rows to try, separated by commas.  [default: 0.05 to 0.3]", "SHARE,..."
     )
     odds: list[float] | None = option(
-        None, "Factor of the odds to try, 1 for random; repeat for more.  [default: 1 to 5]", "FACTOR"
+        None, "Factors of the odds to try, separated by commas; 1 is random.  [default: 1 to 5]", "VALUE,..."
     )
     exactly: bool | None = option(None, *EXACTLY)
     n_permutations: int = option(999, "Random labellings, for what chance gives.", "NUMBER", DONE)
@@ -32,13 +32,13 @@ def odds_command(table: Table, tried: SharesAndFactors, comparison: Comparison, 
     \b
     Example:
       mmdbounds odds patients.csv --group diagnosis --hidden MI --among healthy \\
-        --epsilons 0.1 --epsilons 0.2 --id patient
+        --epsilons 0.1,0.2 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.costs import one_pass
     from mmdbounds.inference.odds import odds_sweep
 
     how = comparison.keywords()
-    split = read_split(table)
+    split = read_split(table, None, output)
     X, Y = recorded(split, table)
     if output.dry_run:
         show_plan(X, Y, output, how, lambda problem: [one_pass(problem)])

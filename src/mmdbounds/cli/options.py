@@ -69,6 +69,7 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("ROWS", "S", "STARTS", "SEED", "NUMBER"), whole_number),
     "SHARE,...": several(number),
     "NUMBER,...": several(whole_number),
+    "VALUE,...": several(number),
     "NAME,...": several(str),
 }
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,7 +151,7 @@ def _run(
     is_stated = any(getattr(misfiling, way) is not None for way in WAYS)
     plain = misfiling.contamination() if is_stated else Contamination(USUAL_SHARE, exactly=misfiling.exactly)
     amount, how = known.within(plain), comparison.keywords()
-    split = read_split(table, known)
+    split = read_split(table, known, output, amount)
     # Where columns are left out, the median is another one: the page's command must not fix its value.
     X, Y = recorded(split, table, median_bandwidth=comparison.bandwidth == "median")
     note_repeated_ids(X, Y, table, output)
@@ -221,10 +223,18 @@ def _results(
 
 def _write_saved(name: str, out: Path, how: dict[str, Any]) -> None:
     from mmdbounds.report import write_report
+    from mmdbounds.report.page import KINDS
 
-    text = _read(name)
+    text = read_saved(name)
+    with undamaged():
+        write_report(saved_result(text, KINDS, "a report"), out, **how)
+
+
+@contextmanager
+def undamaged() -> Iterator[None]:
+    """Say in one line that a saved result is damaged, whatever comes of it."""
     try:
-        write_report(_saved(text), out, **how)
+        yield
     except MmdBoundsError:
         raise
     except DAMAGED as error:
@@ -232,7 +242,8 @@ def _write_saved(name: str, out: Path, how: dict[str, Any]) -> None:
         raise DataError(msg) from error
 
 
-def _read(name: str) -> str:
+def read_saved(name: str) -> str:
+    """Return the text of a saved result."""
     try:
         return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -245,18 +256,16 @@ def _read(name: str) -> str:
     raise DataError(msg)
 
 
-def _saved(text: str) -> Result:
-    """Return the result that the text is."""
-    from mmdbounds.report.page import KINDS
-
+def saved_result(text: str, known: Iterable[type[Result]], purpose: str) -> Result:
+    """Return the result that the text is, one of those that are known to the purpose."""
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError):
         msg = f"this is not a saved result, which --json or `to_json` makes. {FOR_A_TABLE}"
         raise DataError(msg) from None
-    kinds = {kind.__name__: kind for kind in KINDS}
+    kinds = {kind.__name__: kind for kind in known}
     named = content.get("type") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in kinds:
-        msg = f"a report needs a saved {', '.join(kinds)}; got {named!r}. {FOR_A_TABLE}"
+        msg = f"{purpose} needs a saved {', '.join(kinds)}; got {named!r}. {FOR_A_TABLE}"
         raise DataError(msg)
     return kinds[named].from_dict(content)

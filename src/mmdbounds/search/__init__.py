@@ -10,7 +10,7 @@ import importlib
 from collections import UserDict
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 
 if TYPE_CHECKING:
     from mmdbounds.search.baselines import Bootstrap, Submodular
@@ -100,7 +100,7 @@ def as_method(method: str | Method) -> Method:
     if not isinstance(method, str) or method not in METHODS:
         hint = did_you_mean(method, METHODS) if isinstance(method, str) else ""
         known = ", ".join(map(repr, METHODS))
-        msg = f"`method` must be one of {known} or a method object; got {method!r}.{hint}"
+        msg = f"`method` must be one of {known} or a method object; got {shown_value(method)}.{hint}"
         raise MmdBoundsError(msg)
     return METHODS[method]
 

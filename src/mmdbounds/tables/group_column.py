@@ -55,6 +55,14 @@ def match_key(value: Any) -> Key | None:
     return "text", text
 
 
+def group_name(value: Any, column: str) -> str:
+    """Return what a group is called: its value, ``case = 1`` where a number, a truth value or yes is that."""
+    text = as_text(value)
+    key = match_key(text)
+    is_bare = key is not None and (key[0] != "text" or text.casefold() in ("yes", "no", "y", "n"))
+    return f"{column} = {text}" if is_bare else text
+
+
 class GroupColumn:
     """The groups of a column: where the rows of each are, and what it is called."""
 

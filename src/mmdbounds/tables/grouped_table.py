@@ -16,7 +16,7 @@ from mmdbounds.tables import frames
 from mmdbounds.tables.columns import MISSING, Column, Complete, read_columns
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.group_column import GroupColumn, as_text, two_groups
+from mmdbounds.tables.group_column import GroupColumn, as_text, group_name, two_groups
 from mmdbounds.tables.reading import Reading
 from mmdbounds.tables.row_columns import RowColumns, read_facts
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
@@ -230,7 +230,7 @@ def split_table(
     def build(name: Any, which: NDArray[np.intp], known: dict[str, Any]) -> Group:
         return Group(
             values[np.searchsorted(rows, which)],
-            name=as_text(name),
+            name=group_name(name, roles.group),
             ids=None if ids is None else ids[which],
             file_rows=which + 1 if from_file else None,
             columns=tuple(names),

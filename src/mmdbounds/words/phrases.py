@@ -113,6 +113,8 @@ def assumption(result: Misfiled) -> str:
     x, y = shown(result.name_x), shown(result.name_y)
     how, fewest, most = considered(result)
     of_x = getattr(result, "most_moved_of_x", result.n_moved_of_x)
+    if not most and not of_x:
+        return f"Assumed: no row is misfiled.{_less_than_a_row(result)}{changes(result)}"
     share, count = percent(result.epsilon), f"{how} {most:,}"
     if how == "between":
         share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
@@ -126,6 +128,24 @@ def assumption(result: Misfiled) -> str:
     belong = "belongs" if of_x == 1 else "belong"
     other = f"{both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}"
     return f"{one_way}; {other}{restrictions(known, 'x')}.{changes(result)}"
+
+
+def _less_than_a_row(result: Misfiled) -> str:
+    """Say that a share was stated that is less than one row, and the smallest that is not."""
+    made: Any = getattr(result, "provenance", result)  # a table of columns has none
+    stated = made.misfiling
+    name = next((name for name in ("x_in_y", "share_of_y") if stated.get(name)), None)
+    if name is None:
+        return ""
+    share = stated[name][1] if isinstance(stated[name], tuple | list) else stated[name]
+    of_x = name == "x_in_y"
+    group, n = (result.name_x, result.n_samples_X + 1) if of_x else (result.name_y, result.n_samples_Y)
+    least = decimal.Context(prec=3, rounding=decimal.ROUND_CEILING).divide(decimal.Decimal(1), n)
+    which = f"the true {shown(group)} rows" if of_x else f"the rows filed under {shown(group)}"
+    return (
+        f" A share of {share:g} of {which} is less than one row; "
+        f"the smallest that is one is {least} (1 of {n:,})."
+    )
 
 
 def limited_odds(result: Misfiled) -> str:

@@ -134,6 +134,8 @@ def _numbers(result: RobustTestResult) -> list[str]:
         else ""
     )
     bound = f"is at least {proved_number(result.statistic, 'lower')}"
+    if not (result.n_moved or result.n_moved_of_x):  # it is the value as filed, and rounded like it
+        bound = f"is {number(result.statistic)}"
     if not result.is_valid:
         bound = f"of {number(result.statistic)} was found"
     as_filed = f"the {statistic(result)} is {number(result.observed)}; valid only if nothing is misfiled"
@@ -323,7 +325,7 @@ def _kernels(result: AggregatedResult) -> list[str]:
     lines.append(f"  {'kernel':<14}{'bandwidth':>11}{'squared MMD at least':>23}{'in sd of the null':>20}")
     for part in result.parts:
         length = "-" if part.bandwidth is None else number(part.bandwidth)
-        least = "not proved" if part.certified is None else number(part.certified)
+        least = "not proved" if part.certified is None else proved_number(part.certified, "lower")
         size = "-" if part.standardised is None else number(part.standardised)
         mark = "  decisive" if part is result.decisive else ""
         lines.append(f"  {part.kernel:<14}{length:>11}{least:>23}{size:>20}{mark}")
