@@ -17,7 +17,15 @@ from mmdbounds.results import (
     SweepResult,
 )
 from mmdbounds.words import auditing, bounds, columns, testing
-from mmdbounds.words.phrases import assumption, considered, kernel_name, labellings_used, percent, rows, shown
+from mmdbounds.words.phrases import (
+    assumption,
+    considered,
+    kernel_name,
+    labellings_used,
+    percent,
+    rows,
+    shown,
+)
 
 Kind = TypeVar("Kind", bound=Result)
 
