@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from mmdbounds.mechanisms import simulate
     from mmdbounds.report import write_report
     from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
+    from mmdbounds.several.independence import independence_test
+    from mmdbounds.several.measure import hsic, hsic_bounds
+    from mmdbounds.several.pairwise import pairwise_bounds
     from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
@@ -60,6 +63,9 @@ __all__ = [
     "errors",
     "evaluate",
     "groups",
+    "hsic",
+    "hsic_bounds",
+    "independence_test",
     "kernels",
     "label_doubt",
     "mixture_ceiling",
@@ -67,6 +73,7 @@ __all__ = [
     "mmd_bounds",
     "odds_sweep",
     "one_row_each",
+    "pairwise_bounds",
     "plan_audit",
     "plotting",
     "resampling_interval",
@@ -99,6 +106,9 @@ _HOME = {
     "mechanisms": ("simulate",),
     "report": ("write_report",),
     "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
+    "several.independence": ("independence_test",),
+    "several.measure": ("hsic", "hsic_bounds"),
+    "several.pairwise": ("pairwise_bounds",),
     "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }

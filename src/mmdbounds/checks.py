@@ -70,6 +70,23 @@ def check_share(value: Any, name: str) -> float:
     return check_number(value, name, where, lambda share: 0 <= share < 1, percent_above=1)
 
 
+def check_level(value: Any) -> float:
+    """Return the level of a test."""
+    share = check_share(value, "level")
+    if share == 0:
+        msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."
+        raise MmdBoundsError(msg)
+    return share
+
+
+def check_labellings(n_permutations: Any, stop_after: Any = None) -> tuple[int, int | None]:
+    """Return how many random labellings to draw, and after how many no smaller ones to stop, if at all."""
+    count = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    if stop_after is None:
+        return count, None
+    return count, check_count(stop_after, "stop_after", least=1, most=MOST_PERMUTATIONS)
+
+
 def check_chance(value: Any, name: str) -> float:
     """Return `value` as a probability strictly between 0 and 1."""
     return check_number(value, name, "a number between 0 and 1", lambda p: 0 < p < 1, percent_above=1)

@@ -18,7 +18,7 @@ from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.problem import Bandwidth, DType, KernelLike
-from mmdbounds.results import Estimator
+from mmdbounds.results import Estimator, NullRule
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.frames import EXACT_UP_TO
@@ -236,8 +236,8 @@ class RobustTest(_TwoLabels):
     ----------
     epsilon, hidden, rng
         As in `MMDBounds`.
-    n_permutations, exactly, best_case, beta, kernel, bandwidth, estimator, backend, dtype, working_memory, \
-progress
+    n_permutations, stop_after, exactly, level, best_case, beta, null, kernel, bandwidth, estimator, \
+backend, dtype, working_memory, progress
         As in `robust_test`.
 
     Attributes
@@ -266,9 +266,12 @@ progress
         *,
         hidden: Any = None,
         n_permutations: int = 999,
+        stop_after: int | None = None,
         exactly: bool | None = None,
+        level: float = 0.05,
         best_case: bool = False,
         beta: float = 0.0,
+        null: NullRule = "minimax",
         kernel: KernelLike = "rbf",
         bandwidth: Bandwidth = "median",
         estimator: Estimator = "unbiased",
@@ -281,9 +284,12 @@ progress
         self.epsilon = epsilon
         self.hidden = hidden
         self.n_permutations = n_permutations
+        self.stop_after = stop_after
         self.exactly = exactly
+        self.level = level
         self.best_case = best_case
         self.beta = beta
+        self.null = null
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.estimator = estimator

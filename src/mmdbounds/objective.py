@@ -73,6 +73,12 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
     everyone = slice(0, p + q)
     totals = sums.apply(everyone, everyone, np.repeat(np.eye(2), [p, q], axis=0))
     diagonal = sums.diagonal(everyone)
+    check_sums(totals, diagonal)
+    return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
+
+
+def check_sums(totals: Float64s, diagonal: Float64s) -> None:
+    """Refuse kernel values that are not finite, or whose squares are not."""
     largest = float(np.max([np.abs(diagonal).max(), np.abs(totals).max()]))  # `max` would overlook a NaN
     if not np.isfinite(largest):
         msg = "the sums of kernel values are not finite. Rescale the columns, or choose another `kernel`."
@@ -83,7 +89,6 @@ def group_sums(sums: KernelSums, p: int, q: int) -> GroupSums:
             f"overflow or vanish; got sums up to {largest:.3g}. Rescale the columns, or change the `kernel`."
         )
         raise DataError(msg)
-    return GroupSums(sums, p, q, totals[:, 0].copy(), totals[:, 1].copy(), diagonal)
 
 
 def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:

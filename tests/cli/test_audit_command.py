@@ -18,7 +18,7 @@ from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.main import run
 
 GROUPS = ["--group", "where", "--hidden", "case", "--among", "control", "--id", "name"]
-QUICK = ["--n-permutations", "39", "--bandwidth", "1.5"]
+QUICK = ["--n-permutations", "39", "--bandwidth", "1.5", "--rng", "0"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 Refused = Callable[..., str]
 

@@ -18,7 +18,7 @@ import pytest
 from mmdbounds.cli.main import run
 from mmdbounds.sums import checkpoint, plan
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--epsilon", "0.25"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--epsilon", "0.25"]
 STEPS = ["--method", "s-sd", "--n-steps", "2", "--working-memory", "1"]  # no room for a matrix
 
 # The command in a process of its own: every sum is kept, and each strip takes its time.

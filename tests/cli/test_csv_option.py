@@ -18,7 +18,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name"]
 WHO = ["name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"]
 FLAGS: dict[str, list[str]] = {
     "bounds": ["--n-moved", "1"],

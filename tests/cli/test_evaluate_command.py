@@ -18,7 +18,7 @@ from mmdbounds.evaluation import Evaluation, evaluate
 from mmdbounds.evaluation import run as evaluation_run
 from mmdbounds.journal import read_journal
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--epsilon", "0.34"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name", "--epsilon", "0.34"]
 HERE = ["--n-processes", "1", "--n-trials", "4"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 Refused = Callable[..., str]
@@ -112,8 +112,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     command = inspect.signature(evaluate_command).parameters
     keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
     assert keywords <= set(command)
-    # Commands use all cores and repeat themselves.
-    others = {"n_processes": None, "rng": 0}
+    others = {"n_processes": None}  # commands use all cores
     for name in keywords:
         assert command[name].default == others.get(name, function[name].default)
 

@@ -51,6 +51,7 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "confidence": ["confidence", *groups],
         "aggregated": ["aggregated", *groups, "--n-permutations", "9", "--bandwidths", "1"],
         "odds": ["odds", *groups, "--n-permutations", "19"],
+        "report": ["report", *groups, "--n-permutations", "9", "--out", str(tmp_path / "page.html")],
         "audit": ["audit", *groups, "--n-permutations", "9"],
         "evaluate": ["evaluate", *groups, "--epsilon", "0.3", "--n-trials", "1", "--n-processes", "1"],
         "reproduce": ["reproduce", "main", "--out", str(tmp_path / "out")],

@@ -29,7 +29,7 @@ i,B,3,2,,yes,site 2
 j,B,3,2.2,,yes,site 2
 k,C,3,3,,,
 """
-GROUPS = ("--group", "g", "--hidden", "A", "--among", "B", "--id", "name")
+GROUPS = ("--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name")
 KNOWN = ("--verified", "review", "--may-move", "tested", "--strata", "site")
 LIMITS = ("--limit", "s1=1", "--limit", "site 2=34%")
 Refused = Callable[..., str]

@@ -10,7 +10,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 
-ASKED = ["--group", "group", "--hidden", "case", "--among", "control", "--id", "patient"]
+ASKED = ["--group", "group", "--hidden", "case", "--among", "control", "--rng", "0", "--id", "patient"]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from mmdbounds.cli import app as cli
 from mmdbounds.cli.main import run
 from mmdbounds.errors import BandwidthWarning
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name"]
 FLAGS: dict[str, list[str]] = {
     "bounds": ["--n-moved", "1"],
     "test": ["--n-moved", "1", "--n-permutations", "19"],

@@ -17,7 +17,7 @@ from mmdbounds.cli.compare import robust_test_command
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 Refused = Callable[..., str]
 
@@ -79,7 +79,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     flags = (
         "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --best-case --beta 0.25 --columns y "
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --no-progress"
+        "--dtype float32 --working-memory 64 --no-progress --null labellings"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["test", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -89,6 +89,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert len(Y) == 5
     assert options == {
         "n_permutations": 49,
+        "null": "labellings",
         "checkpoint": kept,
         "best_case": True,
         "beta": 0.25,
@@ -148,7 +149,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     assert keywords <= set(command)
     for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
-    assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
+    assert command["rng"].default is None  # a seed is drawn
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from made import LOWER, UPPER, bound, result
 from mmdbounds.cli.formats import no_formula, rows_csv
 from mmdbounds.cli.main import run
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--n-moved", "2"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--n-moved", "2"]
 NAMED = [*GROUPS, "--id", "name"]
 CHANGES = ["in_lower", "in_upper", "lower_change", "upper_change"]
 

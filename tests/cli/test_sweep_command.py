@@ -16,7 +16,7 @@ import mmdbounds.inference.breakdown
 from mmdbounds.cli.compare import sweep_command
 from mmdbounds.cli.main import run
 
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--id", "name"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")
 Refused = Callable[..., str]
 
@@ -92,7 +92,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     flags = (
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --progress --exactly"
+        "--dtype float32 --working-memory 64 --progress --exactly --null labellings"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["sweep", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -106,6 +106,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "level": 0.01,
         "value": -0.5,
         "n_permutations": 49,
+        "null": "labellings",
         "checkpoint": kept,
         "kernel": "imq",
         "bandwidth": 2.5,
@@ -127,7 +128,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     assert keywords <= set(command)
     for name in keywords - {"rng"}:
         assert command[name].default == function[name].default
-    assert command["rng"].default == 0  # the command line repeats itself; the function draws a seed
+    assert command["rng"].default is None  # a seed is drawn
 
 
 @pytest.mark.parametrize(

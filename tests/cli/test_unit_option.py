@@ -27,7 +27,7 @@ v8,e,B,6,6
 v9,f,B,5,7
 v10,g,B,4,5
 """
-GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--n-permutations", "39"]
+GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--n-permutations", "39", "--rng", "0"]
 COMMANDS = {"test": ["--n-moved", "1"], "sweep": ["--epsilons", "0.2"]}
 X_UNITS, Y_UNITS = ["007", "007", "8", "9.0"], ["d", "d", "e", "f", "g"]
 CHANGING = re.compile(r" in [^ ]+ s; mmdbounds [^ ]+\.$")

@@ -18,6 +18,8 @@ from notebooks import page_of
 from problems import all_labellings, naive_values
 from tolerances import of_mmd2
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 TIED = 1e-12
 ROUNDING = 1e-9
 KERNELS = (mb.kernels.RBF(0.5), mb.kernels.RBF(2.0), mb.kernels.Laplacian(1.5))
@@ -68,6 +70,7 @@ def test_the_pvalue_is_that_of_a_naive_loop(seed, estimator):
     X, Y = drawn(seed, shift=(0.5, 1.0, 2.0)[seed % 3])
     amount = mb.Contamination(n_moved=3)
     options = {"kernels": KERNELS, "n_permutations": 39, "estimator": estimator, "rng": seed}
+    options["null"] = "labellings"
     result = aggregated_test(X, Y, amount, **options)
     naive = naive_pvalue(X, Y, [(m, 0) for m in range(4)], KERNELS, seed, 39, estimator)
     assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
@@ -86,7 +89,8 @@ def test_ties_count_against_a_rejection(seed):
     kernels = (mb.kernels.RBF(1.0), mb.kernels.Laplacian(1.0))
     for m in (0, 2):
         amount = mb.Contamination(n_moved=m)
-        result = aggregated_test(X, Y, amount, exactly=True, kernels=kernels, n_permutations=199, rng=seed)
+        options = {"kernels": kernels, "n_permutations": 199, "rng": seed, "null": "labellings"}
+        result = aggregated_test(X, Y, amount, exactly=True, **options)
         naive = naive_pvalue(X, Y, [(m, 0)], kernels, seed, 199)
         assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
         assert m or result.pvalue == naive
@@ -95,7 +99,7 @@ def test_ties_count_against_a_rejection(seed):
 def test_two_ways_by_a_naive_loop():
     X, Y = drawn(3, p=10, q=10, shift=3.0)
     amount = mb.Contamination(n_moved=2, n_moved_of_x=1)
-    result = aggregated_test(X, Y, amount, kernels=KERNELS, n_permutations=39, rng=5)
+    result = aggregated_test(X, Y, amount, kernels=KERNELS, n_permutations=39, rng=5, null="labellings")
     naive = naive_pvalue(X, Y, itertools.product(range(3), range(2)), KERNELS, 5, 39)
     assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert naive < 0.3

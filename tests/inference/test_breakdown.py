@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -11,10 +12,13 @@ import mmdbounds as mb
 from inference import reference
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference import breakdown, count_range, worst_case
+from mmdbounds.inference import count_range, worst_case
+from mmdbounds.inference.breakdown import usual_counts
 from mmdbounds.search import sharp
 from notebooks import page_of
 from problems import Problem, all_labellings, naive_values, sample_function, small_matrix, small_problem
+
+pytestmark = pytest.mark.usefixtures("drawn")
 
 N_PERMUTATIONS = 39
 LEVELS = (0.05, 0.1, 0.2, 0.4)
@@ -58,6 +62,7 @@ def test_breakdowns_equal_a_full_scan(block):
             value=value,
             n_permutations=N_PERMUTATIONS,
             rng=seed,
+            null="labellings",
             **reference.options(problem),
         )
         above, below = scanned(problem, most, level, value, seed)
@@ -104,6 +109,7 @@ def test_no_labelling_is_outside_the_curve(seed, how):
         exactly=exactly,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
+        null="labellings",
         **reference.options(problem),
     )
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
@@ -174,10 +180,20 @@ def test_default_points_lie_at_whole_rows_up_to_a_half():
     assert biased.most_moved == 8  # one row must stay
 
 
-def test_many_points_are_spread_evenly(monkeypatch):
-    monkeypatch.setattr(breakdown, "GRID", 5)
-    result = mb.sweep(*groups(), n_permutations=19, rng=0)
-    assert [point.n_moved for point in result.points] == [0, 5, 10, 15, 20]
+@pytest.mark.parametrize(
+    ("sizes", "step"), [((191, 378), "0.025"), ((900, 200), "0.01"), ((5000, 400), "0.005")]
+)
+def test_many_points_are_at_round_shares(sizes, step):
+    """As many whole rows as the share allows, by the definition of a share; and the last count."""
+    p, q = sizes
+    counts = usual_counts(p, q, unbiased=True)
+    most = min(p, q - 2)
+    shares = [Fraction(step) * i for i in range(100) if Fraction(step) * i <= Fraction(most, p + most)]
+    expected = {max(m for m in range(most + 1) if m <= share * (p + m)) for share in shares}
+    assert counts == sorted(expected | {most})
+    assert len(counts) >= 10
+    assert usual_counts(20, 60, unbiased=True) == list(range(21))
+    assert usual_counts(20, 2, unbiased=True) == [0]
 
 
 def poor_outcome(monkeypatch):
@@ -271,7 +287,7 @@ def test_a_proof_that_is_not_tight_is_not_called_an_artefact(monkeypatch):
     assert tightened.breakdown_n_moved == tight.breakdown_n_moved
     assert tight.is_tight
     assert tightened.is_tight
-    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known: known)
+    monkeypatch.setattr(worst_case.WorstCase, "tightened", lambda self, known, patience: known)
     loose = mb.sweep(X, Y, epsilons=[0.3], n_permutations=99, rng=0)
     assert 0 < loose.breakdown_n_moved < tight.breakdown_n_moved
     assert not loose.is_tight

@@ -12,10 +12,13 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval
 from mmdbounds.inference.resampling import Resampler, resampling_interval
+from mmdbounds.inference.within_groups import largest_variance
+from mmdbounds.objective import group_sums
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results.intervals import ConfidenceInterval
-from mmdbounds.theory import deviation_radius
+from mmdbounds.sums import make_sums
+from mmdbounds.theory import deviation_radius, variance_radius
 from notebooks import page_of
 from problems import all_labellings, naive_values
 from studies import confidence_coverage as study
@@ -41,10 +44,24 @@ def naive_interval(X, Y, every_count, delta, bandwidth=BANDWIDTH):
     for m, m_d in every_count:
         counts = Counts(m, m_d, p + m - m_d, q - m + m_d)
         values = naive_values(K, all_labellings(p, q, counts), "biased")
-        r = math.sqrt(1 / counts.n_x + 1 / counts.n_y) * (1 + math.sqrt(math.log(1 / delta)))
+        r = variance_radius(naive_variance(K, p, counts), counts.n_x, counts.n_y, 1.0, delta)
         ends.append((math.sqrt(values.min()) - r, math.sqrt(values.max()) + r, r))
     low, high, r = zip(*ends, strict=True)
     return max(0.0, min(low)), min(max(high), math.sqrt(2)), max(r)
+
+
+def naive_variance(K, p, counts):
+    """The variance that is allowed for, from every labelling: without pairs of rows that move together."""
+    w_x, w_y = (1 / (n**2 * (n - 1)) for n in (counts.n_x, counts.n_y))
+    pairs, least = K - np.diag(np.diag(K)), math.inf
+    for u in all_labellings(p, len(K) - p, counts).astype(bool):
+        filed = np.arange(len(K)) < p
+        entering, leaving = u & ~filed, filed & ~u
+        together = pairs[np.ix_(entering, entering)].sum() + pairs[np.ix_(leaving, leaving)].sum()
+        apart = 2 * (pairs[np.ix_(entering, leaving)].sum() - entering.sum() * leaving.sum())
+        within = w_x * pairs[np.ix_(u, u)].sum() + w_y * pairs[np.ix_(~u, ~u)].sum()
+        least = min(least, within - (w_x + w_y) * (together - apart))
+    return min(1 / counts.n_x + 1 / counts.n_y, 1 / counts.n_x + 1 / counts.n_y - least)
 
 
 def interval(X, Y, epsilon, **options):
@@ -93,21 +110,27 @@ def test_two_ways_by_definition():
 
 
 def test_counts_that_share_a_radius_have_nearly_the_same():
-    admissible = mb.Contamination(0.4).admissible(30, 90)
-    runs = alike(admissible, mb.kernels.RBF(1.0), 0.05)
+    admissible, kernel = mb.Contamination(0.4).admissible(30, 90), mb.kernels.RBF(1.0)
+    Z = np.random.default_rng(0).normal(size=(120, 1))
+    totals = group_sums(make_sums(Z, kernel), 30, 90)
+    runs = alike(totals, admissible, kernel, 0.05)
     assert sorted(c.n_moved for run, _ in runs for c in run) == [c.n_moved for c in admissible]
     assert 1 < len(runs) < len(admissible)
     for run, radius in runs:
-        own = [deviation_radius(c.n_x, c.n_y, 1.0, 0.05) for c in run]
+        variances = [largest_variance(totals, [c], 1.0) for c in run]
+        own = [variance_radius(v, c.n_x, c.n_y, 1.0, 0.05) for v, c in zip(variances, run, strict=True)]
         assert radius == max(own) <= (1 + ALIKE) * min(own)
-        assert [c.n_moved for c in run] == sorted(c.n_moved for c in run)
+        assert [c.n_moved for c in run] == list(range(run[0].n_moved, run[-1].n_moved + 1))
 
 
 def test_nothing_misfiled_is_the_plain_statistic_and_the_radius():
-    X, Y = far_groups()
+    X, Y = far_groups(q=60)
     result = interval(X, Y, 0.0, level=0.5)
     value = math.sqrt(mb.mmd2(X, Y, bandwidth=BANDWIDTH, estimator="biased"))
-    r = deviation_radius(len(X), len(Y), 1.0, 0.5)
+    Z = np.concatenate([X, Y])
+    K = np.exp(-((Z[:, None] - Z) ** 2).sum(axis=2) / 2)
+    r = variance_radius(naive_variance(K, 400, Counts(0, 0, 400, 60)), len(X), len(Y), 1.0, 0.5)
+    assert r < deviation_radius(len(X), len(Y), 1.0, 0.5)
     np.testing.assert_allclose(result.interval, (value - r, min(value + r, math.sqrt(2))), rtol=0, atol=1e-8)
 
 

@@ -12,6 +12,8 @@ from problems import Counts, small_problem
 
 from .test_size_range import few_of
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS, LEVEL = 39, 0.2
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 2)), rng.normal(1.2, 1.0, size=(50, 2))
@@ -26,6 +28,7 @@ def swept(problem, seed, shares, y_in_x):
         level=LEVEL,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
+        null="labellings",
         **reference.options(problem),
     )
 

@@ -17,6 +17,8 @@ from mmdbounds.search.sharp import quota_problem
 from mmdbounds.sums import plan
 from problems import small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 59
 
 
@@ -30,7 +32,7 @@ def asked(problem, *, exactly, seed, **more):
         n_permutations=N_PERMUTATIONS,
         rng=seed,
         **reference.options(problem),
-        **more,
+        **{"null": "labellings", **more},
     )
 
 

@@ -33,7 +33,7 @@ def specs(
 ) -> dict[str, Any]:
     names = RowNames(is_open=True)
     parts = {
-        "sweep": sweep_part(swept, names, best_case=True),
+        "sweep": sweep_part(swept, names),
         "bounds": bounds_part(bounded, names),
         "test": part_of_test(tested),
         "columns": columns_part(columns),

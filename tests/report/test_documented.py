@@ -18,7 +18,7 @@ def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     text = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
     [block] = re.findall(r"^```sh\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     lines = [line for line in block.replace("\\\n", "").splitlines() if line.startswith("mmdbounds ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     monkeypatch.chdir(tmp_path)
     for line in lines:
         command, sign, target = line.removeprefix("mmdbounds ").partition(" > ")
@@ -26,7 +26,8 @@ def test_commands_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
         out = capsys.readouterr().out
         if sign:
             Path(target).write_text(out, encoding="utf-8")
-    assert Path("report.html").read_bytes() == Path("again.html").read_bytes()
+    assert "Column by column" in Path("report.html").read_text(encoding="utf-8")
+    assert Path("sweep.html").exists()
     # The page says what it is made of: Vega is about 0.9 MB of it.
     assert "0.9 MB" in text
     assert 0.85e6 < len(Path("report.html").read_bytes()) < 1.2e6

@@ -276,7 +276,7 @@ def test_two_way_rows_are_named_by_their_group(groups: Any, page_of: Any):
 def test_nothing_is_written_that_cannot_be(swept: mb.results.SweepResult, tmp_path: Path, table: Path):
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: there is no folder"):
         swept.report(tmp_path / "none" / "a.html")
-    with pytest.raises(MmdBoundsError, match=r"^a report needs results of type AuditResult, .*; got int\.$"):
+    with pytest.raises(MmdBoundsError, match=r"^a report needs results of type BoundsResult, .*; got int\.$"):
         mb.write_report(3, tmp_path / "a.html")
     with pytest.raises(MmdBoundsError, match=r"^`data` needs `include_rows=True`"):
         swept.report(tmp_path / "a.html", data=table)
@@ -328,8 +328,8 @@ def test_the_page_explains_itself(kind: str, page_of: Any):
     for text in (
         f"{HIDDEN} (X) and {GROUP} (Y)",
         "maximum mean discrepancy",
-        f"X is {HIDDEN} (14 rows as filed), Y is {GROUP} (18 rows)",
-        "We compared 14 rows filed as",
+        f"X is {HIDDEN} (14 rows), Y is {GROUP} (18 rows)",
+        "We compared 14 rows of",
         "arXiv:2308.03570",
         mb.__version__,
         datetime.date.today().isoformat(),

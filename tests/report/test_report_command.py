@@ -193,10 +193,10 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
         ("[" * 100_000, "this is not a saved result, which --json or `to_json` makes. .*"),
         (
             "[]",
-            "a report needs a saved AuditResult, BoundsResult, RobustTestResult, SweepResult; got None. .*",
+            "a report needs a saved BoundsResult, RobustTestResult, .*, AuditResult; got None. .*",
         ),
-        ('{"type": "Evaluation"}', "a report needs a saved AuditResult, .*; got 'Evaluation'. .*"),
-        ('{"type": ["a"]}', "a report needs a saved AuditResult, .*"),
+        ('{"type": "Evaluation"}', "a report needs a saved BoundsResult, .*; got 'Evaluation'. .*"),
+        ('{"type": ["a"]}', "a report needs a saved BoundsResult, .*"),
         ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
     ],
 )

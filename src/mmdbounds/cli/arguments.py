@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -237,6 +238,15 @@ class Permutations:
     n_permutations: int = option(
         999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
     )
+    stop_after: int | None = option(
+        None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
+    )
+    null: str = option(
+        "minimax",
+        "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
+        "would leave of it: p-values are as valid, and never larger).",
+        "NAME",
+    )
     checkpoint: Path | None = option(None, *CHECKPOINT)
 
 
@@ -266,7 +276,24 @@ class Comparison:
     landmarks: int | None = option(
         None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
     )
-    rng: int = option(0, "Random seed; choose it before you see a result.", "SEED", DONE)
+    rng: int | None = option(
+        None, "Random seed, to repeat a result.  [default: drawn, and shown with the result]", "SEED", DONE
+    )
+
+    @cached_property
+    def seed(self) -> int:
+        """The seed that was given, or one that is drawn once."""
+        from mmdbounds.checks import check_seed
+
+        return check_seed(self.rng)
+
+    def resumed(self, checkpoint: Path | None, output: Output) -> str:
+        """Return how the command is to be repeated to resume; a drawn seed is noted before the work."""
+        if self.rng is not None:
+            return "the same command"
+        if checkpoint is not None:
+            output.note(f"the seed is {self.seed}; to resume from {checkpoint}, add --rng {self.seed}.")
+        return f"the same command with --rng {self.seed}"
 
     def keywords(self) -> dict[str, Any]:
         """Return the keywords of `pose`; names are checked there, with a better message."""

@@ -42,16 +42,17 @@ def audit_command(
 ) -> None:
     """Decide from rows that were looked up whether a difference stands, and name the rows to look up next.
 
-    Rows of A may be misfiled under B. Rows filed under B are looked up in a random order, which --rng and the
-    names of the rows (--id) determine. Write their true group into a column, name it with --verified, and run
-    the command again: it continues the same audit. Stop whenever you like.
+    Rows of A may be misfiled under B. Rows filed under B are looked up in a random order, which the seed and
+    the names of the rows (--id) determine. The first call draws the seed and shows it. Write the true group
+    of the rows into a column, name it with --verified, and run the command again with that seed (--rng): it
+    continues the same audit. Stop whenever you like.
 
     \b
     Example:
       mmdbounds audit patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient --next 20
       mmdbounds audit patients.csv --group diagnosis --hidden MI --among healthy \\
-        --id patient --verified chart_review --next 20
+        --id patient --verified chart_review --rng 12345 --next 20
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import expected_sweep

@@ -30,6 +30,7 @@ from mmdbounds.cli.options import (
     option,
     options,
 )
+from mmdbounds.cli.several import SeveralGroups, several_bounds
 from mmdbounds.cli.side_files import plan_file, say, write_beside
 from mmdbounds.cli.table import (
     drawn_rows,
@@ -64,7 +65,7 @@ class BoundsFiles(PageWithRows):
 
 @grouped
 def bounds_command(
-    table: Table,
+    table: SeveralGroups,
     misfiling: MisfilingOrOdds,
     known: KnownRows,
     search: Search,
@@ -75,7 +76,8 @@ def bounds_command(
     """Bound the squared MMD between two groups of a table.
 
     Rows of A may be misfiled under B: each row filed under B could be one of them. Say how many with
-    --epsilon, --share-of-y or --n-moved.
+    --epsilon, --share-of-y or --n-moved. With --wrong, bound the dependence (HSIC) between the rows and all
+    groups of the table instead.
 
     \b
     Example:
@@ -85,6 +87,9 @@ def bounds_command(
     from mmdbounds.bounds import expected_work, method_for, mmd_bounds
     from mmdbounds.search.protocol import check_exact_count
 
+    if table.are_several():
+        several_bounds(table, misfiling, [known, search, files], comparison, output)
+        return
     files.plan(table)
     amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
     split = read_split(table, known, output, amount)
@@ -99,9 +104,10 @@ def bounds_command(
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
-    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
-    with interruptible(files.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
+    again = comparison.resumed(files.checkpoint, output)
+    with interruptible(files.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
     output.show(result)
     if files.rows is not None:
@@ -115,6 +121,7 @@ def bounds_command(
 class Testing(Permutations):
     """Options of `robust_test`, under their names there."""
 
+    level: float = option(0.05, "Significance level, about which the proof is to decide.", "SHARE")
     best_case: bool = option(False, "Also prove how small the p-value could be; takes longer.")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
@@ -156,12 +163,13 @@ def robust_test_command(
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
-    with interruptible(testing.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    again = comparison.resumed(testing.checkpoint, output)
+    with interruptible(testing.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
     page.write(
-        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), amount)
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.seed), amount)
     )
 
 
@@ -231,10 +239,11 @@ def sweep_command(
         show_plan(X, Y, output, how, lambda problem: curve(problem, *asked), which)
         return
     note_changes(X, output)
-    with interruptible(sweeping.checkpoint):
-        how |= {"rng": comparison.rng, "progress": output.progress}
+    again = comparison.resumed(sweeping.checkpoint, output)
+    with interruptible(sweeping.checkpoint, again):
+        how |= {"rng": comparison.seed, "progress": output.progress}
         result = sweep(X, Y, which=which, unit=split.units, **vars(sweeping), **how)
     output.show(result)
     page.write(
-        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.rng), which)
+        result, table, output, beside=lambda: table_one(*drawn_rows(X, Y, split, comparison.seed), which)
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from mmdbounds.results import AuditResult, BoundsResult, Result
     from mmdbounds.results.curve import SweepResult
     from mmdbounds.results.frontier import FrontierResult
+    from mmdbounds.results.several import HsicResult
     from mmdbounds.results.testing import RobustTestResult
 
 Columns = Mapping[str, Iterable[Any]]
@@ -22,7 +23,7 @@ WHO = (
     *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"),
     "observed",
 )
-TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations")
+TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations", "null_rule")
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),
@@ -103,6 +104,13 @@ def _test_columns(result: RobustTestResult) -> Columns:
     return {**columns, **_one_row(result, TESTED)}
 
 
+def _hsic_columns(result: HsicResult) -> Columns:
+    lower, upper = result.lower, result.upper
+    found = {"lower": lower.value, "upper": upper.value}
+    proved = {"lower_certified": lower.certified, "upper_certified": upper.certified}
+    return _one_row(result, ("n_samples", "n_moved", "exactly", "observed"), {**found, **proved})
+
+
 def _one_row(result: Any, names: Iterable[str], more: Mapping[str, Any] | None = None) -> Columns:
     cells = {name: getattr(result, name) for name in names} | {**(more or {})}
     return {name: [cell] for name, cell in cells.items()}
@@ -158,6 +166,7 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
             for row in result.rows
         ),
     ),
+    "HsicResult": (_hsic_columns, lambda result: _bare(*result.interval)),
     "OddsSweepResult": (
         lambda result: {n: [getattr(p, n) for p in result.points] for n in ODDS_POINT},
         lambda result: "\n".join(

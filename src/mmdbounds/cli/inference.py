@@ -62,9 +62,9 @@ def confidence_command(
         show_plan(X, Y, output, how, lambda problem: [one_pass(problem)], amount)
         return
     note_changes(X, output)
-    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
+    X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
     with interruptible():
-        how |= {"rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.seed, "progress": output.progress}
         output.show(confidence_interval(X, Y, amount, **vars(confident), **how))
 
 
@@ -127,5 +127,5 @@ def aggregated_command(
     note_changes(X, output)
     how = {name: value for name, value in how.items() if name not in ("kernel", "bandwidth")}
     with interruptible():
-        how |= {"rng": comparison.rng, "progress": output.progress}
+        how |= {"rng": comparison.seed, "progress": output.progress}
         output.show(aggregated_test(X, Y, amount, unit=split.units, **vars(aggregated), **how))

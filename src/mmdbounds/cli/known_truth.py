@@ -117,10 +117,11 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
         show_plan(X, Y, output, how, lambda problem: run.expected_trials(problem, *asked))
         return
     note_changes(X, output)
-    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
-    with interruptible(trials.checkpoint):
+    X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
+    again = comparison.resumed(trials.checkpoint, output)
+    with interruptible(trials.checkpoint, again):
         scale = "standard" if table.scale is None and trials.preset is None else table.scale
-        how |= {"scale": scale, "rng": comparison.rng, "progress": output.progress}
+        how |= {"scale": scale, "rng": comparison.seed, "progress": output.progress}
         result = run.evaluate(X, Y, **{**vars(trials), "sizes": sizes}, **how)
     output.show(result)
 

@@ -45,7 +45,7 @@ def signal_exit_code() -> int:
 
 
 @contextmanager
-def interruptible(checkpoint: Path | None = None) -> Iterator[None]:
+def interruptible(checkpoint: Path | None = None, again: str = "the same command") -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the work; if a checkpoint was kept, say that the command resumes from it."""
     if hasattr(signal, "siginterrupt"):  # polars, once imported, makes waiting for a thread go on regardless
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -57,7 +57,7 @@ def interruptible(checkpoint: Path | None = None) -> Iterator[None]:
             raise
         ended = Interrupted()
         if checkpoint is not None and checkpoint.exists():
-            ended.resumes_from = f"the same command resumes from {checkpoint}"
+            ended.resumes_from = f"{again} resumes from {checkpoint}"
         raise ended from error
 
 

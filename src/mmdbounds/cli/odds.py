@@ -44,6 +44,6 @@ def odds_command(table: Table, tried: SharesAndFactors, comparison: Comparison, 
         show_plan(X, Y, output, how, lambda problem: [one_pass(problem)])
         return
     note_changes(X, output)
-    X, Y = one_row_per_unit(X, Y, split, comparison.rng, output)
+    X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
     given = {name: value for name, value in vars(tried).items() if value is not None}
-    output.show(odds_sweep(X, Y, rng=comparison.rng, progress=output.progress, **given, **how))
+    output.show(odds_sweep(X, Y, rng=comparison.seed, progress=output.progress, **given, **how))

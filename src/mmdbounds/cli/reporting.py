@@ -68,6 +68,9 @@ class Reporting:
     n_permutations: int = option(
         999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
     )
+    benchmark: str | None = option(
+        None, "Column with two values, such as sex: how different are the rows that it divides?", "COL"
+    )
 
 
 @options(SHOWN)
@@ -107,8 +110,8 @@ def report_command(
 
     \b
     Example:
-      mmdbounds report patients.csv --group diagnosis --hidden MI --among healthy \\
-        --epsilon 0.1 --id patient --out report.html
+      mmdbounds report patients.csv --group diagnosis --hidden MI \\
+        --among healthy --epsilon 0.1 --id patient --out report.html
       mmdbounds report result.json --out report.html
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.report import write_report
@@ -142,21 +145,22 @@ def _run(
     output: Output,
 ) -> list[Result]:
     """Return all that the page is about; nothing for a dry run."""
-    from mmdbounds.cli.amounts import WAYS
+    from mmdbounds.cli.amounts import WAYS  # here: completing the command line loads nothing heavy
     from mmdbounds.contamination import Contamination
 
     is_stated = any(getattr(misfiling, way) is not None for way in WAYS)
     plain = misfiling.contamination() if is_stated else Contamination(USUAL_SHARE, exactly=misfiling.exactly)
     amount, how = known.within(plain), comparison.keywords()
     split = read_split(table, known, output, amount)
-    X, Y = recorded(split, table)
+    # Where columns are left out, the median is another one: the page's command must not fix its value.
+    X, Y = recorded(split, table, median_bandwidth=comparison.bandwidth == "median")
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         show_plan(X, Y, output, how, lambda problem: _expected(problem, amount, reporting), amount)
         return []
     note_changes(X, output)
     with interruptible():
-        return _results(X, Y, split, amount, known, reporting, how, comparison.rng, output)
+        return _results(X, Y, split, amount, known, reporting, how, comparison, output)
 
 
 def _expected(problem: Problem, amount: Contamination, reporting: Reporting) -> list[Phase]:
@@ -176,19 +180,29 @@ def _results(
     known: KnownRows,
     reporting: Reporting,
     how: dict[str, Any],
-    rng: int,
+    comparison: Comparison,
     output: Output,
 ) -> list[Result]:
     """Return bounds, columns, curve (two-way: a test) and, if there is one, the audit."""
     from mmdbounds.bounds import mmd_bounds
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep, usual_counts
+    from mmdbounds.inference.left_out import benchmark, column_effects
     from mmdbounds.inference.robust import robust_test
 
-    how = {**how, "rng": rng, "progress": output.progress}
+    rng = comparison.seed
     drawn = drawn_rows(X, Y, split, rng)
+    beside = (
+        []
+        if reporting.benchmark is None
+        else [benchmark(*drawn, reporting.benchmark, amount, rng=rng, **how)]
+    )
+    how = {**how, "rng": rng, "progress": output.progress}
     bounds = mmd_bounds(*drawn, amount, **how)
-    results: list[Result] = [bounds, *table_one(*drawn, amount)]
+    results: list[Result] = [bounds, *table_one(*drawn, amount), *beside]
+    again = {name: value for name, value in how.items() if name != "progress"}
+    if (effects := column_effects(*drawn, amount, **again)) is not None:
+        results.append(effects)
     testing: dict[str, Any] = {"n_permutations": reporting.n_permutations, "unit": split.units, **how}
     if bounds.n_moved_of_x:
         results.append(robust_test(X, Y, amount, **testing))
@@ -199,6 +213,9 @@ def _results(
         curve: dict[str, Any] = {"epsilons": shares, "exactly": amount.exactly, "level": reporting.level}
         results.append(sweep(X, Y, which=known.which(), **curve, **testing))
     if known.verified is not None and known.may_move is None and known.strata is None:
+        if comparison.rng is None:
+            output.note("the page is without the audit; add the --rng that it began with.")
+            return results
         of_test: dict[str, Any] = {"level": reporting.level, "n_permutations": reporting.n_permutations}
         results.append(audit(X, Y, **of_test, **how))
     return results

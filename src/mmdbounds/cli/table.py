@@ -89,7 +89,7 @@ def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
         about = dataclasses.replace(about, **columns)
     with held_stderr():
         return split_table(
-            _source(table.file),
+            source_of(table.file),
             table.group,
             hidden=table.hidden,
             among=table.among,
@@ -102,7 +102,8 @@ def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
         )
 
 
-def _source(file: str) -> Any:
+def source_of(file: str) -> Any:
+    """Return what is read: the name of a file, or standard input."""
     if file != STDIN:
         return file
     if sys.stdin is None:  # as under a scheduler that gives none
@@ -123,9 +124,10 @@ def _require_units(split: Split) -> None:
         raise MmdBoundsError(msg)
 
 
-def recorded(split: Split, table: Table) -> tuple[Group, Group]:
+def recorded(split: Split, table: Table, **more: Any) -> tuple[Group, Group]:
     """Return the groups with what makes a command of their record: there was one, and what it named."""
-    record = {**split.X.record, "by_command": True, "asked_columns": table.columns, "unit_column": table.unit}
+    named = {"by_command": True, "asked_columns": table.columns, "unit_column": table.unit}
+    record = {**split.X.record, **named, **more}
     return dataclasses.replace(split.X, record=record), dataclasses.replace(split.Y, record=record)
 
 

@@ -26,13 +26,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
-    check_progress,
-    check_seed,
-    check_share,
-)
+from mmdbounds.checks import check_labellings, check_option, check_progress, check_seed, check_share
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.counts import Counts
@@ -45,6 +39,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import AggregatedResult, CountTest, KernelPart, Provenance
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.bandwidth import median_distance, resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.words.testing import conditions
@@ -57,15 +52,26 @@ class Member:
     """One of the kernels: its floors, and its statistic on the scale of its null; see `WorstCase`."""
 
     def __init__(
-        self, problem: Problem, admissible: list[Counts], n_permutations: int, seed: int, meter: Meter
+        self,
+        problem: Problem,
+        admissible: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        null: NullRule = "labellings",
     ) -> None:
         self.problem = problem
-        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter)
+        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, null=null)
         sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
-        order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
-        null = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others).values(sizes)
-        self.centre = dict(zip(sizes, null.mean(axis=0).tolist(), strict=True))
-        self.spread = dict(zip(sizes, null.std(axis=0).tolist(), strict=True))
+        null_of, means, deviations = self.worst.null, self.worst.null.means, self.worst.null.deviations
+        if not null_of.is_exact:  # all labellings together treat none of them differently
+            order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
+            apart = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others)
+            drawn, is_counted = apart.values(sizes), [*map(null_of.is_counted, range(len(sizes)))]
+            means = np.where(is_counted, means, drawn.mean(axis=0))
+            deviations = np.where(is_counted, deviations, drawn.std(axis=0))
+        self.centre = dict(zip(sizes, means.tolist(), strict=True))
+        self.spread = dict(zip(sizes, deviations.tolist(), strict=True))
 
     def standardised(self, values: Any, counts: Counts) -> Float64s:
         """Return statistics in standard deviations of the null."""
@@ -110,7 +116,12 @@ class Several:
             self._meter.phase("count", len(found), len(considered))
             found.append(self.outcome(counts))
         self._meter.phase("worst count")
-        return tighten(found, self._tightened, max, is_tight)
+        return tighten(found, self._tightened, max, lambda each: is_tight(each) and not self._open(each))
+
+    def _open(self, outcomes: Sequence[Together]) -> bool:
+        """Return whether the count with the largest p-value may yet be compared with less."""
+        top = max(outcomes, key=lambda each: each.pvalue)
+        return all(member.worst.can_sharpen(top) for member in self.members)
 
     def outcome(self, counts: Counts) -> Together:
         """Return what is known of one count from cheap proofs."""
@@ -121,15 +132,22 @@ class Several:
         nulls = [m.standardised(m.worst.null_of(counts), counts) for m in self.members]
         return np.asarray(np.max(nulls, axis=0))
 
+    def compared_of(self, counts: Counts) -> Float64s:
+        """Return what a floor is compared with: the same, or less.
+
+        The largest floor is that of some kernel, which does not exceed what filing leaves of that one.
+        """
+        nulls = [m.standardised(m.worst.compared_of(counts), counts) for m in self.members]
+        return np.asarray(np.max(nulls, axis=0))
+
     def at(self, values: Sequence[float], counts: Counts) -> float:
         """Return the maximum for one statistic of each kernel, each lowered by what ties are worth."""
         pairs = zip(self.members, values, strict=True)
         return max(float(m.standardised(value - m.worst.tolerance(counts), counts)) for m, value in pairs)
 
-    def pvalue(self, level: float, counts: Counts) -> float:
-        """Return the share of labellings, the true one included, whose maximum is no smaller."""
-        null = self.null_of(counts)
-        return float(1 + np.count_nonzero(null >= level)) / (1 + len(null))
+    def pvalue(self, level: float, counts: Counts, null: Float64s) -> float:
+        """Return the share of labellings, the true one included, for which `null` is no smaller."""
+        return self.members[0].worst.pvalue_of_another(level, counts, null)
 
     def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
         """Return every kernel's statistic for the labelling that one of them found."""
@@ -137,7 +155,14 @@ class Several:
         return [own.found.value if own is one else member.value(one) for member, own in pairs]
 
     def _tightened(self, known: Together) -> Together:
-        """Prove more for the kernels that could raise the floor of this count."""
+        """Compare this count with less or, if that does not help, prove more where it raises the floor."""
+        if self._open([known]):
+            which = self.null_of(known.counts) >= known.floor
+            for member in self.members:
+                member.worst.lower_null([known.counts.n_x], which)
+            last, known = known, self._together(known.counts, list(known.each))
+            if known.pvalue < last.pvalue or is_tight([known]):
+                return known
         each = list(known.each)
         for k, member in enumerate(self.members):
             if float(member.standardised(each[k].found.value, known.counts)) > known.floor:
@@ -154,8 +179,8 @@ class Several:
             each=tuple(each),
             floor=floor,
             value=value,
-            pvalue=self.pvalue(floor, counts),
-            attained=self.pvalue(value, counts),
+            pvalue=self.pvalue(floor, counts, self.compared_of(counts)),
+            attained=self.pvalue(value, counts, self.compared_of(counts)),
             is_proved=is_proved,
         )
 
@@ -176,6 +201,7 @@ def aggregated_test(
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
@@ -192,7 +218,7 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, exactly, beta, unit, rng
+    n_permutations, exactly, beta, unit, null, rng
         As in `robust_test`.
 
     Returns
@@ -209,9 +235,10 @@ def aggregated_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    n_permutations, _ = check_labellings(n_permutations)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
+    check_option(null, "null", NULL_RULES)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
     how = comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median")
@@ -225,7 +252,7 @@ def aggregated_test(
         members: list[Member] = []
         for one in posed:
             meter.phase("kernel", len(members), len(posed))
-            members.append(Member(one, admissible, n_permutations, seed, meter))
+            members.append(Member(one, admissible, n_permutations, seed, meter, null))
         several = Several(members, meter)
         outcomes = several.outcomes()
     name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"
@@ -245,6 +272,7 @@ def aggregated_test(
         admissible=admissible,
         beta=beta,
         exactly=bool(contamination.exactly),
+        n_permutations=n_permutations,
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
@@ -304,6 +332,7 @@ def _result(
     admissible: list[Counts],
     beta: float,
     exactly: bool,
+    n_permutations: int,
     units_note: str,
     made: Provenance,
 ) -> AggregatedResult:
@@ -321,17 +350,20 @@ def _result(
         n_moved_of_x=top.counts.n_moved_of_x,
         null=null,
         observed=observed,
-        pvalue_as_filed=several.pvalue(observed, filed),
+        pvalue_as_filed=several.pvalue(observed, filed, several.null_of(filed)),
         counts=tuple(map(_count_test, outcomes)),
         n_admissible=len(admissible),
         parts=tuple(_part(m, own) for m, own in zip(several.members, top.each, strict=True)),
-        n_permutations=len(null),
+        **several.members[0].worst.null_fields(top.counts),
+        n_permutations=n_permutations,
         beta=beta,
         exactly=exactly,
         epsilon=float(max(c.epsilon for c in admissible)),
         share_of_y=max(c.n_moved for c in admissible) / problem.q,
         **problem.group_fields(),
-        conditions=conditions(beta, of_units=bool(units_note)),
+        conditions=conditions(
+            beta, of_units=bool(units_note), is_exact=several.members[0].worst.null.is_exact
+        ),
         units_note=units_note,
         provenance=made,
     )

@@ -5,8 +5,10 @@ rows than it allows would be needed to explain the difference away, or until the
 
 Looking again and again costs nothing. The limits on the number hold for all times together, and the p-value
 at the true number is at least that of the true labelling, which is one and the same at every look: the
-random labellings depend on the pooled rows and the seed alone. So a difference that is none is said to stand,
-at any time, with a probability of at most level + (1 - audit_level).
+random labellings depend on the pooled rows and the seed alone, and so does whether all of a size are counted
+instead (`labellings`). So a difference that is none is said to stand,
+at any time, with a probability of at most level + (1 - audit_level). That needs the statistic of the true
+labelling at every look, so what it is compared with is that of random labellings (`null="labellings"`).
 """
 
 from __future__ import annotations
@@ -19,13 +21,20 @@ from typing import Any, Unpack, cast
 import numpy as np
 
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.checks import MOST_PERMUTATIONS, MOST_SEED, check_count, check_option
+from mmdbounds.checks import (
+    MOST_SEED,
+    check_count,
+    check_labellings,
+    check_level,
+    check_option,
+    check_seed,
+)
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import VerifiedWarning, warn
+from mmdbounds.errors import MmdBoundsError, VerifiedWarning, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
 from mmdbounds.inference.audit_state import AuditState
 from mmdbounds.inference.audited_rows import AuditedRows, audited_rows
-from mmdbounds.inference.breakdown import checked_level, sweep
+from mmdbounds.inference.breakdown import sweep
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
@@ -48,7 +57,7 @@ def audit(
     n_next: int = 20,
     by: By = "random",
     n_permutations: int = 999,
-    rng: int = 0,
+    rng: int | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> AuditResult:
@@ -74,10 +83,11 @@ def audit(
         Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
         bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
     n_permutations : int, default=999
-        As in `robust_test`.
-    rng : int, default=0
-        Seed of the order and of the test. Choose it before you know any rows; another one begins another
-        audit, in which the rows looked up so far count as chosen.
+        As in `robust_test`; what is compared with is always ``null="labellings"``.
+    rng : int, optional
+        Seed of the order and of the test. An audit that begins draws one, and the result records it; to
+        continue, give that one. Another one begins another audit, in which the rows looked up so far count as
+        chosen.
 
     Returns
     -------
@@ -97,21 +107,26 @@ def audit(
     >>> import numpy as np, mmdbounds as mb
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(2, 1, size=(60, 2))
-    >>> first = mb.audit(X, Y, n_next=30)
+    >>> first = mb.audit(X, Y, n_next=30, rng=0)
     >>> first.decision
     'check more'
     >>> truth = np.full(60, "", dtype=object)
     >>> truth[first.next_rows] = "Y"  # all of them were filed rightly
-    >>> mb.audit(X, Y, verified=(None, truth)).decision
+    >>> mb.audit(X, Y, verified=(None, truth), rng=first.provenance.seed).decision
     'the difference stands'
     """
     started = time.perf_counter()
-    level, alpha = checked_level(level), allowed_error(audit_level, "audit_level")
-    seed, n_next = check_count(rng, "rng", most=MOST_SEED), check_count(n_next, "n_next")
+    level, alpha = check_level(level), allowed_error(audit_level, "audit_level")
+    seed = check_seed(None) if rng is None else check_count(rng, "rng", most=MOST_SEED)
+    n_next = check_count(n_next, "n_next")
     check_option(by, "by", ("random", "effect"))
-    check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
+    check_labellings(n_permutations)
     how = comparison("audit", options)
     rows = audited_rows(X, Y, verified, how.kernel, seed)
+    if rng is None and rows.state.n_random + rows.state.n_chosen:
+        got = "rows were looked up, so `rng` must be the seed with which the audit began"
+        msg = f"{got}; got none. It is in the last lines of its result; for a new audit choose one."
+        raise MmdBoundsError(msg)
     _warn_of_choice(rows.state, seed)
     call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations)
     finding = _finding(rows, alpha, call)
@@ -127,8 +142,10 @@ def audit(
         n_samples_Y=rows.state.n_rows,
         name_x=rows.X.name,
         name_y=rows.Y.name,
-        conditions=audit_conditions(rows.n_refiled_to_y),
+        conditions=audit_conditions(rows.n_refiled_to_y, is_exact=call.curve.is_exact),
         n_permutations=n_permutations,
+        is_exact=call.curve.is_exact,
+        n_labellings=call.curve.n_labellings,
         provenance=replace(
             call.curve.provenance, method="audit", misfiling={}, seconds=time.perf_counter() - started
         ),
@@ -141,7 +158,8 @@ class Calls:
     curve: SweepResult
 
     def __init__(self, options: dict[str, Any], level: float, n_permutations: int) -> None:
-        self.options, self.level, self._testing = options, level, {"n_permutations": n_permutations}
+        self.options, self.level = options, level
+        self._testing: dict[str, Any] = {"n_permutations": n_permutations, "null": "labellings"}
 
     def breakdown(self, rows: AuditedRows, most: int) -> SweepResult:
         """Return the sweep up to `most` misfiled rows."""
@@ -154,7 +172,7 @@ class Calls:
     def pvalue(self, rows: AuditedRows, most: int) -> tuple[float, bool]:
         """Return the largest p-value up to `most` misfiled rows, and whether it is valid."""
         how = {**self.options, **self._testing}
-        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), **how)
+        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), level=self.level, **how)
         return test.pvalue, test.is_valid
 
     def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:

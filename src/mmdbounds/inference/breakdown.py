@@ -13,10 +13,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
     check_flag,
+    check_labellings,
+    check_level,
     check_number,
+    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -28,16 +29,19 @@ from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.curve import Curve, expected_curve
 from mmdbounds.inference.frontier import expected_frontier, frontier
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_null
+from mmdbounds.inference.worst_case import CountOutcome, expected_null, is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import SweepResult
 from mmdbounds.results.frontier import FrontierResult
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
+AHEAD = 8  # counts whose nulls are sharpened together
+FEW = 20  # misfiled rows up to which every count is a point
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
 
@@ -52,9 +56,11 @@ def sweep(
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
+    stop_after: int | None = None,
     which: Contamination | None = None,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -82,8 +88,11 @@ def sweep(
     which : Contamination, optional
         Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
         curve tries all of them. It ends where no more rows can be misfiled.
-    n_permutations, unit, rng, checkpoint
+    n_permutations, unit, null, rng, checkpoint
         As in `robust_test`.
+    stop_after : int, optional
+        As in `robust_test`; every number of misfiled rows that is looked at must have as many, or all are
+        drawn.
 
     Returns
     -------
@@ -111,14 +120,17 @@ def sweep(
     [6, 5, 2]
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    level, seed = checked_level(level), check_seed(rng)
+    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    level, seed = check_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     y_in_x = check_share(y_in_x, "y_in_x")
-    if y_in_x and value:
-        msg = f"`value` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}. Leave one out."
-        raise MmdBoundsError(msg)
+    for name, given in (("value", value), ("stop_after", stop_after)):
+        if y_in_x and given:
+            what = f"`{name}` is for the one-way curve; got {given:g} with a `y_in_x` of {y_in_x:g}"
+            msg = f"{what}. Leave one out."
+            raise MmdBoundsError(msg)
     check_progress(progress)
+    check_option(null, "null", NULL_RULES)
     shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
@@ -128,12 +140,17 @@ def sweep(
         if known.movable is not None:
             msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
             raise MmdBoundsError(msg)
-        more: dict[str, Any] = {"checkpoint": kept, "units_note": units_note, "progress": progress}
+        more: dict[str, Any] = {
+            "checkpoint": kept,
+            "units_note": units_note,
+            "progress": progress,
+            "null": null,
+        }
         return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        scan = Scan(problem, grid, n_permutations, seed, meter, kept)
+        scan = Scan(problem, grid, n_permutations, seed, meter, kept, null=null, stop_after=stop_after)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
@@ -144,8 +161,12 @@ def sweep(
         is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
+        stop_after=stop_after,
+        is_exact=scan.worst.null.is_exact,
+        n_labellings=scan.worst.null.n_labellings,
+        null_rule=scan.worst.null_rule,
         **problem.group_fields(),
-        conditions=sweep_conditions(of_units=bool(units_note)),
+        conditions=sweep_conditions(of_units=bool(units_note), is_exact=scan.worst.null.is_exact),
         units_note=units_note,
         **known.fields(None, grid[-1].n_moved),
         provenance=problem.provenance(
@@ -191,35 +212,47 @@ class Scan:
         seed: int,
         meter: Meter,
         checkpoint: Checkpoint | None = None,
+        **how: Any,
     ) -> None:
         every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
-        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint, **how)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """Return what is known of a count."""
         found = self.worst.outcome(counts)
+        while not self.worst.is_drawn(found):
+            self.worst.draw()
+            found = self.worst.outcome(counts)
         self.is_proved &= found.is_proved
         return found
 
     def first_above(self, level: float) -> CountOutcome | None:
         """Return the first count whose p-value exceeds the level."""
-        return self._first(lambda found: found.attained <= level < found.pvalue, lambda f: f.pvalue > level)
+        return self._first(lambda found: is_open([found], level), lambda f: f.pvalue > level, level)
 
     def first_below(self, value: float) -> CountOutcome | None:
         """Return the first count whose lower bound is no larger than `value`."""
         return self._first(lambda found: found.floor <= value < found.found.value, lambda f: f.floor <= value)
 
     def _first(
-        self, is_open: Callable[[CountOutcome], bool], is_it: Callable[[CountOutcome], bool]
+        self,
+        is_unclear: Callable[[CountOutcome], bool],
+        is_it: Callable[[CountOutcome], bool],
+        level: float | None = None,
     ) -> CountOutcome | None:
         """Return the first count that is it; look closer where its proof leaves that open."""
         for i, counts in enumerate(self.worst.considered):
             self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
-            while is_open(found) and self.worst.closer(counts):
+            while True:
+                if level is not None and is_it(found) and self.worst.can_sharpen(found):
+                    ahead = map(self.worst.outcome, self.worst.considered[i : i + AHEAD])
+                    self.worst.sharpen([each for each in ahead if self.worst.can_sharpen(each)])
+                elif not (is_unclear(found) and self.worst.closer(counts, level=level)):
+                    break
                 found = self.outcome(counts)
             if is_it(found):
                 return found
@@ -244,15 +277,6 @@ def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
     """Return the fields that say when the lower bound reaches `value`."""
     first = scan.first_below(value)
     return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
-
-
-def checked_level(level: Any) -> float:
-    """Return the level of a test."""
-    share = check_share(level, "level")
-    if share == 0:
-        msg = "`level` must be larger than 0, or nothing is ever rejected; got 0."
-        raise MmdBoundsError(msg)
-    return share
 
 
 def _checked_shares(epsilons: Any) -> list[float] | None:
@@ -289,8 +313,10 @@ def _checked_which(which: Any) -> Contamination:
 
 
 def usual_counts(p: int, q: int, *, unbiased: bool) -> list[int]:
-    """Return the counts of a curve whose shares nobody named: round ones up to a half, and the last."""
+    """Return the counts of a curve whose shares nobody named: round shares up to a half, or every count."""
     most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
+    if most <= FEW:
+        return list(range(most + 1))
     shares = round_shares(most / (p + most))
     return sorted({*(Contamination(share).n_moved_for(p) for share in shares), most})
 

@@ -33,8 +33,9 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.inference.within_groups import largest_variance
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
-from mmdbounds.objective import Indices
+from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
@@ -44,7 +45,7 @@ from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
-from mmdbounds.theory import deviation_radius, kernel_bound
+from mmdbounds.theory import deviation_radius, kernel_bound, variance_radius
 from mmdbounds.words.phrases import rows
 
 ENOUGH = Sharp(gap=0.02)  # proofs that end where what they leave open no longer matters beside the radius
@@ -77,7 +78,8 @@ def confidence_interval(
         \left[\max(0, \sqrt{L} - r),\ \sqrt{U} + r\right]
 
     with L and U proved bounds on the squared MMD (biased) of the true samples and r the radius of
-    `deviation_radius`; the union over all counts of misfiled rows, each with its own sizes.
+    `variance_radius`, for the largest variance that any misfiling leaves; the union over all counts of
+    misfiled rows, each with its own sizes.
 
     Parameters
     ----------
@@ -258,7 +260,7 @@ def _parts(
 ) -> tuple[tuple[CountedBounds, ...], bool]:
     """Return bounds and radius of each run of counts, and whether all bounds are proved."""
     parts, is_certified = [], True
-    for counts, radius in alike(task.admissible, kernel, delta):
+    for counts, radius in alike(task.totals, task.admissible, kernel, delta):
         lower, upper = search.both_sides(replace(task, admissible=counts))
         is_certified = is_certified and lower.certified is not None and upper.certified is not None
         moved, of_x = [c.n_moved for c in counts], [c.n_moved_of_x for c in counts]
@@ -274,15 +276,29 @@ def _parts(
     return tuple(parts), is_certified
 
 
-def alike(admissible: list[Counts], kernel: Kernel, delta: float) -> list[tuple[list[Counts], float]]:
-    """Return runs of counts with nearly the same radius, each with the largest of its radii."""
-    radius = {c: deviation_radius(c.n_x, c.n_y, kernel, delta) for c in admissible}
-    runs: list[list[Counts]] = []
-    for counts in sorted(admissible, key=lambda c: (radius[c], c.n_moved)):
-        if not runs or radius[counts] > (1 + ALIKE) * radius[runs[-1][0]]:
-            runs.append([])
-        runs[-1].append(counts)
-    return [(sorted(run, key=lambda c: (c.n_moved, c.n_moved_of_x)), radius[run[-1]]) for run in runs]
+def alike(
+    totals: GroupSums, admissible: list[Counts], kernel: Kernel, delta: float
+) -> list[tuple[list[Counts], float]]:
+    """Return counts of consecutive sizes with nearly the same radius, each run with its largest."""
+    by_size: dict[int, list[Counts]] = {}
+    for counts in sorted(admissible, key=lambda c: (c.n_x, c.n_moved)):
+        by_size.setdefault(counts.n_x, []).append(counts)
+    runs: list[tuple[list[Counts], list[float]]] = []
+    for same_size in by_size.values():
+        radius = _radius(totals, same_size, kernel, delta)
+        if not runs or max(radius, *runs[-1][1]) > (1 + ALIKE) * min(radius, *runs[-1][1]):
+            runs.append(([], []))
+        runs[-1][0].extend(same_size)
+        runs[-1][1].append(radius)
+    return [(run, max(radii)) for run, radii in runs]
+
+
+def _radius(totals: GroupSums, same_size: list[Counts], kernel: Kernel, delta: float) -> float:
+    """Return the radius for true groups of one size, whichever rows are misfiled."""
+    (kappa, nonnegative), n_x, n_y = kernel_bound(kernel), same_size[0].n_x, same_size[0].n_y
+    if not nonnegative or min(n_x, n_y) < 2:
+        return deviation_radius(n_x, n_y, kernel, delta)
+    return variance_radius(largest_variance(totals, same_size, kappa), n_x, n_y, kernel, delta)
 
 
 def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, float]:

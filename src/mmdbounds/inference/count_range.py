@@ -87,27 +87,29 @@ class EveryCount(WorstCase):
             movable=ends[1].movable,
         )
         self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
-        columns = [self._column[counts.n_x] for counts in admissible]
-        self._nulls = self._null[:, columns] if columns != list(range(self._null.shape[1])) else self._null
+        self._places = [self._column[counts.n_x] for counts in admissible]
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        self._centres = self._nulls.mean(axis=0)
-        self._spreads = np.maximum(self._nulls.std(axis=0), least)
+        self._centres = self.null.means[self._places]
+        self._spreads = np.maximum(self.null.deviations[self._places], least)
         for counts in reversed(ends):  # the larger one decides on the relief
             self._solve(counts)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
-    def outcomes(self) -> list[CountOutcome]:
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             pvalues, attained = (self._pvalues(values) for values in self._both())
             largest = np.flatnonzero(pvalues == pvalues.max())
             worst = self.considered[largest[np.argmin(self._standings()[largest])]]
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self.considered])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
-        return [self.outcome(counts) for counts in self.considered]
+        return self.decided([self.outcome(counts) for counts in self.considered], level)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of a count that is not solved no labelling is kept."""
@@ -118,10 +120,10 @@ class EveryCount(WorstCase):
         known = self._known[counts]
         return self.improved(known, replace(known.found, certified=proved))
 
-    def closer(self, counts: Counts) -> bool:
+    def closer(self, counts: Counts, *, level: float | None = None) -> bool:
         """See `WorstCase`; a count that is not solved is solved first."""
         if counts in self._known:
-            return super().closer(counts)
+            return super().closer(counts, level=level)
         self._solve(counts)
         return True
 
@@ -155,7 +157,7 @@ class EveryCount(WorstCase):
         with one_blas_thread():
             of.look_closer(known := UpperRange(of, found, slack, of.unit))
         pairs = zip(self.considered, known.proved().tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
         """Return of each count what is proved, and what a labelling has."""
@@ -168,8 +170,7 @@ class EveryCount(WorstCase):
 
     def _pvalues(self, values: Float64s) -> Float64s:
         """Return the p-values at one value of each count."""
-        n_larger = np.count_nonzero(self._nulls >= values - self._tolerances, axis=0)
-        return np.asarray((1 + n_larger) / (1 + len(self._nulls)))
+        return self.null.pvalues(values - self._tolerances, self._places)
 
     def _standings(self) -> Float64s:
         """Return how far each floor lies above its null; see `standing`."""

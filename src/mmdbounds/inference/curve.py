@@ -98,16 +98,20 @@ class Curve:
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
         """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
         worst, proved = self._worst, upper.certified
-        best = None if proved is None else min(worst.pvalue(proved, counts) for counts in run)
+        best = None
+        if proved is not None and worst.null.is_complete:
+            best = min(worst.pvalue_alone(proved, counts) for counts in run)
         if len(run) == 1:
-            return worst.improved(self._outcome(run[0]), lower).pvalue, best
+            [only] = worst.settled([worst.improved(self._outcome(run[0]), lower)])
+            return only.pvalue, _least(best, only.pvalue)
         for _ in range(LOOKS):
-            found = [self._outcome(counts) for counts in run]
+            found = worst.settled([self._outcome(counts) for counts in run])
             top = max(found, key=lambda outcome: outcome.pvalue)
             if is_near(top.pvalue, max(each.attained for each in found)) or not worst.closer(top.counts):
                 break
-        found = [worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run]
-        return max(outcome.pvalue for outcome in found), best
+        found = worst.settled([worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run])
+        pvalue = max(outcome.pvalue for outcome in found)
+        return pvalue, _least(best, pvalue)
 
     def _point(
         self,
@@ -149,6 +153,11 @@ def _outermost(before: Ends, ends: Ends) -> Ends:
     """Return the outermost of two points' ends, and proofs for the counts of both."""
     lower, upper = (most_extreme([*both], side) for *both, side in zip(before, ends, SIDES, strict=True))
     return lower, upper
+
+
+def _least(best: float | None, pvalue: float) -> float | None:
+    """Return a best case that is no larger than the p-value, which is compared with another null."""
+    return None if best is None else min(best, pvalue)
 
 
 def _further(before: tuple[float, float | None], pvalues: tuple[float, float | None]) -> tuple[float, Any]:

@@ -27,6 +27,7 @@ from mmdbounds.objective import Labelling
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.frontier import FrontierPoint, FrontierResult
+from mmdbounds.results.provenance import NullRule
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found, leading
 from mmdbounds.search.sharp.same_sizes import most_moves
@@ -79,6 +80,7 @@ def frontier(
     checkpoint: Checkpoint | None = None,
     units_note: str = "",
     progress: bool | None = None,
+    null: NullRule = "labellings",
 ) -> FrontierResult:
     """Return how much of Y the finding survives at each of some shares of X; see `sweep`."""
     started = time.perf_counter()
@@ -87,7 +89,7 @@ def frontier(
     ends = ends_of_sizes(problem, most, y_in_x)
     plan = partial(expected_frontier, problem, epsilons, y_in_x, n_permutations)
     with Meter(plan, show=progress) as meter, checkpoint or nullcontext():
-        found = Frontier(problem, ends, level, n_permutations, seed, meter, checkpoint=checkpoint)
+        found = Frontier(problem, ends, level, n_permutations, seed, meter, checkpoint=checkpoint, null=null)
         shares = found.shares(most) if epsilons is None else sorted(set(epsilons))
         points = tuple(found.point(share, y_in_x) for share in shares)
     return FrontierResult(
@@ -98,8 +100,11 @@ def frontier(
         is_valid=True,  # without proofs there is no `Frontier`
         n_solved=found.n_solved,
         n_permutations=n_permutations,
+        is_exact=found.null.is_exact,
+        n_labellings=found.null.n_labellings,
+        null_rule=found.null_rule,
         **problem.group_fields(),
-        conditions=frontier_conditions(of_units=bool(units_note)),
+        conditions=frontier_conditions(of_units=bool(units_note), is_exact=found.null.is_exact),
         units_note=units_note,
         provenance=problem.provenance(
             found.totals,
@@ -132,23 +137,23 @@ class Frontier(EverySize):
             needs = f"`y_in_x` needs a positive definite kernel with {problem.p + problem.q:,} rows"
             msg = f"{needs}; got {problem.kernel.name!r}. Use another `kernel`, or leave `y_in_x` out."
             raise MmdBoundsError(msg)
-        self._level, self._nodes, self._tried = level, dict[int, bool](), set[Counts]()
+        self._level, self._nodes, self._tried = level, dict[int, float](), set[Counts]()
+        self._sharpened = set[Counts]()
         super().__init__(problem, list(ends), *how, **more)
 
     def _begin(self) -> None:
-        # A p-value of at most the level: no more than so many random labellings are as large.
-        allowed = math.floor(self._level * (1 + len(self._nulls)) + SLACK) - 1
-        self._critical = np.full(len(self._sizes), np.inf)
-        if 0 <= allowed < len(self._nulls):
-            self._critical = -np.partition(-self._nulls, allowed, axis=0)[allowed]
-        elif allowed > 0:
-            self._critical = -self._critical
+        self._critical = np.array([self._exceeded(place) for place in range(len(self._sizes))])
         self._differences = np.array([size.difference for size in self._sizes])
         self._n_x = np.array([size.most.n_x for size in self._sizes])
         self._most = np.array([size.most.n_moved for size in self._sizes])
         as_filed = int(np.flatnonzero(self._differences == 0)[0])
         for place in dict.fromkeys((as_filed, 0, len(self._sizes) - 1)):
             self._settle(place)
+
+    def _exceeded(self, place: int) -> float:
+        """Return what a floor of one size must exceed for a p-value of at most the level."""
+        column = self._places[place]
+        return self.null.critical(self._level, column, self.null.compared_column(column))
 
     @property
     def n_solved(self) -> int:
@@ -170,14 +175,34 @@ class Frontier(EverySize):
             n_moved = min(max(self._held(place) + 1, size.fewest), size.most.n_moved)
             pair = size.pair(n_moved)
             if self._held(place) == size.most.n_moved or pair in self._tried:
-                if not self._searched_closer(place, pair):
+                if not (self._sharpens(place, pair) or self._searched_closer(place, pair)):
                     break
                 continue
             self._tried.add(pair)
             with one_blas_thread():  # two threads would add in another order than one
                 point = self._floors.solve_pair(self._floors.start(pair), self._rough(pair), self._effort())
                 sharp.refine_enough(point.labelling, "lower")
-            self._nodes[place] = not self._rejects(self._nearby(place, point.labelling), place)
+            self._nodes[place] = self._nearby(place, point.labelling)
+
+    def _is_explained(self, place: int) -> bool:
+        """Return whether a labelling found next to the largest number explains the finding away."""
+        return place in self._nodes and not self._rejects(self._nodes[place], place)
+
+    def _sharpens(self, place: int, pair: Counts) -> bool:
+        """Sharpen the null for a pair, and for all larger ones; return whether that helped.
+
+        More hidden rows keep less of the statistic, so what holds for a pair holds for those beyond it.
+        """
+        held, size = self._held(place), self._sizes[place]
+        if held == size.most.n_moved or pair in self._sharpened:
+            return False
+        if self.null_rule == "labellings" or self._left_to_sharpen <= 0:
+            return False
+        self._sharpened.add(pair)
+        floor = self._floors.floors[place][: pair.n_moved - size.fewest + 1].min()
+        self.lower_null([pair], self.null_of(pair) >= floor - self._tolerances[place])
+        self._critical[place] = self._exceeded(place)
+        return self._held(place) > held
 
     def _nearby(self, place: int, labelling: Labelling) -> float:
         """Return the value of a labelling, or of one that moves a few more rows of both groups."""
@@ -200,7 +225,7 @@ class Frontier(EverySize):
     def _searched_closer(self, place: int, pair: Counts) -> bool:
         """Search a pair by itself if no labelling found explains the finding away; return if that helped."""
         size, held = self._sizes[place], self._held(place)
-        if held == size.most.n_moved or self._nodes.get(place) or pair in self._searched:
+        if held == size.most.n_moved or self._is_explained(place) or pair in self._searched:
             return False
         if len(self._searched) >= self._left:
             return False
@@ -208,7 +233,7 @@ class Frontier(EverySize):
         found: Found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, 1.0)
         floors, at = self._floors.floors[place], pair.n_moved - size.fewest
         floors[at] = max(floors[at], -np.inf if found.certified is None else found.certified)
-        self._nodes[place] = not self._rejects(found.value, place)
+        self._nodes[place] = found.value
         return self._held(place) > held
 
     def shares(self, most: float) -> list[float]:
@@ -235,7 +260,9 @@ class Frontier(EverySize):
             shares = (held[fails] + 1 - self._differences[fails]) / n_y[fails]
             place = int(fails[np.argmin(shares)])
             if place in self._nodes:
-                return self._named(x_in_y, most_y_in_x, float(shares.min()), is_tight=self._nodes[place])
+                return self._named(
+                    x_in_y, most_y_in_x, float(shares.min()), is_tight=self._is_explained(place)
+                )
             self._settle(place)
 
     def _named(

@@ -25,6 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, holds_matrix, together
+from mmdbounds.inference.labellings import DistinctRows, distinct_rows
+from mmdbounds.inference.null import Null
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
@@ -45,6 +47,8 @@ REACH = 0.15
 L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: at 54 features a kernel value
 takes as long as eighty of these. Many sizes cost least where both are equal.
 """
+
+BATCH = 100  # labellings that are drawn before it is looked whether more are needed
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
 GATHERED = 8  # what a kernel value takes that is read from anywhere in a matrix, beside one that is next
@@ -78,14 +82,32 @@ class PermutationNull:
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
+        return next(self.batches(sizes, self._n_permutations))
+
+    def batches(self, sizes: list[int], most: int) -> Iterator[Float64s]:
+        """Yield the same in parts of so many labellings, as they are drawn."""
         sums, every = self._totals.sums, self.permutations()
-        result = np.empty((self._n_permutations, len(sizes)))
         width = chunk_width(sums.working_memory, sums.n_rows)
-        for start in range(0, len(result), width):
-            self._meter.phase("permutation", start, len(result))
-            part = list(islice(every, width))
-            result[start : start + width] = self._kept(part, sizes)
-        return result
+        for start in range(0, self._n_permutations, most):
+            stop, parts = min(start + most, self._n_permutations), []
+            for first in range(start, stop, width):
+                self._meter.phase("permutation", first, self._n_permutations)
+                parts.append(self._kept(list(islice(every, min(width, stop - first))), sizes))
+            yield np.concatenate(parts)
+
+    def null(self, rows: DistinctRows, sizes: list[int], stop_after: int | None = None) -> Null:
+        """Return the statistic on labellings of some sizes: on all, where they are few, or on random ones."""
+        width, counted, drawn = chunk_width(self._totals.sums.working_memory, len(rows.order)), {}, []
+        for place, number in enumerate(rows.n_labellings(sizes, self._n_permutations)):
+            if number is None:
+                drawn.append(sizes[place])
+                continue
+            orders, weights = rows.labellings(sizes[place])
+            parts = [list(orders[start : start + width]) for start in range(0, number, width)]
+            values = np.concatenate([self._values(part, [sizes[place]])[:, 0] for part in parts])
+            counted[place] = values, weights
+        batches = self.batches(drawn, self._n_permutations if stop_after is None else BATCH)
+        return Null(len(sizes), counted, batches, self._n_permutations, stop_after)
 
     def _kept(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations, from the checkpoint if it has them."""
@@ -165,8 +187,11 @@ def _labels(members: Indices, n_rows: int) -> Float64s:
 
 
 def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
-    """Return what the statistic on random labellings costs, for X of these sizes (ascending)."""
+    """Return what the statistic on labellings costs, for X of these sizes (ascending)."""
     n, spans, start = len(problem.pooled), [], 0
+    numbers = distinct_rows(problem, blind_order(problem)).n_labellings(sizes, n_permutations)
+    sizes = [size for size, number in zip(sizes, numbers, strict=True) if number is None]
+    counted = sum(number or 0 for number in numbers)
     while start < len(sizes):  # as in `_quadratic`
         stop = bisect_right(sizes, sizes[start] + REACH * n)
         spans.append(sizes[stop - 1] - sizes[start])
@@ -177,7 +202,8 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
     pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
     grown = columns("", problem, pairs, GATHERED if holds_matrix(problem) else 1, again=n_permutations)
     drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
-    return together("permutation", [first, grown, drawn])
+    every = replace(columns("", problem, n, n, again=counted / at_once), products=n * n * counted)
+    return together("permutation", [first, grown, drawn, every])
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

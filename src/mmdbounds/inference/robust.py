@@ -11,15 +11,17 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import (
-    MOST_PERMUTATIONS,
-    check_count,
     check_flag,
+    check_labellings,
+    check_level,
+    check_option,
     check_progress,
     check_seed,
     check_share,
 )
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import (
@@ -31,6 +33,7 @@ from mmdbounds.inference.worst_case import (
 )
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
+from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
@@ -43,11 +46,14 @@ def robust_test(
     epsilon: float | tuple[float, float] | Contamination,
     *,
     n_permutations: int = 999,
+    stop_after: int | None = None,
     exactly: bool | None = None,
+    level: float = 0.05,
     best_case: bool = False,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
+    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
@@ -66,9 +72,16 @@ def robust_test(
         As in `mmd_bounds`. The p-value is valid whichever rows were looked up, also if they were chosen
         after looking at the data.
     n_permutations : int, default=999
-        Random labellings; the smallest p-value is 1 / (1 + n_permutations).
+        Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
+        many labellings of a size that differ, all are counted instead: then the p-value is exact and depends
+        on no seed.
+    stop_after : int, optional
+        Stop drawing as soon as this many random labellings are no smaller than the worst case. The p-value
+        is then this number over the number drawn, and valid as before; it is coarser, and sooner known.
     exactly : bool, optional
         Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
+    level : float, default=0.05
+        Level of the decision (`RobustTestResult.is_significant`), for which more is proved if need be.
     best_case : bool, default=False
         Whether to compute the smallest p-value that a labelling might have as well, which takes a
         proof from above for each count.
@@ -79,6 +92,11 @@ def robust_test(
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
         one: rows of one unit are not exchangeable. One row per unit is drawn at random, and `epsilon` and
         all counts then refer to units. All rows of a unit must be filed under the same group.
+    null : {"minimax", "labellings"}, default="minimax"
+        What the smallest squared MMD is compared with on random labellings: their squared MMD
+        (``"labellings"``), or a bound of what would be left of it once rows are misfiled (``"minimax"``),
+        which is smaller: the p-value is as valid, and never larger. With rows that are known not to be
+        misfiled, or limits, it is ``"labellings"`` anyway, and the result says so (`null_rule`).
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
     checkpoint : path, optional
@@ -98,8 +116,10 @@ def robust_test(
     .. math::
         p = \frac{1 + \#\{b : T_b \ge L\}}{1 + B} \ \ge\ \frac{1 + \#\{b : T_b \ge T\}}{1 + B},
 
-    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values that
-    differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
+    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. The
+    minimax null has a number M_b <= T_b in the place of T_b: what is left of T_b at the least favourable
+    filing, or a bound of it. As L never exceeds the M of the true labelling, that is a p-value, too. Values
+    that differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Two-way,
     all pairs of counts with the same true sizes have one L and one null. Kernels that are not known to be
     positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
@@ -118,8 +138,12 @@ def robust_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    best_case = check_flag(best_case, "best_case")
+    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    best_case, level = check_flag(best_case, "best_case"), check_level(level)
+    check_option(null, "null", NULL_RULES)
+    if best_case and stop_after is not None:
+        msg = "`best_case` needs all random labellings; got a `stop_after` too. Leave one of them out."
+        raise MmdBoundsError(msg)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
@@ -131,8 +155,9 @@ def robust_test(
     admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
-        worst = all_counts(problem, admissible, n_permutations, seed, meter, checkpoint=kept)
-        outcomes = worst.outcomes()
+        which: dict[str, Any] = {"checkpoint": kept, "null": null, "stop_after": stop_after}
+        worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
+        outcomes = worst.outcomes(level - beta)
         meter.phase("best case")
         best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
     return RobustTestResult(
@@ -141,8 +166,10 @@ def robust_test(
         **_question(problem, admissible),
         **problem.knowledge_fields(contamination, admissible),
         exactly=bool(contamination.exactly),
+        level=level,
         n_permutations=n_permutations,
-        conditions=conditions(beta, of_units=bool(units_note)),
+        stop_after=stop_after,
+        conditions=conditions(beta, of_units=bool(units_note), is_exact=worst.null.is_exact),
         units_note=units_note,
         provenance=problem.provenance(
             worst.totals,
@@ -172,6 +199,7 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
     return {
         "statistic": top.floor,
         "null": worst.null_of(top.counts),
+        **worst.null_fields(top.counts),
         "null_quantile": worst.null_quantile(top.counts),
         "n_moved": top.counts.n_moved,
         "n_moved_of_x": top.counts.n_moved_of_x,
@@ -179,7 +207,8 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "is_tight": is_tight(outcomes),
         "n_admissible": n_admissible,
         "observed": worst.observed,
-        "pvalue_as_filed": worst.pvalue(worst.observed, filed),
+        "pvalue_as_filed": worst.pvalue_alone(worst.observed, filed),
+        "null_rule": worst.null_rule,
         "null_quantile_as_filed": worst.null_quantile(filed),
     }
 
@@ -211,5 +240,6 @@ def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
         certified=outcome.found.certified,
         pvalue=outcome.pvalue,
         attained=outcome.attained,
-        best_case=best_case,
+        # It is compared with statistics, the worst case with less (`Minimax`): it could be the larger one.
+        best_case=None if best_case is None else min(best_case, outcome.pvalue),
     )

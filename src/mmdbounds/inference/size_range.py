@@ -19,7 +19,7 @@ from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.both_ways import UpperPairs
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -60,10 +60,10 @@ class EverySize(WorstCase):
         )
         self._values = np.full(len(largest), np.inf)  # of labellings
         self._tolerances = np.array([self.tolerance(counts) for counts in largest])
-        self._nulls = self._null[:, [self._column[counts.n_x] for counts in largest]]
+        self._places = [self._column[counts.n_x] for counts in largest]
         least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        self._centres = self._nulls.mean(axis=0)
-        self._spreads = np.maximum(self._nulls.std(axis=0), least)
+        self._centres = self.null.means[self._places]
+        self._spreads = np.maximum(self.null.deviations[self._places], least)
         self._begin()
 
     def _begin(self) -> None:
@@ -74,23 +74,29 @@ class EverySize(WorstCase):
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        return self._sizes
+
     @property
     def n_covered(self) -> int:
         """See `WorstCase`: a size covers all of its pairs."""
         return len(self._every)
 
-    def outcomes(self) -> list[CountOutcome]:
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the size that decides is a solved one."""
-        for _ in range(worst_case.MOST_TIGHTENED):
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
             floors = self._floors.least()
             pvalues, attained = self._pvalues(floors), self._pvalues(self._values)
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads
             worst = self.considered[largest[np.argmin(standings[largest])]]
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self._known])
+                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
-        return [self.outcome(counts) for counts in self.considered]
+        return self.decided([self.outcome(counts) for counts in self.considered], level)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of sizes that are not solved no labelling is known."""
@@ -100,7 +106,7 @@ class EverySize(WorstCase):
             return self._outcome(counts, Found(float(self._values[place]), None, certified=proved))
         return self._outcome(counts, replace(self._known[counts].found, certified=proved))
 
-    def closer(self, counts: Counts) -> bool:
+    def closer(self, counts: Counts, *, level: float | None = None) -> bool:
         """See `WorstCase`; sizes are solved first, then those of their pairs are searched that have room."""
         if counts not in self._known:
             self._solve(counts)
@@ -114,11 +120,23 @@ class EverySize(WorstCase):
             if floors[i] > floors.min() and floors[i] >= self._values[place] - self._tolerances[place]:
                 break
             self._searched.add(pair)
-            found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, 1.0)
-            if found.certified is not None:
-                floors[i] = max(floors[i], found.certified)
-            self._note(counts, found)
-        return len(self._searched) > n_searched
+            self._search_pair(counts, int(i), 1.0)
+        lowest = size.pair(int(size.moved[np.argmin(floors)])), worst_case.PATIENT
+        if len(self._searched) > n_searched or level is None or lowest in self._is_tightened:
+            return len(self._searched) > n_searched
+        self._is_tightened.add(lowest)
+        self._search_pair(counts, int(np.argmin(floors)), worst_case.PATIENT)
+        return True
+
+    def _search_pair(self, counts: Counts, i: int, patience: float) -> None:
+        """Search one of the pairs of a size by itself, and keep its floor."""
+        place = self._place[counts.n_x]
+        size, floors = self._sizes[place], self._floors.floors[place]
+        pair = size.pair(int(size.moved[i]))
+        found = self._search(pair, "lower", worst_case.LOWER_STARTS, 0.0, patience)
+        if found.certified is not None:
+            floors[i] = max(floors[i], found.certified)
+        self._note(counts, found)
 
     def _solve(self, counts: Counts) -> None:
         with one_blas_thread():  # two threads would add in another order than one
@@ -158,9 +176,8 @@ class EverySize(WorstCase):
         places = [self._place[pair.n_x] for pair in of.task.admissible]
         np.maximum.at(highest, places, known.proved())
         pairs = zip(self.considered, highest.tolist(), strict=True)
-        return [self.pvalue(proved, counts, self._alone(counts)) for counts, proved in pairs]
+        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _pvalues(self, values: Float64s) -> Float64s:
         """Return the p-values at one value of each size."""
-        n_larger = np.count_nonzero(self._nulls >= values - self._tolerances, axis=0)
-        return np.asarray((1 + n_larger) / (1 + len(self._nulls)))
+        return self.null.pvalues(values - self._tolerances, self._places)

@@ -3,7 +3,8 @@
 For each count a proved floor L of the statistic gives the p-value of its worst labelling or a larger
 one. Floors are cheap; tight ones are not. So every count gets a cheap floor first, and only the
 count whose p-value is the largest is made tighter, until a labelling reaches that p-value or nothing more is
-affordable: the others provably cannot matter.
+affordable: the others provably cannot matter. So it is with what a floor is compared with: at first the
+statistic on random labellings and, where that decides, what filing cannot keep it above (`Minimax`).
 """
 
 from __future__ import annotations
@@ -11,20 +12,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from mmdbounds.costs import for_each, one_pass, together
-from mmdbounds.counts import SLACK, Counts
+from mmdbounds.counts import Counts
+from mmdbounds.inference.labellings import distinct_rows
+from mmdbounds.inference.minimax import ComparedNull, Minimax, hidden_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order, expected_permutations
-from mmdbounds.objective import Labelling, Quadratic, lost, observed_mmd2
+from mmdbounds.objective import Labelling, Mask, Quadratic, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Side
+from mmdbounds.results import NullRule, Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
+from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -34,6 +39,7 @@ ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the 
 NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
 DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `WorstCase.tolerance`.
 LOWER_STARTS, UPPER_STARTS = 4, 8  # starts of a search that is to be tight
+PATIENT = 20.0  # patience of a proof on which a decision depends
 SUGGESTED = 0.5  # about how often a proof suggests another one
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
@@ -42,9 +48,17 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
 
+WORTH = 0.5  # where a labelling has a larger p-value, nothing is decided
+MOST_SHARPENED = 1e9  # labellings, times pooled rows, that are looked at for a sharper null
+
 
 class Outcome(Protocol):
     """What tightening needs to know of a count: the p-value at what is proved, and one that is attained."""
+
+    @property
+    def counts(self) -> Counts:
+        """How many rows are misfiled."""
+        ...
 
     @property
     def pvalue(self) -> float:
@@ -92,34 +106,101 @@ class WorstCase:
         meter: Meter,
         also: Sequence[Counts] = (),
         checkpoint: Checkpoint | None = None,
+        null: NullRule = "labellings",
+        stop_after: int | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
         self.considered = self._chosen(admissible)
         self._known: dict[Counts, CountOutcome] = {}
-        self._is_tightened: set[Counts] = set()
+        self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         self.totals = problem.one_pass(meter, checkpoint)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
         self._column = {size: place for place, size in enumerate(sizes)}
         rng = np.random.default_rng(seed)
         order = blind_order(problem)
-        null = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter)
-        self._null = null.values(sizes)
+        self._labellings = PermutationNull(
+            self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter
+        )
+        self._rows = distinct_rows(problem, order)
+        self.null = self._labellings.null(self._rows, sizes, stop_after)
+        hidden = hidden_rows(self._classes(admissible)) if null == "minimax" else {}
+        self._compared, self._left_to_sharpen = ComparedNull(self.null, sizes, hidden), MOST_SHARPENED
+        self._minimax = Minimax(self.totals, problem.estimator, self._of_a_statistic / 4)
 
     @property
     def n_covered(self) -> int:
         """How many counts the outcomes speak of."""
         return len(self.considered)
 
+    @property
+    def null_rule(self) -> NullRule:
+        """What floors are compared with."""
+        return self._compared.rule
+
+    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
+        """Return the counts by their true sizes."""
+        return by_sizes(admissible)
+
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         """Return the counts to consider: a grid where each by itself would take too long."""
         return thinned(admissible, self._problem.q)
 
-    def outcomes(self) -> list[CountOutcome]:
-        """Return what is known of each count, tight where it matters."""
+    def outcomes(self, level: float | None = None) -> list[CountOutcome]:
+        """Return what is known of each count, tight where it matters, until `level` is decided about.
+
+        The largest p-value is known once its count needs no more labellings: a count that does has a smaller
+        one. See `Null`.
+        """
+        found = self._looked_at(level)
+        while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
+            self.draw()
+            found = self._looked_at(level)
+        return found
+
+    def is_drawn(self, outcome: CountOutcome) -> bool:
+        """Return whether the p-value of a count needs no more labellings."""
+        threshold = outcome.floor - self.tolerance(outcome.counts)
+        return self.null.is_stopped(threshold, self._column[outcome.counts.n_x])
+
+    def draw(self) -> None:
+        """Draw more labellings."""
+        self.null.draw()
+        self._compared.forget()
+
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
+        """Return what is known of each count with the labellings drawn so far."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return tighten(found, self.tightened, max, is_tight)
+        return self.decided(tighten(self.settled(found), self._sharper, max, self._is_done), level)
+
+    def decided(self, found: list[CountOutcome], level: float | None) -> list[CountOutcome]:
+        """Look closer at counts above the level until a labelling is above it as well, or no count is."""
+        stuck = set[Counts]()
+        while level is not None and len(stuck) < MOST_TIGHTENED:
+            above = [each for each in found if each.pvalue > level]
+            if any(each.attained > level and not self.can_sharpen(each) for each in above):
+                break
+            if not (looked_at := [each for each in above if each.counts not in stuck]):
+                break
+            worst = max(looked_at, key=lambda each: each.pvalue)
+            if self.can_sharpen(worst):
+                self.sharpen([worst])
+            elif not self.closer(worst.counts, level=level):
+                stuck.add(worst.counts)
+                continue
+            found = [self.outcome(each.counts) for each in found]
+        return found
+
+    def _is_done(self, outcomes: Sequence[CountOutcome]) -> bool:
+        return is_tight(outcomes) and not self.can_sharpen(max(outcomes, key=lambda each: each.pvalue))
+
+    def _sharper(self, outcome: CountOutcome) -> CountOutcome:
+        """Return what is known of a count with a sharper null, or else with a tighter floor."""
+        [known] = self.settled([outcome])
+        if known.pvalue == outcome.pvalue and not is_tight([known]):
+            self.closer(known.counts)
+        return self.outcome(known.counts)
 
     def _numbered(self, i: int) -> CountOutcome:
         self._meter.phase("count", i, len(self.considered))
@@ -130,19 +211,23 @@ class WorstCase:
         if counts not in self._known:
             found = self._search(counts, "lower", 1, self._rough(counts), CHEAP)
             self._known[counts] = self._outcome(counts, found)
-        return self._known[counts]
+        return self._outcome(counts, self._known[counts].found)
 
-    def tightened(self, outcome: CountOutcome) -> CountOutcome:
+    def tightened(self, outcome: CountOutcome, patience: float = 1.0) -> CountOutcome:
         """Return what is known of a count once more is spent on it."""
-        return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, 1.0))
+        return self.improved(outcome, self._search(outcome.counts, "lower", LOWER_STARTS, 0.0, patience))
 
-    def closer(self, counts: Counts) -> bool:
-        """Look closer at a count, so that its next outcome is better; return whether that was possible."""
-        if counts in self._is_tightened:
-            return False
-        self._is_tightened.add(counts)
-        self._known[counts] = self.tightened(self.outcome(counts))
-        return True
+    def closer(self, counts: Counts, *, level: float | None = None) -> bool:
+        """Look closer at a count, so that its next outcome is better; return whether that was possible.
+
+        For a decision at a level more is spent, if that is what it takes.
+        """
+        for patience in (1.0, PATIENT)[: 1 if level is None else 2]:
+            if (counts, patience) not in self._is_tightened:
+                self._is_tightened.add((counts, patience))
+                self._known[counts] = self.tightened(self.outcome(counts), patience)
+                return True
+        return False
 
     def improved(self, outcome: CountOutcome, other: Found) -> CountOutcome:
         """Return what is known of a count with what another search has found as well."""
@@ -150,6 +235,46 @@ class WorstCase:
         best = min(outcome.found, other, key=lambda found: (found.labelling is None, found.value))
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
+
+    def can_sharpen(self, outcome: Outcome) -> bool:
+        """Return whether a count's floor may yet be compared with less, and that may matter."""
+        open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
+        return open_ and outcome.attained <= WORTH
+
+    def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
+        """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
+        now = [max(outcomes, key=lambda each: each.pvalue)]
+        while now := [each for each in now if self.can_sharpen(each)]:
+            self.sharpen(now)
+            outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
+            least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
+            now = [each for each in outcomes if each.pvalue > least]
+        return outcomes
+
+    def sharpen(self, outcomes: Sequence[CountOutcome]) -> None:
+        """Lower the labellings that count against these floors; the others do not matter."""
+        places = [self._column[outcome.counts.n_x] for outcome in outcomes]
+        floors = np.array([outcome.floor - self.tolerance(outcome.counts) for outcome in outcomes])
+        self.lower_null(
+            [outcome.counts.n_x for outcome in outcomes],
+            np.any(self.null.statistics[:, places] >= floors, axis=1),
+        )
+
+    def lower_null(self, hidden: Sequence[int | Counts], which: Mask) -> None:
+        """Lower some labellings of some sizes; see `ComparedNull`."""
+        drawn = []
+        for each in hidden:
+            n_x = each if isinstance(each, int) else each.n_x
+            if self.null.is_counted(self._column[n_x]):
+                self._compared.lower(self._minimax, self._rows.labellings(n_x)[0], which, [each])
+            else:
+                drawn.append(each)
+        if drawn:
+            orders = islice(self._labellings.permutations(), self.null.n_drawn)
+            self._compared.lower(self._minimax, orders, which, drawn)
+        self._left_to_sharpen -= len(hidden) * np.count_nonzero(which) * self.totals.sums.n_rows
+        for counts, known in self._known.items():
+            self._known[counts] = self._outcome(counts, known.found)
 
     def best_cases(self) -> list[float | None]:
         """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.
@@ -165,23 +290,45 @@ class WorstCase:
         )
         return [outcome.pvalue if outcome.is_proved else None for outcome in found]
 
-    def pvalue(self, value: float, counts: Counts, tolerance: float | None = None) -> float:
-        """Return the share of labellings, the true one included, with a statistic no smaller than `value`."""
-        null, width = self.null_of(counts), self.tolerance(counts) if tolerance is None else tolerance
-        return float(1 + np.count_nonzero(null >= value - width)) / (1 + len(null))
+    def pvalue(self, value: float, counts: Counts) -> float:
+        """Return the share of labellings, the true one included, that can have a floor of `value`."""
+        return self.null.pvalue(value - self.tolerance(counts), self._column[counts.n_x])
+
+    def pvalue_alone(self, value: float, counts: Counts) -> float:
+        """Return the p-value of a labelling by itself, were it known to be the true one.
+
+        Ties are as wide as in a test of these sizes without misfiling.
+        """
+        return self.pvalue_of_another(value - self._alone(counts), counts, self.null_of(counts))
 
     def standing(self, outcome: CountOutcome) -> float:
         """Return how far the floor lies above the null, in its standard deviations.
 
         Of several counts with the same p-value the lowest is the nearest to a larger one.
         """
-        null = self.null_of(outcome.counts)
+        place = self._column[outcome.counts.n_x]
         least = max(self.tolerance(outcome.counts), np.finfo(np.float64).tiny)  # a constant kernel
-        return float(outcome.floor - null.mean()) / max(float(null.std()), float(least))
+        return float(outcome.floor - self.null.means[place]) / max(float(self.null.deviations[place]), least)
 
     def null_of(self, counts: Counts) -> Float64s:
-        """Return the statistic on random labellings of these sizes."""
-        return self._null[:, self._column[counts.n_x]]
+        """Return the statistic on labellings of these sizes."""
+        return self.null.column(self._column[counts.n_x])
+
+    def null_fields(self, counts: Counts) -> dict[str, Any]:
+        """Return the fields that say which labellings the p-value of a count comes from."""
+        return {
+            "null_weights": self.null.shares(self._column[counts.n_x]),
+            "is_exact": self.null.is_exact,
+            "n_labellings": self.null.n_labellings,
+        }
+
+    def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
+        """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
+        return self.null.pvalue(value, self._column[counts.n_x], null)
+
+    def compared_of(self, counts: Counts) -> Float64s:
+        """Return what a floor is compared with: the same, or less."""
+        return self.null.compared_column(self._column[counts.n_x])
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.
@@ -189,12 +336,8 @@ class WorstCase:
         `None` where it is not larger than rounding (nothing is a multiple of it), and where there are too
         few labellings for any statistic to be significant.
         """
-        null = self.null_of(counts)
-        above = int(LARGEST * (1 + len(null)) + SLACK)
-        if above == 0:
-            return None
-        quantile = float(np.partition(null, len(null) - above)[len(null) - above])
-        return quantile if quantile > self.tolerance(counts) else None
+        quantile = self.null.critical(LARGEST, self._column[counts.n_x], self.null_of(counts))
+        return quantile if self.tolerance(counts) < quantile < np.inf else None
 
     def tolerance(self, counts: Counts) -> float:
         """Return by how much rounding can part statistics that are equal.
@@ -229,19 +372,14 @@ class WorstCase:
         return Task(self.totals, [counts], self._problem.estimator, self._seed, self._meter)
 
     def _rough(self, counts: Counts) -> float:
-        return ROUGH * float(self.null_of(counts).std())
+        return ROUGH * float(self.null.deviations[self._column[counts.n_x]])
 
     def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
-        """Return the p-values at the proved upper bound and at the largest value found.
-
-        Ties are as wide as in a test of these sizes without misfiling: wider ones would make the p-value
-        larger than that of a labelling by itself.
-        """
+        """Return the p-values at the proved upper bound and at the largest value found."""
         found = self._search(counts, "upper", UPPER_STARTS, slack, 1.0)
         bound = found.value if found.certified is None else found.certified
-        width = self._alone(counts)
         return CountOutcome(
-            counts, found, self.pvalue(bound, counts, width), self.pvalue(found.value, counts, width)
+            counts, found, self.pvalue_alone(bound, counts), self.pvalue_alone(found.value, counts)
         )
 
     def _outcome(self, counts: Counts, found: Found) -> CountOutcome:
@@ -297,7 +435,17 @@ def expected_floor(problem: Problem, counts: Counts) -> Phase:
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:
     """Return whether some labelling has the largest p-value, or nearly."""
-    return is_near(*(max(getattr(each, name) for each in outcomes) for name in ("pvalue", "attained")))
+    return is_near(*_largest(outcomes))
+
+
+def is_open(outcomes: Sequence[Outcome], level: float | None) -> bool:
+    """Return whether a p-value above `level` is neither excluded nor known of any labelling."""
+    pvalue, attained = _largest(outcomes)
+    return level is not None and attained <= level < pvalue
+
+
+def _largest(outcomes: Sequence[Outcome]) -> tuple[float, float]:
+    return max(each.pvalue for each in outcomes), max(each.attained for each in outcomes)
 
 
 def is_near(pvalue: float, attained: float) -> bool:

@@ -234,8 +234,12 @@ def plot_null(
         canvas.check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
     given, ax = ax, canvas.axes_for(ax)
     n_bins = max(10, min(40, math.isqrt(len(result.null))))
-    label = f"chance alone: {result.n_permutations:,} random labellings"
-    ax.hist(result.null, bins=n_bins, color="0.7", edgecolor="0.4", linewidth=0.5, label=label)
+    shares = None if result.null_weights is None else 100 * result.null_weights
+    which = "all labellings" if result.is_exact else f"{result.n_labellings:,} random labellings"
+    label = f"chance alone: {which}"
+    ax.hist(
+        result.null, weights=shares, bins=n_bins, color="0.7", edgecolor="0.4", linewidth=0.5, label=label
+    )
     if bounds is not None:
         label = f"possible values ({'proved' if bounds.is_certified else 'not proved'})"
         ax.axvspan(*bounds.interval, color=canvas.SKY, alpha=0.25, linewidth=0, label=label)
@@ -245,7 +249,7 @@ def plot_null(
     if isinstance(result, RobustTestResult) and result.null_quantile is not None:
         ax.axvline(result.null_quantile, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
     ax.set_xlabel(canvas.lines_of(_statistic(result)))
-    ax.set_ylabel("random labellings")
+    ax.set_ylabel("random labellings" if shares is None else "labellings (%)")
     canvas.small_numbers(ax, "x")
     return canvas.explain(ax, given=given)
 

@@ -249,13 +249,20 @@ def interval(
     return spec(60, layers, {"ranges": ranges, "values": values}, words)
 
 
-def histogram(bars: Values, marks: Values, names: Sequence[str], axis: str, words: str) -> Spec:
-    """Return how often random labellings have which value, and where the values found are.
+def histogram(
+    bars: Values,
+    marks: Values,
+    names: Sequence[str],
+    axis: str,
+    words: str,
+    height: str = "random labellings",
+) -> Spec:
+    """Return how often labellings have which value, and where the values found are.
 
     Bars are f0 and f1: their ends, f2: how many; marks are f0: a value, f1: which of `names`, f2: in digits.
     """
     x = quantitative("f0", in_lines(axis), bin={"binned": True}, axis={"tickCount": 6, "grid": False})
-    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", "random labellings")}
+    count = {"x": x, "x2": {"field": "f1"}, "y": quantitative("f2", height)}
     value = {"x": quantitative("f0", in_lines(axis)), **series(names, "f1"), "tooltip": tooltip(VALUE_TITLES)}
     layers = [
         layer("bars", {"type": "bar", "color": GREY, "opacity": 0.5}, count),

@@ -21,7 +21,7 @@ class Looked(NamedTuple):
 
 
 LOOKED_COLUMNS: Columns = (
-    ("", lambda looked: looked.how),
+    ("looked up", lambda looked: looked.how),
     ("rows", lambda looked: f"{looked.n:,}"),
     ("found to be misfiled", lambda looked: f"{looked.n_found:,}"),
 )

@@ -6,7 +6,7 @@ from functools import partial
 
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Figure, Part, Table
-from mmdbounds.results import ColumnTable
+from mmdbounds.results import ColumnEffects, ColumnTable
 from mmdbounds.words import columns, explaining
 from mmdbounds.words.phrases import shown
 
@@ -14,8 +14,8 @@ COLUMNS_DRAWN = 30  # the surest; the table has more
 COLUMNS_LISTED = 200  # a page must not grow with the data
 
 
-def columns_part(result: ColumnTable) -> Part:
-    """Return what a page says about single columns."""
+def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> Part:
+    """Return what a page says about single columns, and how much they contribute if that is known."""
     order = columns.by_strength(result.rows)
     cells = partial(columns.cells, table=result)
     listed = order[:COLUMNS_LISTED]
@@ -30,11 +30,22 @@ def columns_part(result: ColumnTable) -> Part:
             Table(
                 name="columns",
                 caption=f"Table 1: {shown(result.name_x)} and {shown(result.name_y)}, column by column",
-                head=columns.headings(result),
+                head=("column", *columns.headings(result)[1:]),
                 body=[cells(row) for row in listed],
                 notes=[*columns.table_notes(result), *more],
-            )
+            ),
+            *([] if effects is None else [_effects_table(effects)]),
         ],
+    )
+
+
+def _effects_table(effects: ColumnEffects) -> Table:
+    return Table(
+        name="effects",
+        caption="What each column contributes",
+        head=columns.EFFECT_HEADINGS,
+        body=[columns.effect_cells(column, effects) for column in columns.by_effect(effects)],
+        notes=[columns.effects_note(effects)],
     )
 
 

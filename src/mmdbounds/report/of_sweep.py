@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, finding
-from mmdbounds.words.phrases import assumption, percent, shown
+from mmdbounds.words.phrases import assumption, labellings_used, percent, shown
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -38,10 +37,8 @@ P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 FIRST_SHOWN = 0.1  # share at which the slider starts, unless the finding breaks down before
 
 
-def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False) -> Part:
-    """Return what the page of a sweep says; the smallest p-values, which are none, only if asked for."""
-    if not best_case:
-        result = replace(result, points=tuple(replace(p, best_case=None) for p in result.points))
+def sweep_part(result: SweepResult, names: RowNames) -> Part:
+    """Return what the page of a sweep says."""
     x, y = shown(result.name_x), shown(result.name_y)
     single = single_rows(
         result,
@@ -89,7 +86,8 @@ def sweep_part(result: SweepResult, names: RowNames, *, best_case: bool = False)
         remarks=[testing.ROUNDING],
         settings=[
             ("significance level", percent(result.level)),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("labellings", labellings_used(result)),
+            ("null", result.null_rule),
         ],
     )
 
@@ -175,7 +173,7 @@ def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
     series: Series = {charts.WORST: [worst for _, worst in ends]}
     if best_case := any(best is not None for best, _ in ends):
         series[charts.BEST] = [best for best, _ in ends]
-    least = 1 / (result.n_permutations + 1)
+    least = min(1 / (result.n_permutations + 1), *(point.pvalue for point in result.points))
     y = charts.quantitative(
         "f2",
         "p-value",

@@ -62,6 +62,7 @@ async function draw({ name, spec, of_rows: ofRows }) {
   });
   const drawn = byId(`chart-${name}`).querySelector(".chart-wrapper");
   drawn.setAttribute("role", "img");
+  drawn.querySelector("svg").setAttribute("aria-hidden", "true"); // its parts have no names
   const menu = byId(`chart-${name}`).querySelector("summary");
   if (menu) menu.setAttribute("aria-label", "Save this chart");
   views.push({ name, view: made.view, ofRows });
@@ -92,7 +93,8 @@ function align() {
   if (!slider || !first || !svg) return;
   const thumb = 20;
   const scale = svg.getBoundingClientRect().width / Number(svg.getAttribute("width"));
-  const left = svg.getBoundingClientRect().left + scale * first.view.origin()[0];
+  const { left: padding } = first.view.padding();
+  const left = svg.getBoundingClientRect().left + scale * (padding + first.view.origin()[0]);
   const box = slider.parentElement.getBoundingClientRect();
   const inside = parseFloat(getComputedStyle(slider.parentElement).paddingLeft);
   slider.style.marginLeft = `${left - thumb / 2 - box.left - inside - slider.parentElement.clientLeft}px`;

@@ -12,7 +12,7 @@ from typing import Any
 from mmdbounds.atomic_write import check_writable, write_whole
 from mmdbounds.report.contents import Figure, Part, Table
 from mmdbounds.report.markup import Html, element, inline, policy, script_data, table, together
-from mmdbounds.report.parts import KINDS, check_results, parts_of
+from mmdbounds.report.parts import KINDS, as_shown, check_results, parts_of
 from mmdbounds.report.record import Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.results import BoundsResult, Result, RobustTestResult
@@ -86,7 +86,8 @@ def javascript() -> str:
 
 def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool = False) -> str:
     """Return the page."""
-    parts = parts_of(results, names, best_case=best_case)
+    results = as_shown(results, best_case=best_case)
+    parts = parts_of(results, names)
     record = record_of(results, datetime.date.today(), is_open=names.is_open)
     title = next(part.question for part in parts if part.question)
     programs = {"vega": javascript(), "page": resource("page.js")}

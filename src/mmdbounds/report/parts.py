@@ -13,11 +13,20 @@ from mmdbounds.report.of_columns import columns_part
 from mmdbounds.report.of_sweep import sweep_part
 from mmdbounds.report.rows import RowNames
 from mmdbounds.report.single_share import bounds_part, part_of_test
-from mmdbounds.results import AuditResult, BoundsResult, ColumnTable, Result, RobustTestResult, SweepResult
+from mmdbounds.results import (
+    AuditResult,
+    Benchmark,
+    BoundsResult,
+    ColumnEffects,
+    ColumnTable,
+    Result,
+    RobustTestResult,
+    SweepResult,
+)
 from mmdbounds.words.explaining import effect_sizes, first_of
 
-KINDS = (AuditResult, BoundsResult, RobustTestResult, SweepResult)  # in the order of their sections
-BESIDE = (ColumnTable,)  # what only stands beside them
+KINDS = (BoundsResult, RobustTestResult, SweepResult, AuditResult)  # in the order of their sections
+BESIDE = (ColumnTable, ColumnEffects, Benchmark)  # what only stands beside them
 
 
 def check_results(given: Any) -> list[Result]:
@@ -73,11 +82,20 @@ def _sharpened(curve: SweepResult, found: BoundsResult) -> SweepResult:
     return replace(curve, points=tuple(points))
 
 
-def parts_of(results: Sequence[Any], names: RowNames, *, best_case: bool) -> list[Part]:
-    """Return the sections of a page; single rows are shown once, at every share where there is a slider."""
+def as_shown(results: Sequence[Result], *, best_case: bool) -> list[Result]:
+    """Return results as a page shows them; the smallest p-values, which are none, only if asked for."""
     curve, found = first_of(results, SweepResult), first_of(results, BoundsResult)
-    if curve is not None and found is not None:
-        results = [_sharpened(curve, found) if result is curve else result for result in results]
+    if curve is None:
+        return list(results)
+    new = curve if found is None else _sharpened(curve, found)
+    if not best_case:
+        new = replace(new, points=tuple(replace(point, best_case=None) for point in new.points))
+    return [new if result is curve else result for result in results]
+
+
+def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
+    """Return the sections of a page; single rows are shown once, at every share where there is a slider."""
+    curve = first_of(results, SweepResult)
     parts = []
     for result in results:
         if isinstance(result, AuditResult):
@@ -87,8 +105,8 @@ def parts_of(results: Sequence[Any], names: RowNames, *, best_case: bool) -> lis
         elif isinstance(result, RobustTestResult):
             parts.append(part_of_test(result))
         elif isinstance(result, SweepResult):
-            parts.append(sweep_part(result, names, best_case=best_case))
+            parts.append(sweep_part(result, names))
         elif isinstance(result, ColumnTable):
-            parts.append(columns_part(result))
+            parts.append(columns_part(result, first_of(results, ColumnEffects)))
     sizes = effect_sizes(results)
     return [Part(heading="How large the difference is", text=sizes), *parts] if sizes else parts

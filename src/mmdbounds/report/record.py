@@ -22,6 +22,7 @@ from mmdbounds.kernels import SHIPPED
 from mmdbounds.kernels.registry import shipped_class
 from mmdbounds.results import (
     AuditResult,
+    Benchmark,
     BoundsResult,
     ColumnTable,
     Provenance,
@@ -189,7 +190,8 @@ def recipe(results: Reproducible | Sequence[Result]) -> str:
     every: Sequence[Any] = results if isinstance(results, Sequence) else [results]
     known = [result for result in every if isinstance(result, Reproducible)]
     record = known[0].provenance.data
-    if record.get("by_command") is True and (typed := _command(known)) is not None:
+    column = next((result.column for result in every if isinstance(result, Benchmark)), None)
+    if record.get("by_command") is True and (typed := _command(known, column)) is not None:
         return typed
     calls = [_call(result) for result in known]
     calls += [_columns_call(result) for result in every if isinstance(result, ColumnTable)]
@@ -214,15 +216,17 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     """Return the options of tests and sweeps that are the same in Python and on the command line."""
     if isinstance(result, BoundsResult):
         return {}
-    n_permutations = {"n_permutations": int(result.n_permutations)}
-    if isinstance(result, SweepResult):
-        return {"level": float(result.level), "value": float(result.value), **n_permutations}
+    drawn: dict[str, Any] = {"level": float(result.level), "n_permutations": int(result.n_permutations)}
     if isinstance(result, AuditResult):
-        levels = {"level": float(result.level), "audit_level": float(result.audit_level)}
-        return {**levels, "by": str(result.by), **n_permutations}
+        return {"audit_level": float(result.audit_level), "by": str(result.by), **drawn}
+    drawn["null"] = str(result.null_rule)
+    if result.stop_after is not None:
+        drawn["stop_after"] = int(result.stop_after)
+    if isinstance(result, SweepResult):
+        return {"value": float(result.value), **drawn}
     amount = _amount(result)  # whose own error is added anyway
     beta = float(result.beta) - (0.0 if amount is None else amount.beta)
-    return {**n_permutations, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
+    return {**drawn, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
 
 
 def _table_options(record: Options) -> dict[str, Any]:
@@ -242,7 +246,7 @@ def _comparison_options(made: Provenance) -> dict[str, Any]:
 # The command line
 
 
-def _command(results: Sequence[Reproducible]) -> str | None:
+def _command(results: Sequence[Reproducible], benchmark: str | None = None) -> str | None:
     """Return the command line, `None` if the amount is not known or a name cannot stand in a line."""
     flags: dict[str, Any] = {}
     for result in results:
@@ -259,8 +263,10 @@ def _command(results: Sequence[Reproducible]) -> str | None:
     seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     flags["limit"] = [f"{name}={limit!r}" for name, limit in _limits(made).items()]
     flags |= {**_kernel_flags(made), **_comparison_options(made), "rng": None if seed is None else int(seed)}
+    if several and made.data.get("median_bandwidth") is True:
+        del flags["bandwidth"]
     name = "report" if several else COMMANDS[type(results[0])]
-    out = {"out": "report.html"} if several else {}
+    out = {"benchmark": _as_text(benchmark), "out": "report.html"} if several else {}
     words = ["mmdbounds", name, *_table_words(made.data), *_flags({**flags, **out})]
     return shlex.join(words) if all(word.isprintable() for word in words) else None
 

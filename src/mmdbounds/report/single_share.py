@@ -13,7 +13,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, RobustTestResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, UNPROVED, about_approximation, finding
-from mmdbounds.words.phrases import number, proved_number, shown
+from mmdbounds.words.phrases import labellings_used, number, proved_number, shown
 
 PROVED, FOUND = "proved limit", "value found"
 SQUARED_MMD = "Squared MMD of the true groups"
@@ -31,7 +31,7 @@ class End(NamedTuple):
 
 # The table of bounds; each cell is a function of an `End`.
 BOUNDS_COLUMNS: Columns = (
-    ("", lambda end: end.name),
+    ("bound", lambda end: end.name),
     (FOUND, lambda end: number(end.value)),
     (PROVED, lambda end: "" if end.bound is None else _proved(end.bound)),
     ("rows moved", lambda end: "" if end.bound is None else _n_moved(end.bound)),
@@ -125,7 +125,7 @@ class Case(NamedTuple):
 
 # The table of a test; each cell is a function of a `Case`.
 TEST_COLUMNS: Columns = (
-    ("", lambda case: case.name),
+    ("case", lambda case: case.name),
     ("p-value", lambda case: case.pvalue),
     ("squared MMD", lambda case: case.statistic),
     ("misfiled rows", lambda case: case.n_moved),
@@ -150,7 +150,7 @@ def part_of_test(result: RobustTestResult) -> Part:
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
         remarks=[testing.ROUNDING],
-        settings=[("permutations", f"{result.n_permutations:,}")],
+        settings=[("labellings", labellings_used(result)), ("null", result.null_rule)],
     )
 
 
@@ -174,14 +174,17 @@ def _null_figure(result: RobustTestResult) -> Figure:
     ]
     if (quantile := result.null_quantile) is not None:
         marks.append({"f0": quantile, "f1": charts.CHANCE, "f2": number(quantile)})
-    counts, edges = np.histogram(result.null, bins=BARS)
+    shares = None if result.null_weights is None else 100 * result.null_weights
+    counts, edges = np.histogram(result.null, bins=BARS, weights=shares)
     ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     bars = [{"f0": low, "f1": high, "f2": count} for low, high, count in ends]
     title = "What chance alone would give, and what was found"
-    words = f"{title}: squared MMD of random labellings. The p-values are in the table below."
-    spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], _axis(result), words)
+    words = f"{title}: squared MMD of labellings. The p-values are in the table below."
+    height = "random labellings" if shares is None else "labellings (%)"
+    spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], _axis(result), words, height)
+    which = "all labellings" if result.is_exact else f"{result.n_labellings:,} random labellings"
     caption = (
-        f"Bars: the squared MMD of {result.n_permutations:,} random labellings, with the group sizes of the "
+        f"Bars: the squared MMD of {which}, with the group sizes of the "
         "worst case. Solid line: the lower bound on that of the true groups."
     )
     return Figure(name="null", title=title, caption=caption, spec=spec)

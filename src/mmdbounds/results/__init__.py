@@ -13,14 +13,21 @@ if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
-    from mmdbounds.results.columns import ColumnRow, ColumnTable
+    from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
     from mmdbounds.results.curve import SweepPoint, SweepResult
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
     from mmdbounds.results.knowledge import Knowledge
     from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
-    from mmdbounds.results.provenance import Estimator, Provenance, Side
+    from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
+    from mmdbounds.results.several import (
+        HsicResult,
+        IndependenceResult,
+        LabelBound,
+        PairRow,
+        PairwiseTable,
+    )
     from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
 
 __all__ = [
@@ -28,8 +35,11 @@ __all__ = [
     "Approximation",
     "AuditPlan",
     "AuditResult",
+    "Benchmark",
     "Bound",
     "BoundsResult",
+    "ColumnEffect",
+    "ColumnEffects",
     "ColumnRow",
     "ColumnTable",
     "Compared",
@@ -40,13 +50,19 @@ __all__ = [
     "Evaluation",
     "FrontierPoint",
     "FrontierResult",
+    "HsicResult",
+    "IndependenceResult",
     "KernelPart",
     "Knowledge",
+    "LabelBound",
     "MethodCoverage",
     "MixtureCeiling",
+    "NullRule",
     "OddsBreakdown",
     "OddsPoint",
     "OddsSweepResult",
+    "PairRow",
+    "PairwiseTable",
     "PlanPoint",
     "Provenance",
     "ReportedResult",
@@ -69,6 +85,9 @@ _HOME = {
     "Bound": "bounds",
     "BoundsResult": "bounds",
     "Compared": "bounds",
+    "Benchmark": "columns",
+    "ColumnEffect": "columns",
+    "ColumnEffects": "columns",
     "ColumnRow": "columns",
     "ColumnTable": "columns",
     "SweepPoint": "curve",
@@ -87,8 +106,14 @@ _HOME = {
     "OddsPoint": "odds",
     "OddsSweepResult": "odds",
     "Estimator": "provenance",
+    "NullRule": "provenance",
     "Provenance": "provenance",
     "Side": "provenance",
+    "HsicResult": "several",
+    "IndependenceResult": "several",
+    "LabelBound": "several",
+    "PairRow": "several",
+    "PairwiseTable": "several",
     "AggregatedResult": "testing",
     "CountTest": "testing",
     "KernelPart": "testing",

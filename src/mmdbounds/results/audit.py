@@ -132,8 +132,8 @@ class AuditResult(ReportedResult):
         The groups as they were filed.
     conditions
         What this rests on, one sentence each.
-    n_permutations, provenance
-        How the result was made; the seed is that of the order, too.
+    n_permutations, is_exact, n_labellings, provenance
+        How the result was made, as in `SweepResult`; the seed is that of the order, too.
     """
 
     decision: Decision
@@ -167,6 +167,8 @@ class AuditResult(ReportedResult):
     name_y: str = "Y"
     conditions: tuple[str, ...] = ()
     n_permutations: int
+    is_exact: bool = False
+    n_labellings: int
     provenance: Provenance
 
     def __post_init__(self) -> None:

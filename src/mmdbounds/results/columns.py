@@ -128,3 +128,90 @@ class ColumnTable(Result):
     def __repr__(self) -> str:
         kept = sum(row.keeps_sign for row in self.rows)
         return f"ColumnTable({len(self.rows)} columns, {kept} keep the sign of their difference)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnEffect:
+    """One column left out: its name, and the lower bound of the squared MMD in all others."""
+
+    name: str
+    lower: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ColumnEffects(Result):
+    """What single columns contribute to the lower bound of the squared MMD.
+
+    Attributes
+    ----------
+    columns
+        The columns that were left out one by one, see `ColumnEffect`.
+    lower
+        The lower bound with all columns, of the same rows.
+    is_certified
+        Whether all of these bounds are proved.
+    n_columns
+        How many columns there are.
+    n_used
+        Rows that were compared; fewer than there are, if a sample was drawn.
+    seed
+        Of the sample and of the search.
+    n_samples_X, n_samples_Y, name_x, name_y
+        As in `BoundsResult`.
+    """
+
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
+    LISTS: ClassVar[Mapping[str, type[Any]]] = {"columns": ColumnEffect}
+
+    columns: tuple[ColumnEffect, ...]
+    lower: float
+    is_certified: bool
+    n_columns: int
+    n_used: int
+    seed: int
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+
+    def __post_init__(self) -> None:
+        hold_tuples(self, ("columns",))
+
+    def __repr__(self) -> str:
+        return f"ColumnEffects({len(self.columns)} of {self.n_columns} columns, lower {self.lower:.6g})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Benchmark(Result):
+    """The groups beside two others that people know: the rows as one of their columns divides them.
+
+    Attributes
+    ----------
+    column, name_first, name_second, n_first, n_second
+        The column, its two values, and how many rows have them.
+    value
+        Squared MMD between the rows with these values, in the other columns.
+    lower, upper, is_certified
+        Bounds on the squared MMD between X and Y in the same columns, and whether they are proved.
+    n_samples_X, n_samples_Y, name_x, name_y
+        As in `BoundsResult`.
+    """
+
+    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
+
+    column: str
+    name_first: str
+    name_second: str
+    n_first: int
+    n_second: int
+    value: float
+    lower: float
+    upper: float
+    is_certified: bool
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+
+    def __repr__(self) -> str:
+        return f"Benchmark({self.column!r} {self.value:.6g}, groups {self.lower:.6g} to {self.upper:.6g})"

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples
 
 
@@ -88,7 +88,9 @@ class SweepResult(ReportedResult):
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, knowledge, provenance
+    n_permutations, null_rule, stop_after, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+        As in `RobustTestResult`.
+    conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
     """
 
@@ -108,6 +110,10 @@ class SweepResult(ReportedResult):
     breakdown_of_value: int | None
     most_moved: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
+    stop_after: int | None = None
+    is_exact: bool = False
+    n_labellings: int
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"

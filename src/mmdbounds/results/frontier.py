@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from mmdbounds.results.base import Result
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples
 
 
@@ -57,7 +57,9 @@ class FrontierResult(Result):
         Whether every p-value rests on a proof.
     n_solved
         Pairs of counts that were solved; the proofs of all others follow from them.
-    n_permutations, n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, provenance
+    n_permutations, null_rule, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+        As in `RobustTestResult`.
+    conditions, units_note, provenance
         As in `RobustTestResult`.
     """
 
@@ -70,6 +72,9 @@ class FrontierResult(Result):
     is_valid: bool
     n_solved: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
+    is_exact: bool = False
+    n_labellings: int
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance
+from mmdbounds.results.provenance import NullRule, Provenance
 from mmdbounds.results.serialize import hold_tuples, read_only
 
 
@@ -28,9 +28,10 @@ class CountTest:
     certified
         A number proved to be no larger than any of them, or `None`.
     pvalue
-        At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
+        At `certified`, or at `lower` where nothing is proved. Compared with the statistic of random
+        labellings (`null_rule`), no labelling has a larger one.
     attained
-        At `lower`: some labelling has this p-value.
+        At `lower`, which some labelling reaches: no better proof gives less.
     best_case
         At the proved upper bound: no labelling has a smaller one. `None` unless asked for.
     """
@@ -85,11 +86,15 @@ class MisfilingTest(Result):
     n_moved: int
     n_moved_of_x: int = 0
     null: NDArray[np.float64]
+    null_weights: NDArray[np.float64] | None = None
+    is_exact: bool = False
+    n_labellings: int
     observed: float
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
     n_admissible: int
     n_permutations: int
+    null_rule: NullRule = "labellings"
     beta: float = 0.0
     exactly: bool
     epsilon: float
@@ -105,6 +110,8 @@ class MisfilingTest(Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "null", read_only(self.null, np.float64))
+        if self.null_weights is not None:
+            object.__setattr__(self, "null_weights", read_only(self.null_weights, np.float64))
         hold_tuples(self, ("counts", "conditions"))
 
     def __iter__(self) -> Iterator[float]:
@@ -143,7 +150,7 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     statistic
         The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
     pvalue
-        The largest p-value over all counts and labellings considered, plus `beta`.
+        Valid whichever rows are misfiled: the largest over all counts considered, plus `beta`.
     pvalue_range
         The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
         second is a p-value.
@@ -151,22 +158,34 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
         was left out.
     is_tight
-        Whether some labelling has this p-value, or one within 5 % of it: no much better one can be had.
+        Whether some labelling reaches this p-value, or one within 5 % of it: no better proof gives much less.
     n_moved, n_moved_of_x
         The worst count; of several with the same p-value the one whose floor is nearest to the null.
     null
-        The statistic on random labellings of the sizes at the worst count.
+        The statistic on labellings of the sizes at the worst count: random ones in the order in which they
+        were drawn, or all that differ (`is_exact`).
+    null_weights
+        The share of all labellings that each of `null` stands for; `None` if they were drawn.
+    is_exact, n_labellings
+        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
+        labellings drawn, or of those that differ, over all sizes.
     null_quantile
-        Its 95 % quantile: what a statistic must exceed to be significant at the 5 % level. `None` where it
-        is not positive, or where there are fewer than 19 labellings.
+        Its 95 % quantile: a larger statistic is significant at the 5 % level (with the minimax null some
+        smaller ones are, too). `None` where it is not positive, or where no statistic could be significant:
+        with fewer than 19 random labellings.
     observed, pvalue_as_filed, null_quantile_as_filed
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
         quantile of its null.
     counts, n_admissible
         Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
         if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations
-        Random labellings.
+    n_permutations, stop_after
+        Random labellings asked for, and after how many no smaller ones drawing was to stop.
+    null_rule
+        What `statistic` is compared with on labellings: their statistic (``"labellings"``), or what would at
+        most be left of it once rows are misfiled (``"minimax"``).
+    level
+        Level of the decision.
     beta
         Probability that the true count is outside the range considered; part of `pvalue`.
     exactly, epsilon, share_of_y
@@ -183,6 +202,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         How the result was made.
     """
 
+    level: float = 0.05
+    stop_after: int | None = None
     pvalue_range: tuple[float, float] | None = None
     null_quantile: float | None = None
     null_quantile_as_filed: float | None = None
@@ -190,6 +211,17 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     def __post_init__(self) -> None:
         MisfilingTest.__post_init__(self)
         hold_tuples(self, ("pvalue_range",))
+
+    @property
+    def is_significant(self) -> bool | None:
+        """Whether the groups differ at `level`, whichever rows are misfiled; `None` if undecided.
+
+        False if some labelling has a p-value above the level. Undecided if none was found, but none is
+        proved not to exist either.
+        """
+        if self.is_valid and self.pvalue <= self.level:
+            return True
+        return False if max(count.attained for count in self.counts) + self.beta > self.level else None
 
     @property
     def in_null_quantiles(self) -> float | None:
@@ -221,12 +253,11 @@ class AggregatedResult(MisfilingTest):
     statistic
         The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
     pvalue
-        The largest p-value over all counts and labellings considered, plus `beta`. It needs no correction
-        for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, beta, exactly, epsilon, share_of_y
+        As in `RobustTestResult`. It needs no correction for the number of kernels.
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
         As in `RobustTestResult`.
-    null
-        The maximum on random labellings of the sizes at the worst count.
+    null, null_weights, is_exact, n_labellings
+        As in `RobustTestResult`, of the maximum.
     observed, pvalue_as_filed
         Statistic and p-value of the groups as filed; valid only if nothing is misfiled.
     counts, n_admissible

@@ -167,7 +167,7 @@ def split_table(
     check_option(scale, "scale", TABLE_SCALES)
     check_option(missing, "missing", MISSING)
     table = open_table(data, [group, *about.named().values()], reading)
-    roles = _roles(table.frame.columns, group, about, columns, exclude)
+    roles = find_roles(table.frame.columns, group, about, columns, exclude)
     about = roles.about
     column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
     keys = two_groups(column, hidden, among)
@@ -205,7 +205,7 @@ def split_table(
     left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
     rows = rows[whole.kept]
     _require_rows(left, (hidden, among))
-    values, used, constant = _varying(whole)
+    values, used, constant = without_constant(whole)
     if columns is None:
         warn_of_identifiers(table.frame, used, about.id)
         warn_of_group_columns(suspicious)
@@ -250,7 +250,7 @@ class _Roles(NamedTuple):
     excluded: list[str]
 
 
-def _roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
+def find_roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
     """Return which column is what, or say which name is wrong."""
     group = _known_column(group, names, "group")
     known = {role: _known_column(each, names, role) for role, each in about.named().items()}
@@ -327,7 +327,7 @@ def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> Non
             raise DataError(msg)
 
 
-def _varying(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
+def without_constant(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
     """Return the values and columns without those that are constant, and the names of these."""
     varying = varying_columns(whole.values)
     used = [column for column, varies in zip(whole.columns, varying, strict=True) if varies]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mmdbounds.words.phrases import (
+    labellings_used,
     number,
     percent,
     proved_number,
@@ -72,9 +73,9 @@ IN_ORDER = (
 TRUE_GROUPS = "what was looked up is the true group;"
 
 
-def audit_conditions(n_refiled_to_y: int = 0) -> tuple[str, ...]:
+def audit_conditions(n_refiled_to_y: int = 0, *, is_exact: bool = False) -> tuple[str, ...]:
     """Return what an audit rests on, one sentence each."""
-    one_way, *others = sweep_conditions()
+    one_way, *others = sweep_conditions(is_exact=is_exact)
     if n_refiled_to_y:
         one_way = f"apart from the {rows(n_refiled_to_y)} that were refiled the other way, {one_way}"
     return IN_ORDER, TRUE_GROUPS, one_way, *others
@@ -87,7 +88,7 @@ def audit_summary(result: AuditResult) -> str:
     head = ["", wrapped(next_head(result)), *next_names(result)] if wanted else []
     conditions = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
     made = result.provenance
-    used = settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+    used = settings(made, labellings_used(result), seed_used(made))
     order = f"Recorded order: seed {made.seed}, sha256 {result.order_digest}."
     return "\n".join(
         [*map(wrapped, lines), *head, "", "Right if", *conditions, "", wrapped(order), wrapped(used)]

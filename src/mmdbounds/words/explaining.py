@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from mmdbounds.results import (
     AuditResult,
+    Benchmark,
     BoundsResult,
     ColumnTable,
     Provenance,
@@ -45,7 +46,7 @@ def compared(result: Any) -> str:
     """Say who X and Y are."""
     x, y = shown(result.name_x), shown(result.name_y)
     return (
-        f"X is {x} ({rows(result.n_samples_X)} as filed), Y is {y} ({rows(result.n_samples_Y)}). Some rows "
+        f"X is {x} ({rows(result.n_samples_X)}), Y is {y} ({rows(result.n_samples_Y)}). Some rows "
         f"that belong to {x} may be filed under {y}. {MISFILED}"
     )
 
@@ -90,6 +91,8 @@ def effect_sizes(results: Sequence[Result]) -> list[str]:
         sentences.append(_times(f"{'at least' if test.is_valid else 'found to be'} {_factor(least)}"))
     if table is not None and (best := columns.best_column(table)):
         sentences.append(best)
+    if (beside := first_of(results, Benchmark)) is not None:
+        sentences.append(columns.benchmark_sentence(beside))
     return sentences
 
 
@@ -113,11 +116,11 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     scale = {"standard": ", standardised over all rows", "robust": ", scaled by median and quartiles"}
     of_columns = f"; {len(features)} columns{scale.get(str(made.data.get('scale')), '')}" if features else ""
     groups = (
-        f"We compared {rows(first.n_samples_X)} filed as {x} with {first.n_samples_Y:,} filed as {y} by the "
+        f"We compared {rows(first.n_samples_X)} of {x} with {first.n_samples_Y:,} of {y} by the "
         f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
         f"{length}{of_columns})."
     )
-    sentences = [groups, f"Some {x} rows may have been filed as {y}."]
+    sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}."]
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]
     if known:
         stated = assumed(known[0]).removeprefix("Assumed: ")
@@ -147,13 +150,13 @@ def findings(results: Sequence[Result]) -> str:
     found, curve = first_of(results, BoundsResult), first_of(results, SweepResult)
     table, audit = first_of(results, ColumnTable), first_of(results, AuditResult)
     test = first_of(results, RobustTestResult)
-    sentences = [] if audit is None else [auditing.decision(audit)]
-    sentences += [] if found is None else [assumed(found), bounds.finding(found)]
+    sentences = [] if found is None else [assumed(found), bounds.finding(found)]
     if curve is not None:
         point = point_at(curve, found)
         sentences += [] if point is None else [testing.pvalues_at(point, curve)]
         sentences.append(testing.breakdown(curve))
     sentences += [] if test is None else [*([] if found else [assumed(test)]), testing.statement(test)]
+    sentences += [] if audit is None else [auditing.decision(audit)]
     sentences += [] if table is None else [columns.statement(table)]
     return " ".join(sentences)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mmdbounds.words.phrases import (
     assumption,
     changes,
+    labellings_used,
     number,
     others,
     percent,
@@ -44,29 +45,31 @@ BLIND = (
     "them), and epsilon was not tuned on them{but};"
 )
 FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
+FRESH_ROWS = "the seed was not chosen by its result: the row of each unit is a fresh, uniform draw."
 ROUNDING = "Ties, including differences due to rounding, count against rejection."
 
 
-def conditions(beta: float = 0.0, *, of_units: bool = False) -> tuple[str, ...]:
+def conditions(beta: float = 0.0, *, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
     """Return what the validity of a p-value rests on, one sentence each."""
     but = f" (but for a probability of {beta:g}, which is part of the p-value)" if beta else ""
     counts = f"as many rows are misfiled as assumed{but}, and {RELABELLED}"
-    return (counts, *_others(of_units, ", or beta covers what that does" if beta else ""))
+    return (counts, *_others(of_units, is_exact, ", or beta covers what that does" if beta else ""))
 
 
-def sweep_conditions(*, of_units: bool = False) -> tuple[str, ...]:
+def sweep_conditions(*, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
     """Return the same for a sweep, which assumes no number."""
     one_way = f"rows of one group are misfiled under the other, not both ways, and {RELABELLED}"
-    return (one_way, *_others(of_units, ""))
+    return (one_way, *_others(of_units, is_exact))
 
 
-def frontier_conditions(*, of_units: bool = False) -> tuple[str, ...]:
+def frontier_conditions(*, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
     """Return the same for a frontier, which allows for both ways."""
-    return (RELABELLED, *_others(of_units, ""))
+    return (RELABELLED, *_others(of_units, is_exact))
 
 
-def _others(of_units: bool, but: str) -> tuple[str, ...]:
-    return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), FRESH
+def _others(of_units: bool, is_exact: bool, but: str = "") -> tuple[str, ...]:
+    seed = (FRESH,) if not is_exact else (FRESH_ROWS,) if of_units else ()  # or nothing is drawn
+    return UNITS_EXCHANGEABLE if of_units else EXCHANGEABLE, BLIND.format(but=but), *seed
 
 
 def robust_summary(result: RobustTestResult) -> str:
@@ -77,7 +80,7 @@ def robust_summary(result: RobustTestResult) -> str:
 
 def _settings(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
     made = result.provenance
-    return settings(made, f"{result.n_permutations:,} permutations", seed_used(made))
+    return settings(made, labellings_used(result), seed_used(made))
 
 
 def units_lines(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
@@ -89,14 +92,28 @@ def statement(result: RobustTestResult) -> str:
     """Say what follows, and its converse."""
     pvalue = number(result.pvalue)
     if result.n_admissible == 1 and not (result.n_moved or result.n_moved_of_x):
-        return f"Nothing is misfiled, so this is the ordinary permutation test: its p-value is {pvalue}."
+        ordinary = "Nothing is misfiled, so this is the ordinary permutation test"
+        return f"{ordinary}: its p-value is {pvalue}.{_counted(result)}"
     if not result.is_valid:
         return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
+    if result.is_significant is None:
+        loose = f" At the {percent(result.level)} level this is undecided: the proof is not tight enough."
     return (
-        f"Whichever rows they are, the p-value for no difference between the true groups is at most "
-        f"{pvalue} (proved).{loose} If {others(result)} rows are misfiled, it can be larger."
+        f"Whichever rows they are, the p-value for no difference between the true groups is {at_most(result)}"
+        f"{pvalue} (proved).{loose}{_counted(result)} If {others(result)} rows are misfiled, it can be "
+        "larger."
     )
+
+
+def at_most(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
+    """Return ``at most`` where a p-value is compared with that of the true labelling, which is smaller."""
+    return "at most " if result.null_rule == "labellings" else ""
+
+
+def _counted(result: RobustTestResult) -> str:
+    """Say that no chance is left in the p-value, if so."""
+    return " It is exact: all labellings of the true sizes were counted." if result.is_exact else ""
 
 
 def _missing(result: RobustTestResult) -> str:
@@ -224,7 +241,9 @@ def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
     if point.lower_certified is None:
         return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
     best = None if point.best_case is None else number(point.best_case)
-    within = f"at most {worst}" if best is None else worst if best == worst else f"between {best} and {worst}"
+    within = f"{at_most(result)}{worst}"
+    if best is not None and result.null_rule == "labellings":
+        within = worst if best == worst else f"between {best} and {worst}"
     return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
 
 
@@ -295,8 +314,8 @@ def _aggregated_statement(result: AggregatedResult) -> str:
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is at most {pvalue} (proved). If {others(result)} rows are misfiled, it can be larger. "
-        f"{as_filed}"
+        f"together, is {at_most(result)}{pvalue} (proved). If {others(result)} rows are misfiled, it can "
+        f"be larger. {as_filed}"
     )
 
 

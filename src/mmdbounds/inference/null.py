@@ -1,0 +1,176 @@
+r"""The statistic on labellings of the true sizes, and the p-values that follow from it.
+
+Three kinds, each valid for the reason given:
+
+- All labellings were counted. The true one is among them, each with the same probability:
+  :math:`p = \#\{T_u \ge T\} / \#\{u\}`.
+- :math:`B` of them were drawn. With the true one these are :math:`1 + B` draws of the same kind:
+  :math:`p = (1 + \#\{T_b \ge T\}) / (1 + B)`.
+- Drawing stopped once :math:`h` of them were no smaller (Besag and Clifford, 1991): :math:`p = h / n` if the
+  h-th of these is the n-th drawn. Then :math:`p \le a` says that fewer than h of the first k are no smaller,
+  where k + 1 is the first whole number from h / a: among 1 + k draws of the same kind the true one is one of
+  the h largest, which has a probability of at most :math:`h / (1 + k) \le a`. A value that has fewer than h
+  when drawing stops for another one, after n of B, would have got no more than h / (n + 1).
+
+All of them fall as :math:`T` grows, so that a proved floor of it has no smaller p-value. And which kind it is
+depends on the pooled rows and the size of X alone, so that all who ask about a size compare with the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.sums.protocol import Float64s
+
+EXACT_FLOAT = 2**53  # up to here whole numbers are floats
+
+Column = tuple[Float64s, NDArray[Any]]  # the statistic on all labellings of a size that differ, and weights
+
+
+class Null:
+    """The statistic on labellings, a line each, and what floors are compared with: the same, or less.
+
+    There is a column for each size of X. Those in `counted` have all labellings of their size, and weights:
+    how many labellings each stands for. All others have random ones, drawn in `batches` as they are needed.
+    Lines with a weight of 0 fill up the columns.
+    """
+
+    def __init__(
+        self,
+        n_sizes: int,
+        counted: Mapping[int, Column],
+        batches: Iterator[Float64s],
+        n_permutations: int,
+        stop_after: int | None = None,
+    ) -> None:
+        self._drawn = [place for place in range(n_sizes) if place not in counted]
+        self._batches, self.n_permutations, self.stop_after = batches, n_permutations, stop_after
+        self.n_drawn, self._is_drawn = 0, np.isin(np.arange(n_sizes), self._drawn)
+        longest = max([n_permutations if self._drawn else 0, *(len(each) for each, _ in counted.values())])
+        self.statistics = np.zeros((longest, n_sizes))
+        is_small = all(int(weights.sum()) < EXACT_FLOAT for _, weights in counted.values())
+        kind: Any = object if not is_small else np.int64 if counted else np.bool_
+        self._weights = np.zeros((longest, n_sizes), dtype=kind)
+        for place, (values, weights) in counted.items():
+            self.statistics[: len(values), place], self._weights[: len(values), place] = values, weights
+        self.compared = self.statistics
+        while self._drawn and self.n_drawn < (n_permutations if stop_after is None else 1):
+            self.draw()
+
+    def draw(self) -> None:
+        """Draw more labellings."""
+        values = next(self._batches)
+        lines = slice(self.n_drawn, self.n_drawn + len(values))
+        for each in (self.statistics, self.compared):
+            each[lines, self._drawn] = values
+        self._weights[lines, self._drawn] = 1
+        self.n_drawn = lines.stop
+        self.__dict__.pop("_moments", None)
+
+    def is_counted(self, place: int) -> bool:
+        """Return whether all labellings of a size were counted."""
+        return not self._is_drawn[place]
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether all labellings were counted, whatever the size."""
+        return not self._drawn
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to draw."""
+        return not self._drawn or self.n_drawn == self.n_permutations
+
+    @property
+    def n_labellings(self) -> int:
+        """How many labellings were drawn or, if all were counted, how many differ."""
+        return self.n_drawn if self._drawn else int(np.count_nonzero(self._weights))
+
+    def column(self, place: int) -> Float64s:
+        """Return the statistic on the labellings of one size."""
+        return np.asarray(self.statistics[self._weights[:, place] != 0, place])
+
+    def compared_column(self, place: int) -> Float64s:
+        """Return what floors of one size are compared with."""
+        return np.asarray(self.compared[self._weights[:, place] != 0, place])
+
+    def shares(self, place: int) -> Float64s | None:
+        """Return the share of all labellings that each of `column` stands for, `None` if they were drawn."""
+        if self._is_drawn[place]:
+            return None
+        weights = self._weights[:, place]
+        return np.asarray((weights / weights.sum())[weights != 0], dtype=np.float64)
+
+    @cached_property
+    def _moments(self) -> tuple[Float64s, Float64s]:
+        shares = np.asarray(self._weights / self._weights.sum(axis=0), dtype=np.float64)
+        means = (shares * self.statistics).sum(axis=0)
+        return means, np.sqrt((shares * (self.statistics - means) ** 2).sum(axis=0))
+
+    @property
+    def means(self) -> Float64s:
+        """The mean for each size."""
+        return self._moments[0]
+
+    @property
+    def deviations(self) -> Float64s:
+        """The standard deviation for each size."""
+        return self._moments[1]
+
+    def pvalue(self, threshold: float, place: int, values: Float64s | None = None) -> float:
+        """Return the p-value at a threshold for one size, or that of another statistic (`values`)."""
+        if values is not None:
+            lines = np.full((len(self.statistics), 1), -np.inf)
+            lines[self._weights[:, place] != 0, 0] = values
+            return float(self._pvalues(lines >= threshold, [place])[0])
+        return float(self.pvalues(np.array([threshold]), [place])[0])
+
+    def pvalues(self, thresholds: Float64s, places: list[int]) -> Float64s:
+        """Return the p-values at thresholds, one for each of some sizes."""
+        return self._pvalues(self.compared[:, _neighbours(places)] >= thresholds, places)
+
+    def _pvalues(self, no_smaller: NDArray[np.bool_], places: list[int]) -> Float64s:
+        some = _neighbours(places)
+        weights, is_drawn = self._weights[:, some], self._is_drawn[some]
+        if self.stop_after is None and is_drawn.all():  # as below, sooner
+            return np.asarray((1 + np.count_nonzero(no_smaller[: self.n_drawn], axis=0)) / (1 + self.n_drawn))
+        true_one = is_drawn.astype(weights.dtype)  # is among those that were counted
+        n_counted = np.where(no_smaller, weights, 0).sum(axis=0)
+        plain = np.asarray((true_one + n_counted) / (true_one + weights.sum(axis=0)), dtype=np.float64)
+        if self.stop_after is None:
+            return plain
+        so_far = np.cumsum(no_smaller[: self.n_drawn], axis=0)
+        last = 1 + np.argmax(so_far >= self.stop_after, axis=0)  # the draw that brought the h-th
+        unstopped = plain if self.is_complete else min(1.0, self.stop_after / (1 + self.n_drawn))
+        stopped = np.where(so_far[-1:] >= self.stop_after, self.stop_after / last, unstopped)
+        return np.asarray(np.where(is_drawn, stopped[0], plain))
+
+    def is_stopped(self, threshold: float, place: int) -> bool:
+        """Return whether no more labellings are needed for the p-value at a threshold for one size."""
+        if self.is_complete or self.is_counted(place):
+            return True
+        n_larger = int(np.count_nonzero(self.compared[: self.n_drawn, place] >= threshold))
+        return n_larger >= (self.stop_after or 0)
+
+    def critical(self, level: float, place: int, values: Float64s) -> float:
+        """Return what must be exceeded for a p-value of at most `level`; infinite if nothing would do."""
+        weights = self._weights[:, place]
+        weights = weights[weights != 0]
+        descending, true_one = np.argsort(-values, kind="stable"), int(self._is_drawn[place])
+        counted = np.append(true_one or weights[descending[0]], true_one + np.cumsum(weights[descending]))
+        pvalues = np.asarray(counted / (true_one + weights.sum()), dtype=np.float64)
+        above = np.flatnonzero(pvalues > level)
+        if not len(above):
+            return -np.inf
+        return np.inf if above[0] == 0 else float(values[descending[above[0] - 1]])
+
+
+def _neighbours(places: list[int]) -> Any:
+    """Return places as a slice, which copies nothing, where they are neighbours."""
+    span = range(places[0], places[-1] + 1)
+    return slice(span.start, span.stop) if places == list(span) else places

@@ -1,0 +1,105 @@
+"""`mmdbounds bounds --wrong` says what `hsic_bounds` returns for the rows of all groups of a table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mmdbounds as mb
+from mmdbounds.cli.main import run
+from mmdbounds.results import HsicResult
+
+TABLE = """\
+name,g,x,y
+a,A,1,2
+b,A,2,1
+c,A,2,2.5
+d,B,5,4
+e,B,6,6
+f,B,5,7
+g,B,4,5
+h,B,1.5,2
+i,C,9,1
+j,C,8,2
+k,C,9,2
+l,C,5,5
+m,,5,5
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    file = tmp_path / "groups.csv"
+    file.write_text(TABLE)
+    return str(file)
+
+
+def by_hand() -> tuple[np.ndarray, list[str]]:
+    cells = [line.split(",") for line in TABLE.splitlines()[1:13]]
+    values = np.array([[float(cell) for cell in row[2:]] for row in cells])
+    return (values - values.mean(axis=0)) / values.std(axis=0), [row[1] for row in cells]
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        (["--wrong", "any", "--n-moved", "2"], {"n_moved": 2}),
+        (
+            ["--wrong", "B>A, C>B", "--epsilon", "0.1", "--exactly", "--estimator", "biased"],
+            {"epsilon": 0.1, "exactly": True, "transitions": [("B", "A"), ("C", "B")], "estimator": "biased"},
+        ),
+    ],
+)
+def test_numbers_are_those_of_the_function(path, flags, options, capsys):
+    assert run(["bounds", path, "--group", "g", "--id", "name", "--json", *flags]) == 0
+    found = HsicResult.from_dict(json.loads(capsys.readouterr().out))
+    Z, labels = by_hand()
+    wanted = mb.hsic_bounds(Z, labels, rng=0, **options)
+    # Scaled by other code: the last digits of the rows may differ.
+    np.testing.assert_allclose(found.interval, wanted.interval, rtol=0, atol=1e-9)
+    assert found.upper.rows.tolist() == wanted.upper.rows.tolist()
+    assert found.upper.labels == wanted.upper.labels
+    assert found.transitions == wanted.transitions
+    assert found.upper.ids.tolist() == ["abcdefghijkl"[row] for row in found.upper.rows]
+    assert found.upper.file_rows.tolist() == [row + 1 for row in found.upper.rows]
+
+
+def test_words_csv_quiet_and_dry_run(path, capsys):
+    how = ["bounds", path, "--group", "g", "--id", "name", "--wrong", "any", "--n-moved", "1"]
+    assert run(how) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("Assumed: at most 1 row of 12 (8.33 %) carries a wrong label; any group can")
+    assert "Recorded: 3 A, 5 B and 4 C." in text
+    assert "relabels 1 row: h (row 8) to A" in text
+    assert run([*how, "--quiet"]) == 0
+    low, high = map(float, capsys.readouterr().out.split())
+    assert run([*how, "--csv"]) == 0
+    heading, cells = capsys.readouterr().out.splitlines()
+    numbers = dict(zip(heading.split(","), cells.split(","), strict=True))
+    assert (float(numbers["lower_certified"]), float(numbers["upper_certified"])) == (low, high)
+    assert run([*how, "--dry-run"]) == 0
+    plan = capsys.readouterr().out
+    assert "Groups: A (3), B (5), C (4)." in plan
+    assert "Not compared: 1 row without a group." in plan
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (["--wrong", "A>Q", "--n-moved", "1"], "`--wrong` names 'Q', which no row is labelled with."),
+        (["--wrong", "A", "--n-moved", "1"], "`--wrong` must be 'any' or errors as recorded>true, such as"),
+        (["--wrong", "A>B"], "give `--n-moved` (a number of rows) or `--epsilon` (a share of all rows); got"),
+        (["--wrong", "any", "--hidden", "A", "--n-moved", "1"], "`--wrong` is about all groups; leave out"),
+        (["--wrong", "any", "--share-of-y", "0.1"], "`--share-of-y` cannot be used with --wrong. Leave it"),
+        (["--wrong", "any", "--n-moved", "1", "--method", "sd"], "`--method` cannot be used with --wrong."),
+        (["--wrong", "any", "--n-moved", "1", "--unit", "name"], "`--unit` cannot be used with --wrong."),
+        (["--n-moved", "1"], "`--hidden` is missing. Name two groups with --hidden and --among, or use"),
+        (["--hidden", "A", "--n-moved", "1"], "`--among` is missing. Name two groups"),
+    ],
+)
+def test_refused_in_one_line(path: str, flags: list[str], message: str, refused: Callable[..., str]):
+    assert refused("bounds", path, "--group", "g", "--id", "name", *flags).startswith(message)

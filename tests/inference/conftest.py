@@ -1,0 +1,11 @@
+"""What tests of p-values share."""
+
+import pytest
+
+from mmdbounds.inference import labellings
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Labellings are drawn even if there are few: the tests of drawn ones are on small problems."""
+    monkeypatch.setattr(labellings, "EXACT", 0)
