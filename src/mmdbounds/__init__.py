@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mmdbounds import datasets, errors, kernels, plotting, results, theory
+    from mmdbounds import datasets, errors, kernels, plotting, results
+    from mmdbounds import theory as theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
@@ -81,7 +82,6 @@ __all__ = [
     "robust_test",
     "simulate",
     "sweep",
-    "theory",
     "write_report",
 ]
 

@@ -91,7 +91,7 @@ def several_bounds(
         return
     for text in _notes(Z.record):
         output.note(text)
-    how |= {"rng": comparison.rng, "progress": output.progress, "exactly": bool(misfiling.exactly)}
+    how |= {"rng": comparison.seed, "progress": output.progress, "exactly": bool(misfiling.exactly)}
     amount: Any = {"n_moved": misfiling.n_moved, "epsilon": misfiling.epsilon}
     try:
         result = hsic_bounds(Z, labels, **amount, transitions=transitions, **how)
