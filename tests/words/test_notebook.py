@@ -77,3 +77,21 @@ def test_settings_and_record_are_folded(rows: tuple[np.ndarray, np.ndarray]):
     assert cells["Columns"] == "3: x, y=a, y=b"
     assert cells["group column"] == "g"
     assert "9.0" not in X._repr_html_()  # no cells
+
+
+KINDS = {
+    "FrontierResult": lambda X, Y: mb.sweep(X, Y, epsilons=[0, 0.1], y_in_x=0.1, n_permutations=19, rng=0),
+    "AuditResult": lambda X, Y: mb.audit(X, Y, n_permutations=19, rng=0),
+    "OddsSweepResult": lambda X, Y: mb.odds_sweep(X, Y, epsilons=[0.1], n_permutations=19, rng=0),
+    "PairwiseTable": lambda X, Y: mb.pairwise_bounds(np.vstack([X, Y]), np.repeat(list("abc"), 9), 0.05),
+    "HsicResult": lambda X, Y: mb.hsic_bounds(
+        np.vstack([X, Y]), np.repeat(list("abc"), 9), epsilon=0.05, transitions="any"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_shown_with_all_its_words(kind: str, rows: tuple[np.ndarray, np.ndarray]):
+    result = KINDS[kind](*rows)
+    assert type(result).__name__ == kind
+    page_of(result)

@@ -136,7 +136,7 @@ def _row(row: Row, n_cells: int, tag: str) -> str:
     for i, cell in enumerate(row):
         is_number = n_cells > 2 and _NUMERIC.fullmatch(cell) is not None
         side = "right" if is_number or (tag == "th" and i) else "left"
-        style = _CELL.format(side, "nowrap" if is_number else "normal")
+        style = _CELL.format(side, "nowrap" if is_number or tag == "th" else "normal")
         cells.append(f'<{tag}{span} style="{style}">{escape(cell)}</{tag}>')
     return f'<tr style="background:none">{"".join(cells)}</tr>'
 
