@@ -87,7 +87,7 @@ def javascript() -> str:
 
 def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool = False) -> str:
     """Return the page."""
-    results = as_shown(results, best_case=best_case)
+    results = as_shown(results, is_open=names.is_open, best_case=best_case)
     parts = parts_of(results, names)
     record = record_of(results, datetime.date.today(), is_open=names.is_open)
     title = next(part.question for part in parts if part.question)
@@ -113,15 +113,14 @@ def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool =
         _to_paste(results, record),
         _origin(parts, record),
     )
-    main, data = (_with_name(text, results) for text in (main, _page_data(parts)))
-    body = element("body", main, data, *scripts)
+    called = statistic(record)
+    shown = (_called(text, called) for text in (main, _page_data(parts)))
+    body = element("body", *shown, *scripts)
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
 
 
-def _with_name(text: str, results: Sequence[Result]) -> Html:
-    """Return a text in which the statistic has its own name, if it is the same on the whole page."""
-    names = {statistic(result) for result in results if hasattr(result, "provenance")}  # columns have none
-    name = names.pop() if len(names) == 1 else "squared MMD"
+def _called(text: str, name: str) -> Html:
+    """Return text in which the statistic has the name that it has with this kernel."""
     return Html(text.replace("squared MMD", name).replace("Squared MMD", f"{name[0].upper()}{name[1:]}"))
 
 
@@ -151,7 +150,7 @@ def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> I
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None
     yield element("noscript", element("p", NO_SCRIPT, class_="warning"))
-    about = _paragraphs([explaining.compared(first), explaining.measured(record.made)])
+    about = _paragraphs([explaining.compared(first), explaining.measured(record.provenance)])
     yield element("section", element("h2", "What was compared"), *about, aria_label="What was compared")
 
 
@@ -219,9 +218,9 @@ def _table(
 def _to_paste(results: Sequence[Result], record: Record) -> Html:
     """Return text for a paper, and what to cite."""
     texts = {
-        "Methods": [explaining.methods(results, record.made)],
+        "Methods": [explaining.methods(results, record.provenance)],
         "Results": [explaining.findings(results)],
-        "Please cite": explaining.citations(record.made.version),
+        "Please cite": explaining.citations(record.provenance.version),
     }
     return element(
         "section",

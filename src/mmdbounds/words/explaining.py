@@ -17,7 +17,15 @@ from mmdbounds.results import (
     SweepResult,
 )
 from mmdbounds.words import auditing, bounds, columns, testing
-from mmdbounds.words.phrases import assumption, considered, kernel_name, percent, rows, shown
+from mmdbounds.words.phrases import (
+    assumption,
+    considered,
+    kernel_name,
+    labellings_used,
+    percent,
+    rows,
+    shown,
+)
 
 Kind = TypeVar("Kind", bound=Result)
 
@@ -150,7 +158,7 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     tests = [r for r in results if isinstance(r, SweepResult | RobustTestResult | AuditResult)]
     if tests:
         sentences.append(
-            f"P-values are from a permutation test ({tests[0].n_permutations:,} permutations), the largest "
+            f"P-values are from a permutation test ({labellings_used(tests[0])}), the largest "
             "over all admissible labellings. They assume that rows are exchangeable between the groups if "
             "there is no difference, and that rows were only relabelled."
         )
