@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.decomposition import PCA
+from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError
@@ -102,13 +105,13 @@ def test_rows_are_places_in_the_data(side: str, contamination: Any):
 @pytest.mark.parametrize(
     ("labels", "hidden", "name"),
     [
-        (LABELS == "MI", True, "True"),
-        ((LABELS == "MI").astype(int), 1, "1"),
-        (np.where(LABELS == "MI", 2.5, 1.5), 2.5, "2.5"),
+        (LABELS == "MI", True, "label = True"),
+        ((LABELS == "MI").astype(int), 1, "label = 1"),
+        (np.where(LABELS == "MI", 2.5, 1.5), 2.5, "label = 2.5"),
         (LABELS.astype(object), "MI", "MI"),
         (list(LABELS), "MI", "MI"),
-        ((LABELS != "MI").astype(int), 0, "0"),
-        (LABELS != "MI", False, "False"),
+        ((LABELS != "MI").astype(int), 0, "label = 0"),
+        (LABELS != "MI", False, "label = False"),
     ],
 )
 def test_the_named_label_hides(labels: Any, hidden: Any, name: str):
@@ -158,6 +161,37 @@ def test_last_step_of_a_pipeline():
     units = np.arange(len(X))
     tested = make_pipeline(StandardScaler(), mb.RobustTest(0.1, hidden="MI", n_permutations=19, rng=0))
     assert tested.fit(X, LABELS, robusttest__unit=units)[-1].result_.units_note
+
+
+def test_what_is_known_of_rows_is_routed():
+    units = [f"{label} {i // 4}" for i, label in enumerate(LABELS)]
+    front = mb.RobustTest(0.1, hidden="MI", n_permutations=19, rng=0)
+    alone = clone(front).fit(X, LABELS, unit=units)
+    with config_context(enable_metadata_routing=True):
+        asked = make_pipeline(StandardScaler(), clone(front).set_fit_request(unit=True))
+        routed = asked.fit(X, LABELS, unit=units)[-1]
+        assert get_routing_for_object(asked).consumes("fit", ["unit", "verified"]) == {"unit"}
+        with pytest.raises(UnsetMetadataPassedError, match=r"\[unit\] are passed but are not explicitly set"):
+            make_pipeline(StandardScaler(), clone(front)).fit(X, LABELS, unit=units)
+        known = np.where(np.arange(len(X)) % 4 == 0, LABELS, "")
+        bounds = mb.MMDBounds(0.2, hidden="MI", method="s-sd").set_fit_request(verified=True)
+        found = make_pipeline(PCA(2), bounds).fit(X, LABELS, verified=known)[-1]
+    assert found.result_.knowledge.n_verified_y == np.count_nonzero(known == "healthy")
+    assert routed.result_.units_note == alone.result_.units_note
+
+
+@pytest.mark.parametrize("container", ["polars", "default"])
+def test_columns_of_set_output_arrive(container: str):
+    """`set_output` belongs to transformers: these have none to set, and take whatever comes from one."""
+    front = mb.MMDBounds(0.2, hidden="MI", method="s-sd")
+    assert not hasattr(front, "set_output")
+    scaler = StandardScaler().set_output(transform=container)
+    table = pl.DataFrame(X, schema=[f"c{j}" for j in range(X.shape[1])])
+    found = make_pipeline(scaler, front).fit(table, LABELS)[-1]
+    names = list(getattr(found, "feature_names_in_", []))
+    assert names == (table.columns if container == "polars" else [])
+    plain = mb.MMDBounds(0.2, hidden="MI", method="s-sd").fit(StandardScaler().fit_transform(X), LABELS)
+    np.testing.assert_allclose(found.interval_, plain.interval_, rtol=0, atol=1e-12)
 
 
 def test_rows_that_were_looked_up():

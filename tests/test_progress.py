@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
+import re
 import sys
 import threading
 import types
@@ -268,19 +270,57 @@ def test_a_file_gets_a_line_now_and_then():
     assert stream.getvalue().endswith("\n")
 
 
-def test_a_notebook_keeps_one_line(monkeypatch: pytest.MonkeyPatch):
-    """It is written over itself, and rarely: where every update is kept, ten minutes are not a hundred."""
-    monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
-    clock, stream = Clock(), io.StringIO()
-    with Meter(lambda: [Phase("pass", pairs=600 * PAIRS)], show=True, stream=stream, clock=clock) as meter:
-        meter.add(0)
-        for _ in range(6000):
-            clock.now += 0.1
-            meter.add(PAIRS // 10)
-        assert "96%  pass  23 s left" in screen(stream.getvalue())
-    assert stream.getvalue().count("\n") == 0
-    assert stream.getvalue().count("\r") < 100
-    assert screen(stream.getvalue()) == ""
+class Notebook:
+    """The outputs of a cell as a notebook keeps them: displayed ones are added, updated ones replaced."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        notebook = self
+        self.outputs: list[str] = []
+        self.n_updates = 0
+
+        class DisplayHandle:
+            def display(self, content: dict, raw: bool) -> None:
+                assert raw
+                self.place = len(notebook.outputs)
+                notebook.outputs.append(content["text/plain"])
+
+            def update(self, content: dict, raw: bool) -> None:
+                notebook.n_updates += 1
+                notebook.outputs[self.place] = content["text/plain"]
+
+        fake = types.ModuleType("IPython.display")
+        fake.DisplayHandle = DisplayHandle
+        monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+        monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+        monkeypatch.setitem(sys.modules, "IPython.display", fake)
+
+
+def test_a_notebook_keeps_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    """One output is replaced, and rarely; a saved notebook has the last one."""
+    saved, clock = Notebook(monkeypatch), Clock()
+    for fails, last in ((False, "Done in 10 min 0 s."), (True, "Stopped after 10 min 0 s.")):
+        with (
+            contextlib.suppress(KeyError),
+            Meter(lambda: [Phase("pass", pairs=600 * PAIRS)], show=True, clock=clock) as meter,
+        ):
+            meter.add(0)
+            for _ in range(6000):
+                clock.now += 0.1
+                meter.add(PAIRS // 10)
+            assert re.search(r"9[0-9]%  pass  [0-9]+ s left$", saved.outputs[-1])
+            if fails:
+                raise KeyError
+        assert saved.outputs[-1] == last
+    assert len(saved.outputs) == 2
+    assert saved.n_updates < 200
+    assert capsys.readouterr() == ("", "")
+
+
+def test_short_work_leaves_nothing_in_a_notebook(monkeypatch: pytest.MonkeyPatch):
+    saved = Notebook(monkeypatch)
+    with Meter(1000, show=True) as meter:
+        meter.add(1000)
+    assert saved.outputs == []
 
 
 def test_refreshes_now_and_then():

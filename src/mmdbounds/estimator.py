@@ -236,8 +236,8 @@ class RobustTest(_TwoLabels):
     ----------
     epsilon, hidden, rng
         As in `MMDBounds`.
-    n_permutations, exactly, best_case, beta, null, kernel, bandwidth, estimator, backend, dtype, \
-working_memory, progress
+    n_permutations, stop_after, exactly, level, best_case, beta, null, kernel, bandwidth, estimator, \
+backend, dtype, working_memory, progress
         As in `robust_test`.
 
     Attributes
@@ -266,7 +266,9 @@ working_memory, progress
         *,
         hidden: Any = None,
         n_permutations: int = 999,
+        stop_after: int | None = None,
         exactly: bool | None = None,
+        level: float = 0.05,
         best_case: bool = False,
         beta: float = 0.0,
         null: NullRule = "minimax",
@@ -282,7 +284,9 @@ working_memory, progress
         self.epsilon = epsilon
         self.hidden = hidden
         self.n_permutations = n_permutations
+        self.stop_after = stop_after
         self.exactly = exactly
+        self.level = level
         self.best_case = best_case
         self.beta = beta
         self.null = null

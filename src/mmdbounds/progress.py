@@ -12,7 +12,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Self, TextIO
+from typing import Any, Self, TextIO
 
 PATIENCE = 2.0  # seconds before the line appears: short work needs none
 SETTLED = 1.0  # seconds after the first values before a speed is shown: several threads may report at once
@@ -183,7 +183,7 @@ class Meter:
         """Wipe the line."""
         if Meter._shown is not None and Meter._shown() is self:
             Meter._shown = None
-            self._line.wipe()
+            self._line.wipe(is_done=not self._stopped)
 
     def _is_first(self) -> bool:
         other = None if Meter._shown is None else Meter._shown()
@@ -275,6 +275,7 @@ class Line:
 
     def __init__(self, stream: TextIO | None, clock: Callable[[], float]) -> None:
         self._stream, self._clock = stream, clock
+        self._cell = Cell() if stream is None and _in_notebook() else None
         self._start = self._last = clock()
         self._phase, self._width = "", 0
         self.in_place = _in_notebook() or _is_terminal(sys.stderr if stream is None else stream)
@@ -294,13 +295,18 @@ class Line:
     def write(self, text: str, phase: str) -> bool:
         """Show a text; return whether there is somewhere to show it."""
         self._last, self._phase = self._clock(), phase
+        if self._cell is not None:
+            return self._cell.show(text)
         if not self.in_place:
             return self._put(f"mmdbounds: {text}\n")
         padded, self._width = text.ljust(self._width), len(text)
         return self._put("\r" + padded)
 
-    def wipe(self) -> None:
-        """Leave nothing of it, but what is in a file."""
+    def wipe(self, *, is_done: bool = True) -> None:
+        """Leave nothing of it but what is in a file, and in a notebook how long it took."""
+        if self._cell is not None:
+            took = duration(self._clock() - self._start)
+            self._cell.end(f"Done in {took}." if is_done else f"Stopped after {took}.")
         if self._width:
             self._put("\r" + " " * self._width + "\r")
             self._width = 0
@@ -313,6 +319,33 @@ class Line:
         except (AttributeError, ValueError, OSError):
             return False  # there is no stream or it is closed; the work continues
         return True
+
+
+class Cell:
+    """A line of a notebook's output that is replaced, so that a saved notebook has only the last one."""
+
+    def __init__(self) -> None:
+        self._handle: Any = None
+
+    def show(self, text: str) -> bool:
+        """Show a text in place of the one before; return whether there is somewhere to show it."""
+        content = {"text/plain": text}
+        try:
+            if self._handle is None:
+                from IPython.display import DisplayHandle
+
+                self._handle = DisplayHandle()
+                self._handle.display(content, raw=True)
+            else:
+                self._handle.update(content, raw=True)
+        except Exception:  # whatever a frontend does, the work continues
+            return False
+        return True
+
+    def end(self, text: str) -> None:
+        """Show the last text, if one was shown."""
+        if self._handle is not None:
+            self.show(text)
 
 
 def duration(seconds: float) -> str:

@@ -15,7 +15,7 @@ from mmdbounds.cli.main import run
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B"]
 SPLIT = {"hidden": "A", "among": "B"}
 AMOUNT = ["--n-moved", "1"]
-FLAGS = [*GROUPS, *AMOUNT, "--id", "name"]
+FLAGS = [*GROUPS, *AMOUNT, "--id", "name", "--rng", "0"]
 Refused = Callable[..., str]
 
 
@@ -70,8 +70,8 @@ def test_what_does_not_go_together(table: str, refused: Refused):
 @pytest.mark.parametrize(("ending", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
 def test_plot(table: str, tmp_path: Path, ending: str, start: bytes, capsys: pytest.CaptureFixture[str]):
     saved, picture = tmp_path / "result.json", tmp_path / f"picture.{ending}"
-    for command in (["bounds", "--method", "s-sd"], ["columns"], ["confidence"]):
-        saved.write_text(json.dumps(answer(capsys, command[0], table, *FLAGS, *command[1:])))
+    for command in (["bounds", "--method", "s-sd", "--rng", "0"], ["columns"], ["confidence", "--rng", "0"]):
+        saved.write_text(json.dumps(answer(capsys, command[0], table, *FLAGS[:-2], *command[1:])))
         assert run(["plot", str(saved), "--out", str(picture)]) == 0
         assert capsys.readouterr().out == f"The picture is in {picture}.\n"
         assert picture.read_bytes().startswith(start)

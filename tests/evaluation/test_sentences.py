@@ -8,6 +8,7 @@ import pytest
 from evaluation.made_methods import Fixed, clean, last_rows
 from mmdbounds import Group
 from mmdbounds.evaluation import evaluate
+from notebooks import page_of
 
 X, Y = clean()
 
@@ -99,8 +100,8 @@ def test_words(options, words):
     assert words in one_line(found.summary())
 
 
-def test_shown_in_a_notebook_as_text(found):
-    assert found._repr_html_().startswith("<pre>Simulated: in each trial 10 rows of ill")
+def test_shown_in_a_notebook(found):
+    assert page_of(found).tables
 
 
 def test_trials_are_counted_for_those_who_watch(capsys, monkeypatch):

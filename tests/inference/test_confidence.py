@@ -19,6 +19,7 @@ from mmdbounds.progress import Meter
 from mmdbounds.results.intervals import ConfidenceInterval
 from mmdbounds.sums import make_sums
 from mmdbounds.theory import deviation_radius, variance_radius
+from notebooks import page_of
 from problems import all_labellings, naive_values
 from studies import confidence_coverage as study
 from tolerances import of_a_mean
@@ -257,7 +258,7 @@ def test_a_result_is_frozen_saved_and_says_itself():
         summary = made.summary()
         assert max(map(len, summary.splitlines())) <= 100
         assert "root scale" in summary
-        assert "<pre>" in made._repr_html_()
+        page_of(made)
         with pytest.raises(MmdBoundsError, match=r"the saved result lacks `low`\."):
             ConfidenceInterval.from_dict({k: v for k, v in made.to_dict().items() if k != "low"})
 

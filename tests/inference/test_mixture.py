@@ -23,6 +23,7 @@ from mmdbounds.inference.mixture import (
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.theory import deviation_radius
+from notebooks import page_of
 
 EXACT = 1e-7
 
@@ -283,7 +284,7 @@ def test_a_result_is_saved_and_says_that_it_is_an_estimate():
     assert summary.startswith("An estimate, not a bound: at most ")
     assert "Misfiling is random" in summary
     assert max(map(len, summary.splitlines())) <= 100
-    assert "<pre>" in made._repr_html_()
+    page_of(made)
     assert made.provenance.seed == 3
     assert made.provenance.options == {
         "level": 0.95,

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from made import LOWER, MADE, RESULT, UPPER, bound, result
+from mmdbounds.contamination import Contamination
 from mmdbounds.words import bounds as words
 from mmdbounds.words import phrases
 
@@ -203,3 +206,12 @@ def test_group_names_cannot_break_the_terminal():
 )
 def test_percent(share: float, text: str):
     assert phrases.percent(share) == text
+
+
+@pytest.mark.parametrize("p", [1, 2, 6, 50, 99, 190, 12345])
+def test_the_smallest_share_that_is_named_is_a_row(p: int):
+    made = SimpleNamespace(misfiling={"x_in_y": 1e-6})
+    stub = SimpleNamespace(provenance=made, name_x="X", name_y="Y", n_samples_X=p, n_samples_Y=9)
+    least = float(re.search(r"the smallest that is one is (\S+) \(1 of", phrases._less_than_a_row(stub))[1])
+    assert Contamination(least).counts(p, 9).n_moved == 1
+    assert Contamination(least * 0.98).counts(p, 9).n_moved == 0

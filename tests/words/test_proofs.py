@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from made import LOWER, MADE, UPPER, bound, result
 from mmdbounds.results import BoundsResult
@@ -278,3 +281,15 @@ def test_settings_of_sharp():
     assert settings_of(result(provenance=made)).startswith(
         "Method sharp (n_starts=16, certify=auto, gap=0.001); seed 7; kernel rbf, bandwidth 6.38208; "
     )
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(st.floats(0.01, 0.4), st.floats(0, 0.01), st.floats(0, 0.01))
+def test_sentence_and_table_show_the_same_digits(value: float, below: float, above: float):
+    """A proved end is rounded outwards; 0.06855 in the sentence must not be 0.06856 in the table."""
+    low = bound(LOWER, value=value, certified=value - below)
+    high = bound(UPPER, value=value + 0.3, certified=value + 0.3 + above)
+    sentences, table = result(lower=low, upper=high).summary().split("\n\n")[:2]
+    found = re.search(r"is between (\S+) and (\S+) \(proved\)", " ".join(sentences.split()))
+    for end in found.groups():
+        assert re.search(rf"(?m)^  (at least|smallest|at most|largest) +{re.escape(end)}( |$)", table)

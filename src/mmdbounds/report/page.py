@@ -150,7 +150,7 @@ def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> I
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None
     yield element("noscript", element("p", NO_SCRIPT, class_="warning"))
-    about = _paragraphs([explaining.compared(first), explaining.MMD])
+    about = _paragraphs([explaining.compared(first), explaining.measured(record.provenance)])
     yield element("section", element("h2", "What was compared"), *about, aria_label="What was compared")
 
 

@@ -40,9 +40,9 @@ class Result(Saved, abc.ABC):
         return mmdbounds.plotting.plot_result(self, ax, **options)
 
     def _repr_html_(self) -> str:
-        import html
+        import mmdbounds
 
-        return f"<pre>{html.escape(self.summary())}</pre>"
+        return str(mmdbounds.words.in_notebook(self))
 
 
 class ReportedResult(Result):

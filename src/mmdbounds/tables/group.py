@@ -116,6 +116,11 @@ class Group:
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.values, dtype=dtype, copy=copy)
 
+    def _repr_html_(self) -> str:
+        from mmdbounds.words.notebook import group_html
+
+        return group_html(self)
+
     def __repr__(self) -> str:
         names = "with" if self.ids is not None else "without"
         return f"Group({self.name!r}, {self.shape[0]} rows x {self.shape[1]} columns, {names} row names)"

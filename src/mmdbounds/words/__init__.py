@@ -34,6 +34,13 @@ SUMMARIES = {
 """The file and the function for each kind of result; only that file is loaded."""
 
 
+def in_notebook(result: Result) -> str:
+    """Return a result as HTML, for a notebook."""
+    from mmdbounds.words.notebook import as_html
+
+    return as_html(result)
+
+
 def summary(result: Result) -> str:
     """Return a result in plain words: statement first, numbers second, settings last."""
     file, function = SUMMARIES[type(result).__name__].split(".")
