@@ -268,7 +268,7 @@ def test_the_result_is_plain_data_and_back():
     assert result.provenance.options["kernels"][1]["degree"] == 2
     assert page_of(result).tables
     assert max(map(len, result.summary().splitlines())) <= 100
-    assert "over 3 kernels together, is at most" in " ".join(result.summary().split())
+    assert "over 3 kernels together, is 0.05 (proved)" in " ".join(result.summary().split())
 
 
 @pytest.mark.parametrize(

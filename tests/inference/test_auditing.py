@@ -12,7 +12,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError, VerifiedWarning
 
-QUICK = {"n_permutations": 39, "bandwidth": 1.5}
+QUICK = {"n_permutations": 39, "bandwidth": 1.5, "rng": 0}
 
 
 def filed(p=20, q=30, shift=2.0, n_misfiled=3, seed=0):
@@ -73,10 +73,10 @@ def test_the_pvalue_is_that_of_the_test_with_the_error_of_the_audit_added():
     rows = mb.audit(X, Y, n_next=15, **QUICK).next_rows
     verified = looked_up(30, rows, misfiled)
     result = mb.audit(X, Y, verified=verified, audit_level=0.9, **QUICK)
-    test = mb.robust_test(X, Y, mb.Contamination(n_moved=result.n_left), verified=verified, rng=0, **QUICK)
+    test = mb.robust_test(X, Y, mb.Contamination(n_moved=result.n_left), verified=verified, **QUICK)
     assert result.pvalue_of_test == test.pvalue
     assert result.pvalue == pytest.approx(min(1.0, test.pvalue + 0.1), abs=1e-15)
-    curve = mb.sweep(X, Y, verified=verified, rng=0, **QUICK)
+    curve = mb.sweep(X, Y, verified=verified, **QUICK)
     assert result.breakdown_n_moved == curve.breakdown_n_moved
 
 
@@ -117,9 +117,9 @@ def test_an_audit_is_continued_until_it_is_decided():
 
 def test_rows_of_another_order_count_as_chosen():
     X, Y, misfiled = filed()
-    rows = mb.audit(X, Y, rng=1, n_next=10, **QUICK).next_rows
+    rows = mb.audit(X, Y, n_next=10, **{**QUICK, "rng": 1}).next_rows
     with pytest.warns(VerifiedWarning, match=r"so the 10 rows that were count as chosen: .* another seed\?"):
-        result = mb.audit(X, Y, verified=looked_up(30, rows, misfiled), rng=0, **QUICK)
+        result = mb.audit(X, Y, verified=looked_up(30, rows, misfiled), **QUICK)
     assert (result.n_random, result.n_chosen) == (0, 10)
     assert result.n_found_chosen == len(misfiled & set(rows.tolist()))
     assert result.decision == "check more"
@@ -217,7 +217,7 @@ def test_an_audit_is_saved_and_read_back():
         ({"audit_level": 95}, r"`audit_level` must be .*; got 95. Did you mean 0.95\?"),
         ({"n_next": -1}, "`n_next` must be a whole number from 0; got -1"),
         ({"by": "chance"}, "`by` must be one of 'random', 'effect'; got 'chance'"),
-        ({"rng": None}, "`rng` must be a whole number from 0; got None"),
+        ({"rng": -1}, "`rng` must be a whole number from 0; got -1"),
         ({"n_permutations": 0}, "`n_permutations` must be a whole number from 1; got 0"),
         ({"verified": "yes"}, "`verified` must be a pair"),
     ],
@@ -226,6 +226,19 @@ def test_refusals(options, message):
     X, Y, _ = filed()
     with pytest.raises(MmdBoundsError, match=message):
         mb.audit(X, Y, **{**QUICK, **options})
+
+
+def test_an_audit_continues_with_the_seed_it_began_with():
+    X, Y, misfiled = filed()
+    fresh = {**QUICK, "rng": None}
+    first, other = (mb.audit(X, Y, n_next=9, **fresh) for _ in range(2))
+    assert first.provenance.seed != other.provenance.seed
+    assert f"Recorded order: seed {first.provenance.seed}, sha256" in first.summary()
+    verified = looked_up(30, first.next_rows, misfiled)
+    again = mb.audit(X, Y, verified=verified, **{**QUICK, "rng": first.provenance.seed})
+    assert (again.order_digest, again.n_random, again.n_chosen) == (first.order_digest, 9, 0)
+    with pytest.raises(MmdBoundsError, match="`rng` must be the seed with which the audit began; got none"):
+        mb.audit(X, Y, verified=verified, **fresh)
 
 
 def test_rows_that_cannot_be_found_again_are_refused():
@@ -249,7 +262,7 @@ def test_groups_that_do_not_differ_are_rarely_said_to():
         pooled = np.random.default_rng(seed).normal(size=(35, 2))
         pooled[:18] = pooled[np.argsort(pooled[:18, 0])]  # of the true X those on the right are misfiled
         X, Y, misfiled, rows = pooled[:14], pooled[14:], set(range(4)), []
-        how = {"level": 0.1, "audit_level": 0.9, "rng": seed, "n_next": 5, **QUICK}
+        how = {**QUICK, "level": 0.1, "audit_level": 0.9, "rng": seed, "n_next": 5}
         result = mb.audit(X, Y, **how)
         while not result.is_decided:
             rows += result.next_rows.tolist()

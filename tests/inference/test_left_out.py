@@ -21,6 +21,8 @@ TABLE: dict[str, Any] = {
     "site": rng.choice(["x", "y", "z"], N).tolist(),
     "age": (50 + 5 * rng.normal(size=N) + np.repeat([9, 0], [18, 22])).tolist(),
     "old": rng.choice([3.0, 7.0], N).tolist(),
+    "ill": rng.choice([0.0, 1.0], N).tolist(),
+    "flag": rng.choice([True, False], N).tolist(),
 }
 ASKED = {"hidden": "A", "among": "B"}
 AMOUNT = mb.Contamination(0.1)
@@ -38,8 +40,8 @@ def without(column: str) -> tuple[mb.Group, mb.Group]:
 def test_each_column_is_left_out_with_all_its_features(groups: Any):
     effects = column_effects(*groups, AMOUNT)
     assert effects is not None
-    assert {column.name for column in effects.columns} == {"sex", "site", "age", "old"}
-    assert (effects.n_columns, effects.n_used, effects.is_certified) == (4, N, True)
+    assert {column.name for column in effects.columns} == set(TABLE) - {"group"}
+    assert (effects.n_columns, effects.n_used, effects.is_certified) == (6, N, True)
     whole = mb.mmd_bounds(*groups, AMOUNT, method="exhaustive").lower.value
     gap = left_out.METHOD.gap  # of the width, which is below 1
     np.testing.assert_allclose(effects.lower, whole, rtol=0, atol=gap)
@@ -64,7 +66,7 @@ def test_of_many_rows_a_sample_is_compared(groups: Any, monkeypatch: pytest.Monk
     assert (first.n_used, len(first.columns), first.columns[0].name) == (24, 2, "age")
     assert first.to_dict() == again.to_dict()
     assert first.lower != other.lower
-    note = "the 2 surest of 4 columns is left out, of a random sample of 24 of the 40 rows (seed 0)"
+    note = "the 2 surest of 6 columns is left out, of a random sample of 24 of the 40 rows (seed 0)"
     assert note in effects_note(first)
     # A number of rows means something else in a sample.
     assert column_effects(*groups, mb.Contamination(n_moved=2)) is None
@@ -76,7 +78,10 @@ def test_one_column_says_nothing(groups: Any):
     assert features_by_column(mb.Group(np.zeros((2, 2)))) == {"column 0": [0], "column 1": [1]}
 
 
-@pytest.mark.parametrize(("column", "values"), [("sex", ["f", "m"]), ("old", ["3", "7"])])
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("sex", ["f", "m"]), ("old", ["3", "7"]), ("ill", ["0", "1"]), ("flag", ["false", "true"])],
+)
 def test_a_benchmark_is_the_comparison_of_the_halves(column: str, values: list[str], groups: Any):
     found = benchmark(*groups, column, AMOUNT)
     halves = mb.groups(
@@ -89,7 +94,7 @@ def test_a_benchmark_is_the_comparison_of_the_halves(column: str, values: list[s
     bounds = mb.mmd_bounds(*without(column), AMOUNT, rng=0)
     assert (found.lower, found.upper) == bounds.interval
     assert [found.name_first, found.name_second] == values
-    cells = [f"{cell:g}" if isinstance(cell, float) else cell for cell in TABLE[column]]
+    cells = [f"{cell:g}" if isinstance(cell, float) else str(cell).lower() for cell in TABLE[column]]
     assert [found.n_first, found.n_second] == [cells.count(value) for value in values]
     assert benchmark_sentence(found) in found.summary()
     assert mb.results.Benchmark.from_dict(found.to_dict()).to_dict() == found.to_dict()

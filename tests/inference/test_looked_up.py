@@ -8,6 +8,8 @@ from scipy.stats import binom
 
 import mmdbounds as mb
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS, LEVEL = 19, 0.05
 
 

@@ -100,9 +100,15 @@ def naive_bound(K, u, counts, estimator):
     gradient = np.array([three_sums(u + e) - three_sums(u - e) for e in each]) / 2
     c = (three_sums(u + each[0]) + three_sums(u - each[0]) - 2 * three_sums(u)) / (2 * K[0, 0])
     own, others = np.flatnonzero(u == 1), np.flatnonzero(u == 0)
-    found = [0.0]
+
+    def enters(y):
+        return gradient[y] + c * K[y, y]
+
+    some = sorted(others, key=enters)[: STEPS[-1]]
+    alone = sorted(max(gradient[a] - c * K[a, a] + 2 * c * K[a, y] - enters(y) for y in some) for a in own)
+    found = [0.0, -alone[m - 1]]
     for k in (k for k in STEPS if k <= min(m, n_y)):
-        D = sorted(others, key=lambda y: gradient[y] + c * K[y, y])[:k]
+        D = some[:k]
         scores = []
         for a in own:
             near = sorted((K[a, b] for b in range(len(K)) if b != a), reverse=True)[: k - 1]
@@ -263,12 +269,13 @@ def test_a_frontier_reaches_as_far_and_where_the_test_does():
 
 
 def test_where_its_argument_fails_the_statistic_is_compared():
-    """With rows that are known, or exactly so many both ways: the result says so, and nothing changes."""
+    """With rows that are known, exactly so many both ways, or limits that may fail: the result says so."""
     X, Y = differing(1)
     known = None, np.array(["Y"] * 5 + [""] * 29, dtype=object)
     for amount, more in (
         (0.15, {"verified": known}),
         (mb.Contamination(n_moved=4, n_moved_of_x=2, exactly=True), {}),
+        (mb.Contamination(n_moved=4, n_moved_of_x=2), {"beta": 0.01}),
         (0.0, {}),
     ):
         old, new = (
@@ -278,6 +285,15 @@ def test_where_its_argument_fails_the_statistic_is_compared():
         assert new.null_rule == "labellings"
         assert new.pvalue == old.pvalue
         assert "99 permutations; seed 0" in " ".join(new.summary().split())
+
+
+def test_limits_that_may_fail_do_no_harm_one_way():
+    X, Y = differing(1)
+    assert mb.robust_test(X, Y, 0.15, beta=0.01, n_permutations=99, rng=0).null_rule == "minimax"
+    both_ways = mb.Contamination(n_moved=2, n_moved_of_x=1)
+    kernels = {"kernels": ["rbf"], "n_permutations": 39, "rng": 0}
+    assert aggregated_test(X, Y, both_ways, beta=0.01, **kernels).null_rule == "labellings"
+    assert aggregated_test(X, Y, both_ways, **kernels).null_rule == "minimax"
 
 
 def test_the_best_case_is_never_above_the_worst():

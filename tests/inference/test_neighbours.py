@@ -23,6 +23,8 @@ from problems import (
     totals_of,
 )
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 SIDES = ("lower", "upper")
 EXACT, SAME_REGION = 1e-12, 1e-6
 

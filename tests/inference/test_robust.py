@@ -166,9 +166,10 @@ def test_beta_is_added():
 
 def test_the_worst_count_has_its_own_null():
     X, Y = groups()
-    result = mb.robust_test(X, Y, 0.2, n_permutations=99, rng=0)
+    options = {"n_permutations": 99, "null": "labellings", "rng": 0}
+    result = mb.robust_test(X, Y, 0.2, **options)
     assert (result.n_moved, [c.n_moved for c in result.counts]) == (6, list(range(7)))
-    exactly = mb.robust_test(X, Y, 0.2, n_permutations=99, exactly=True, rng=0)
+    exactly = mb.robust_test(X, Y, 0.2, exactly=True, **options)
     np.testing.assert_allclose(
         exactly.null, result.null, rtol=0, atol=of_mmd2(60, smallest=25)
     )  # sums in another order

@@ -10,6 +10,8 @@ from inference import reference
 from mmdbounds.inference import size_range, worst_case
 from problems import KERNELS, Counts, small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 59
 
 

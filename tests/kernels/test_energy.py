@@ -1,5 +1,6 @@
 """The energy distance: against other packages and loops, what proofs rely on, words, and what is refused."""
 
+import itertools
 import math
 import re
 
@@ -113,6 +114,24 @@ def test_a_test_at_most_so_many_rows_is_proved_and_matches_the_sweep(estimator, 
     assert mb.robust_test(X, Y, misfiling, n_permutations=99, **how).is_valid
 
 
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_several_groups_are_bounded_as_two_are(estimator):
+    """Every way to change two labels of nine, by the definition that two groups share."""
+    Z = np.random.default_rng(1).normal(size=(9, 2))
+    labels, how = [0, 0, 0, 1, 1, 1, 2, 2, 2], {"kernel": Energy(1.5), "estimator": estimator}
+    Z[3:6] += 1
+    found = mb.hsic_bounds(Z, labels, n_moved=2, rng=0, **how)
+    every = []
+    for (i, j), new in itertools.product(
+        itertools.combinations(range(9), 2), itertools.product(range(3), repeat=2)
+    ):
+        changed = labels.copy()
+        changed[i], changed[j] = new
+        every.append(mb.hsic(Z, changed, **how))
+    assert found.lower.certified <= min(every) <= found.lower.value + CLOSE
+    assert found.upper.value - CLOSE <= max(every) <= found.upper.certified
+
+
 def test_sentences_call_it_energy_distance():
     X, Y = rows()
     bounds = mb.mmd_bounds(X, Y, 0.1, kernel=Energy(1.5), rng=0)
@@ -130,8 +149,10 @@ def test_a_page_calls_it_energy_distance(tmp_path):
     curve = mb.sweep(X, Y, kernel=Energy(0.5), epsilons=[0.1], n_permutations=19, rng=0)
     mb.write_report(curve, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Energy distance of the true groups" in page
+    assert "Energy distance between the true X and the true Y rows" in page
     assert "quared MMD" not in page
+    assert "The energy distance (twice the mean distance between the groups" in page
+    assert "by the energy distance (unbiased estimator, exponent 0.5" in page
     assert "mb.kernels.Energy(exponent=0.5)" in page
 
 

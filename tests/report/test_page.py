@@ -355,7 +355,20 @@ def test_columns_are_a_table_in_units_of_the_data(columns: mb.results.ColumnTabl
     age = next(row for row in columns.rows if row.name == "age")
     assert 50 <= age.mean_x <= 57
     assert f"{age.mean_x:.4g}" in cells
-    assert f"{age.difference:.3g} ({age.difference_lower:.3g} to {age.difference_upper:.3g})" in cells
+    assert f"{age.difference:.3g}\n({age.difference_lower:.3g} to {age.difference_upper:.3g})" in cells
+
+
+def test_categories_of_a_few_rows_are_not_named(swept: mb.results.SweepResult, page_of: Any):
+    rng = np.random.default_rng(0)
+    cells = ["known disease"] * 4 + ["none"] * 20 + ["some"] * 8
+    data = {"where": [HIDDEN] * 14 + [GROUP] * 18, "illness": rng.permutation(cells).tolist()}
+    X, Y = mb.groups(data, "where", hidden=HIDDEN, among=GROUP)
+    table = mb.column_table(X, Y, 0.2)
+    page = page_of([swept, table])
+    assert "illness=some" in page
+    assert "known disease" not in page
+    assert "illness=(rare, 1)" in Parsed(page).under("th")
+    assert "known disease" in page_of([swept, table], include_rows=True)
 
 
 def test_the_page_of_an_audit_names_rows_only_if_asked(audited: mb.results.AuditResult, page_of: Any):

@@ -32,16 +32,16 @@ def test_reachable_sizes_are_those_of_all_labellings(seed):
         assert len(every) == len(wanted)
 
 
-@pytest.mark.parametrize("seed", range(7))
+@pytest.mark.parametrize("seed", range(5))
 def test_pvalue_is_at_least_that_of_every_labelling(seed):
     p = random_labelled(300 + seed)
     n_groups = int(p.labels.max()) + 1
-    result = mb.independence_test(p.Z, p.labels, n_permutations=99, **p.arguments)
+    result = mb.independence_test(p.Z, p.labels, n_permutations=49, **p.arguments)
     assert result.is_valid
     # The same permutations, cut by hand: rows sorted first, so that their order has no part.
     order = canonical_order(p.Z)
     rng = np.random.default_rng(0)
-    some = [np.tile(order, (min(16, 99 - start), 1)) for start in range(0, 99, 16)]
+    some = [np.tile(order, (min(16, 49 - start), 1)) for start in range(0, 49, 16)]
     permutations = np.concatenate([rng.permuted(part, axis=1) for part in some])
     nulls = {}
     largest = 0.0
@@ -54,7 +54,7 @@ def test_pvalue_is_at_least_that_of_every_labelling(seed):
                 each[permutation] = cut
             nulls[sizes] = np.array([naive_hsic(p.K, each, p.estimator) for each in drawn])
         value = naive_hsic(p.K, labels, p.estimator)
-        largest = max(largest, (1 + np.sum(nulls[sizes] >= value - 1e-10)) / 100)
+        largest = max(largest, (1 + np.sum(nulls[sizes] >= value - 1e-10)) / 50)
     assert result.pvalue >= largest - 1e-9
     # The floors of few sizes are nearly tight.
     assert result.pvalue <= largest + 0.25
@@ -64,7 +64,7 @@ def test_pvalue_is_at_least_that_of_every_labelling(seed):
 def test_two_groups_and_one_error_are_the_robust_test(shift):
     rng = np.random.default_rng(7)
     X, Y = rng.normal(size=(30, 2)), rng.normal(shift, 1, size=(36, 2))
-    test = mb.robust_test(X, Y, mb.Contamination(n_moved=2), rng=0)
+    test = mb.robust_test(X, Y, mb.Contamination(n_moved=2), null="labellings", rng=0)
     Z, labels = np.concatenate([X, Y]), np.repeat(["x", "y"], [30, 36])
     found = mb.independence_test(Z, labels, n_moved=2, transitions=[("y", "x")], rng=0)
     # Given the sizes HSIC and the squared MMD are the same statistic, and the permutations are the same.

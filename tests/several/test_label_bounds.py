@@ -81,6 +81,9 @@ def test_proofs_alone_hold(seed, monkeypatch):
             if patience == 1.0:
                 np.testing.assert_allclose(bound, extreme, rtol=0, atol=MARGIN)
     assert label_proofs.by_norms(of, moves) >= values.max() - WITHIN
+    assert label_proofs.by_partners(of, moves) >= values.max() - WITHIN
+    if p.n_moved == 1:  # without partners it is exact
+        np.testing.assert_allclose(label_proofs.by_partners(of, moves), values.max(), rtol=0, atol=WITHIN)
     floor, _ = label_proofs.by_steps(of, moves, start, np.inf)
     assert floor <= values.min() + WITHIN
 
@@ -146,6 +149,15 @@ def test_a_kernel_that_is_not_definite_is_still_proved():
     how = {**p.arguments, "kernel": "precomputed", "bandwidth": "median"}
     result = mb.hsic_bounds(K, p.labels, **how)
     values = [naive_hsic(K, labels, "biased") for labels in admissible_labels(p)]
+    np.testing.assert_allclose(result.interval, (min(values), max(values)), rtol=0, atol=MARGIN)
+
+
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+def test_energy_distance_is_bounded_too(estimator):
+    p = replace(random_labelled(12), n_moved=2, exactly=False, transitions=None)
+    K = -np.sqrt(((p.Z[:, None, :] - p.Z[None, :, :]) ** 2).sum(axis=2))
+    result = mb.hsic_bounds(p.Z, p.labels, n_moved=2, kernel="energy", estimator=estimator, rng=0)
+    values = [naive_hsic(K, labels, estimator) for labels in admissible_labels(p)]
     np.testing.assert_allclose(result.interval, (min(values), max(values)), rtol=0, atol=MARGIN)
 
 

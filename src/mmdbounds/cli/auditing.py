@@ -8,7 +8,14 @@ from functools import partial
 from mmdbounds.cli.arguments import Comparison, KnownRows, Output, PageWithRows, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
-from mmdbounds.cli.table import note_changes, note_repeated_ids, read_split, recorded, show_plan
+from mmdbounds.cli.table import (
+    note_changes,
+    note_repeated_ids,
+    read_split,
+    recorded,
+    show_plan,
+    table_one,
+)
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning
 
 
@@ -78,4 +85,4 @@ def audit_command(
     with interruptible():
         result = audit(X, Y, **given, rng=comparison.rng, progress=output.progress, **how)
     output.show(result)
-    page.write(result, table, output)
+    page.write(result, table, output, beside=lambda: table_one(X, Y, None))

@@ -23,7 +23,10 @@ WHO = (
     *("name_x", "name_y", "n_samples_X", "n_samples_Y", "epsilon", "n_moved", "n_moved_of_x", "exactly"),
     "observed",
 )
-TESTED = ("pvalue_as_filed", "is_valid", "is_tight", "beta", "n_permutations", "null_rule")
+TESTED = (
+    *("pvalue_as_filed", "is_valid", "is_tight", "level", "is_significant", "is_exact", "beta"),
+    *("n_permutations", "null_rule"),
+)
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
     *("pvalue", "best_case", "null_quantile"),

@@ -31,6 +31,7 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
@@ -246,6 +247,7 @@ def aggregated_test(
     problem = pose(X, Y, how, known)
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
     admissible = problem.checked_counts(problem.counts(contamination))
+    null = valid_rule(null, admissible, beta)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
     with Meter(partial(_expected, posed, admissible, n_permutations), show=progress) as meter:

@@ -290,7 +290,7 @@ def alike(
             runs.append(([], []))
         runs[-1][0].extend(same_size)
         runs[-1][1].append(radius)
-    return [(run, max(radii)) for run, radii in runs]
+    return [(sorted(run, key=lambda c: (c.n_moved, c.n_moved_of_x)), max(radii)) for run, radii in runs]
 
 
 def _radius(totals: GroupSums, same_size: list[Counts], kernel: Kernel, delta: float) -> float:

@@ -28,6 +28,7 @@ from mmdbounds.words.columns import by_strength
 MOST_ROWS = 1_000  # rows that are compared again for each column; of more, a random sample
 MOST_COLUMNS = 40  # columns that are left out one by one: those with the surest differences
 METHOD = Sharp(n_starts=4, gap=0.01)  # as close as a table of effects is read
+TRUE_OR_FALSE = "true or false"  # how the record of a table describes such a column
 STREAM = 13  # keeps the sample apart from all else that the same seed draws
 
 
@@ -146,9 +147,13 @@ def _halves(
         labels = [_names(group)[j].removeprefix(f"{column}=") for j in features]
         return labels, np.all(pooled[:, features] == values[1], axis=1)
     first = np.all(pooled[:, features] == values[0], axis=1)
+    if group.record.get("kinds", {}).get(column) == TRUE_OR_FALSE:
+        return ["false", "true"], first
     rule = group.record.get("scaling", {}).get(column, [])
     *centres, unit = rule if len(rule) > 1 and not isinstance(rule[0], str) else (0.0, 1.0)
-    return [f"{sum(centres) + unit * float(value[0]):.4g}" for value in values], first
+    # What was scaled and is scaled back is off by its last digits.
+    exact = [round((sum(centres) + unit * float(value[0])) / unit, 9) * unit + 0.0 for value in values]
+    return [f"{value:.4g}" for value in exact], first
 
 
 def _groups(x: Group, y: Group) -> dict[str, Any]:

@@ -14,7 +14,8 @@ row's k - 1 largest kernel values to others, which the rows that leave cannot ex
 .. math::
     M \le T + g'D + c D'KD - \sum_{i = m - k + 1}^{m} s_{(i)}, \qquad s = g + 2c K(D) - c (d + r),
 
-where the scores of the rows of X(u) ascend: no m rows have k larger ones that add up to less.
+where the scores of the rows of X(u) ascend: no m rows have k larger ones that add up to less. One row alone
+(k = 1) is exchanged for whichever of some rows of Y(u) is best for it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from mmdbounds.search.sharp.same_sizes import SameSizes
 from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s
 
-STEPS = (1, 2, 3, 4, 6, 8, 12, 16)  # rows that are exchanged at once
+STEPS = (2, 3, 4, 6, 8, 12, 16)  # rows that are exchanged at once, beside one alone
 MOST_NEAREST = 4000  # pooled rows whose nearest ones are looked for; beyond, the largest value there is
 HELD = 12  # arrays of a number for each labelling and pooled row, beside the columns of `STEPS`
 
@@ -52,7 +53,7 @@ class Minimax:
         """
         n_rows, orders = self._totals.sums.n_rows, iter(orders)
         budget = int(self._totals.sums.working_memory * plan.MIB / 4)
-        width = max(1, budget // (8 * n_rows * (HELD + 2 * STEPS[-1])))
+        width = max(1, budget // (8 * n_rows * (HELD + 3 * STEPS[-1])))
         result = [np.empty((0, len(hidden)))]
         while some := list(islice(orders, width)):
             every, size = np.array(some), 0
@@ -81,16 +82,20 @@ class Minimax:
 
     def _gains(self, f: Quadratic, gradient: Float64s, hides: Mask, m: int) -> Float64s:
         """Return how far m rows of the group that `hides` marks cannot keep the statistic from falling."""
-        best, n_hides = np.zeros(len(hides)), int(hides[0].sum())
-        most = min(m, len(self._near), hides.shape[1] - n_hides)
-        if most == 0:
+        best, d = np.zeros(len(hides)), self._totals.diagonal
+        if m == 0:
             return best
         own, other = (np.nonzero(rows)[1].reshape(len(hides), -1) for rows in (hides, ~hides))
-        entering = _lowest(gradient + f.c * self._totals.diagonal, other, most)
+        enters = gradient + f.c * d
+        entering = _lowest(enters, other, min(STEPS[-1], other.shape[1]))
         columns = self._columns(entering)
-        for k in (k for k in STEPS if k <= most):
+        partners = 2 * f.c * columns - np.take_along_axis(enters, entering, 1)[:, :, None]
+        alone = np.take_along_axis(gradient - f.c * d + partners.max(axis=1), own, 1)
+        np.minimum(best, self._rounding(f, 1) - np.partition(alone, m - 1, axis=1)[:, m - 1], out=best)
+        np.cumsum(columns, axis=1, out=columns)
+        for k in (k for k in STEPS if k <= min(m, len(self._near), other.shape[1])):
             column, first = columns[:, k - 1], entering[:, :k]
-            scores = gradient + f.c * (2 * column - self._totals.diagonal - self._near[k - 1])
+            scores = gradient + f.c * (2 * column - d - self._near[k - 1])
             leaving = np.partition(np.take_along_axis(scores, own, 1), (m - k, m - 1), axis=1)[:, m - k : m]
             joined = np.take_along_axis(gradient + f.c * column, first, 1)
             found = joined.sum(axis=1) - leaving.sum(axis=1) + self._rounding(f, k)
@@ -114,11 +119,10 @@ class Minimax:
         return sums.apply(everyone, everyone if len(some) == sums.n_rows else some, marks).T
 
     def _columns(self, rows: Indices) -> Float64s:
-        """Return for each labelling the kernel values of the first 1, 2, ... of its rows, added up."""
+        """Return for each labelling the kernel values of its rows, one row each, to all pooled rows."""
         sums = self._totals.sums
         some, place = np.unique(rows, return_inverse=True)
-        values = sums.block(some, slice(0, sums.n_rows))[place.reshape(rows.shape)]
-        return np.cumsum(values, axis=1, out=values)
+        return sums.block(some, slice(0, sums.n_rows))[place.reshape(rows.shape)]
 
     @cached_property
     def _near(self) -> Float64s:
@@ -197,3 +201,11 @@ def hidden_rows(sizes: Iterable[SameSizes]) -> dict[int, Counts]:
     """
     every = [size for size in sizes if size.most.movable is None and size.fewest == max(size.difference, 0)]
     return {size.most.n_x: size.most for size in every if size.most.n_moved or size.most.n_moved_of_x}
+
+
+def valid_rule(null: NullRule, admissible: Iterable[Counts], beta: float) -> NullRule:
+    """Return the null that is valid where limits hold but for a probability: they may depend on the labels.
+
+    One-way, the null of the true count does not depend on them; both ways that of its true sizes does.
+    """
+    return "labellings" if beta and any(counts.n_moved_of_x for counts in admissible) else null

@@ -108,6 +108,9 @@ class Null:
 
     @cached_property
     def _moments(self) -> tuple[Float64s, Float64s]:
+        if self._is_drawn.all():  # as below, sooner
+            drawn = self.statistics[: self.n_drawn]
+            return drawn.mean(axis=0), drawn.std(axis=0)
         shares = np.asarray(self._weights / self._weights.sum(axis=0), dtype=np.float64)
         means = (shares * self.statistics).sum(axis=0)
         return means, np.sqrt((shares * (self.statistics - means) ** 2).sum(axis=0))

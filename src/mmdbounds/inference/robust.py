@@ -23,6 +23,7 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import (
     CountOutcome,
@@ -153,6 +154,7 @@ def robust_test(
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     admissible = problem.checked_counts(problem.counts(contamination))
+    null = valid_rule(null, admissible, beta)
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
         which: dict[str, Any] = {"checkpoint": kept, "null": null, "stop_after": stop_after}
@@ -208,7 +210,6 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
         "n_admissible": n_admissible,
         "observed": worst.observed,
         "pvalue_as_filed": worst.pvalue_alone(worst.observed, filed),
-        "null_rule": worst.null_rule,
         "null_quantile_as_filed": worst.null_quantile(filed),
     }
 

@@ -320,6 +320,7 @@ class WorstCase:
             "null_weights": self.null.shares(self._column[counts.n_x]),
             "is_exact": self.null.is_exact,
             "n_labellings": self.null.n_labellings,
+            "null_rule": self.null_rule,
         }
 
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:

@@ -9,7 +9,7 @@ from mmdbounds.report.contents import Columns, Figure, Part, Table
 from mmdbounds.report.rows import RowNames
 from mmdbounds.results import AuditResult
 from mmdbounds.words import auditing
-from mmdbounds.words.phrases import percent, row_name, rows, shown
+from mmdbounds.words.phrases import labellings_used, percent, row_name, rows, shown
 
 
 class Looked(NamedTuple):
@@ -50,7 +50,7 @@ def audit_part(result: AuditResult, names: RowNames) -> Part:
         settings=[
             ("significance level", percent(result.level)),
             ("confidence of the audit", percent(result.audit_level)),
-            ("permutations", f"{result.n_permutations:,}"),
+            ("labellings", labellings_used(result)),
         ],
     )
 

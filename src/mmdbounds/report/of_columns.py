@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Figure, Part, Table
-from mmdbounds.results import ColumnEffects, ColumnTable
+from mmdbounds.results import ColumnEffects, ColumnRow, ColumnTable
 from mmdbounds.words import columns, explaining
 from mmdbounds.words.phrases import shown
 
@@ -17,7 +15,6 @@ COLUMNS_LISTED = 200  # a page must not grow with the data
 def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> Part:
     """Return what a page says about single columns, and how much they contribute if that is known."""
     order = columns.by_strength(result.rows)
-    cells = partial(columns.cells, table=result)
     listed = order[:COLUMNS_LISTED]
     left_out = len(order) - len(listed)
     more = [f"{left_out:,} more columns, whose differences are less sure, are not shown."] if left_out else []
@@ -31,12 +28,18 @@ def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> P
                 name="columns",
                 caption=f"Table 1: {shown(result.name_x)} and {shown(result.name_y)}, column by column",
                 head=("column", *columns.headings(result)[1:]),
-                body=[cells(row) for row in listed],
+                body=[_cells(row, result) for row in listed],
                 notes=[*columns.table_notes(result), *more],
             ),
             *([] if effects is None else [_effects_table(effects)]),
         ],
     )
+
+
+def _cells(row: ColumnRow, table: ColumnTable) -> tuple[str, ...]:
+    """Return a line of the table, with bounds below their values."""
+    name, of_x, of_y, *ranges, lost = columns.cells(row, table)
+    return name, of_x, of_y, *(each.replace(" (", "\n(") for each in ranges), lost
 
 
 def _effects_table(effects: ColumnEffects) -> Table:

@@ -37,8 +37,8 @@ P_TICKS = (0.0001, 0.001, 0.01, 0.05, 0.1, 0.5, 1.0)
 FIRST_SHOWN = 0.1  # share at which the slider starts, unless the finding breaks down before
 
 
-def sweep_part(result: SweepResult, names: RowNames) -> Part:
-    """Return what the page of a sweep says."""
+def sweep_part(result: SweepResult, names: RowNames, first: float | None = None) -> Part:
+    """Return what the page of a sweep says, beginning with the share `first` if one was named."""
     x, y = shown(result.name_x), shown(result.name_y)
     single = single_rows(
         result,
@@ -64,7 +64,7 @@ def sweep_part(result: SweepResult, names: RowNames) -> Part:
             )
             for p, rows in zip(result.points, single.bodies, strict=True)
         ],
-        start=_start(result),
+        start=_start(result, first),
         figures=[
             _bounds_figure(result, columns),
             _pvalue_figure(result, columns),
@@ -92,10 +92,11 @@ def sweep_part(result: SweepResult, names: RowNames) -> Part:
     )
 
 
-def _start(result: SweepResult) -> int:
+def _start(result: SweepResult, first: float | None) -> int:
     """Return the place of the point shown first: next to 10 %, or to the breakdown if that is less."""
-    breakdown = result.breakdown_epsilon
-    first = FIRST_SHOWN if breakdown is None else min(FIRST_SHOWN, breakdown)
+    if first is None:
+        breakdown = result.breakdown_epsilon
+        first = FIRST_SHOWN if breakdown is None else min(FIRST_SHOWN, breakdown)
     return min(range(len(result.points)), key=lambda i: abs(result.points[i].epsilon - first))
 
 

@@ -17,6 +17,7 @@ from mmdbounds.report.record import Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.results import BoundsResult, Result, RobustTestResult
 from mmdbounds.words import explaining
+from mmdbounds.words.phrases import statistic
 
 __all__ = ["KINDS", "check_report", "write_report"]
 
@@ -86,7 +87,7 @@ def javascript() -> str:
 
 def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool = False) -> str:
     """Return the page."""
-    results = as_shown(results, best_case=best_case)
+    results = as_shown(results, is_open=names.is_open, best_case=best_case)
     parts = parts_of(results, names)
     record = record_of(results, datetime.date.today(), is_open=names.is_open)
     title = next(part.question for part in parts if part.question)
@@ -112,8 +113,15 @@ def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool =
         _to_paste(results, record),
         _origin(parts, record),
     )
-    body = element("body", main, _page_data(parts), *scripts)
+    called = statistic(record)
+    shown = (_called(text, called) for text in (main, _page_data(parts)))
+    body = element("body", *shown, *scripts)
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
+
+
+def _called(text: str, name: str) -> Html:
+    """Return text in which the statistic has the name that it has with this kernel."""
+    return Html(text.replace("squared MMD", name).replace("Squared MMD", f"{name[0].upper()}{name[1:]}"))
 
 
 def _page_data(parts: Sequence[Part]) -> str:
@@ -142,7 +150,7 @@ def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> I
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None
     yield element("noscript", element("p", NO_SCRIPT, class_="warning"))
-    about = _paragraphs([explaining.compared(first), explaining.MMD])
+    about = _paragraphs([explaining.compared(first), explaining.measured(record.provenance)])
     yield element("section", element("h2", "What was compared"), *about, aria_label="What was compared")
 
 
@@ -210,9 +218,9 @@ def _table(
 def _to_paste(results: Sequence[Result], record: Record) -> Html:
     """Return text for a paper, and what to cite."""
     texts = {
-        "Methods": [explaining.methods(results, record.made)],
+        "Methods": [explaining.methods(results, record.provenance)],
         "Results": [explaining.findings(results)],
-        "Please cite": explaining.citations(record.made.version),
+        "Please cite": explaining.citations(record.provenance.version),
     }
     return element(
         "section",

@@ -26,6 +26,7 @@ from mmdbounds.results import (
 from mmdbounds.words.explaining import effect_sizes, first_of
 
 KINDS = (BoundsResult, RobustTestResult, SweepResult, AuditResult)  # in the order of their sections
+FEW_ROWS = 5  # a category of fewer is not named unless rows may be shown
 BESIDE = (ColumnTable, ColumnEffects, Benchmark)  # what only stands beside them
 
 
@@ -82,8 +83,10 @@ def _sharpened(curve: SweepResult, found: BoundsResult) -> SweepResult:
     return replace(curve, points=tuple(points))
 
 
-def as_shown(results: Sequence[Result], *, best_case: bool) -> list[Result]:
-    """Return results as a page shows them; the smallest p-values, which are none, only if asked for."""
+def as_shown(results: Sequence[Any], *, is_open: bool, best_case: bool) -> list[Result]:
+    """Return results as a page shows them: what a few rows hold, and what is no p-value, only if asked."""
+    if not is_open:
+        results = [_without_rare(r) if isinstance(r, ColumnTable) else r for r in results]
     curve, found = first_of(results, SweepResult), first_of(results, BoundsResult)
     if curve is None:
         return list(results)
@@ -93,9 +96,20 @@ def as_shown(results: Sequence[Result], *, best_case: bool) -> list[Result]:
     return [new if result is curve else result for result in results]
 
 
+def _without_rare(table: ColumnTable) -> ColumnTable:
+    """Return a table that does not name categories of a few rows, whose name is a value of these rows."""
+    rows = []
+    for number, row in enumerate(table.rows, start=1):
+        column, is_category, _ = row.name.partition("=")
+        n_rows = row.mean_x * table.n_samples_X + row.mean_y * table.n_samples_Y
+        is_rare = is_category and row.is_share and round(n_rows) < FEW_ROWS
+        rows.append(replace(row, name=f"{column}=(rare, {number})") if is_rare else row)
+    return replace(table, rows=tuple(rows))
+
+
 def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
     """Return the sections of a page; single rows are shown once, at every share where there is a slider."""
-    curve = first_of(results, SweepResult)
+    curve, found = first_of(results, SweepResult), first_of(results, BoundsResult)
     parts = []
     for result in results:
         if isinstance(result, AuditResult):
@@ -105,7 +119,7 @@ def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
         elif isinstance(result, RobustTestResult):
             parts.append(part_of_test(result))
         elif isinstance(result, SweepResult):
-            parts.append(sweep_part(result, names))
+            parts.append(sweep_part(result, names, None if found is None else found.epsilon))
         elif isinstance(result, ColumnTable):
             parts.append(columns_part(result, first_of(results, ColumnEffects)))
     sizes = effect_sizes(results)

@@ -58,7 +58,7 @@ APPROXIMATE = {
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
-    *("epsilons", "value", "audit_level", "by", "best_case", "beta"),
+    *("epsilons", "value", "null", "stop_after", "audit_level", "by", "best_case", "beta"),
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
@@ -74,7 +74,7 @@ class Record:
     settings: Facts
     versions: Facts
     recipe: str
-    made: Provenance  # of the result that stands for all
+    provenance: Provenance  # of the result that stands for all
     is_open: bool  # whether the page contains names or values of rows
 
 
@@ -91,7 +91,7 @@ def record_of(results: Sequence[Result], today: datetime.date, *, is_open: bool)
         settings=_setting_facts(made),
         versions=[("result", f"mmdbounds {made.version}"), ("this page", page)],
         recipe=recipe(results),
-        made=made,
+        provenance=made,
         is_open=is_open,
     )
 

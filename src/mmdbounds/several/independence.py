@@ -23,7 +23,7 @@ from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import conditions
 
 MOST_TILTS = 12  # floors by sizes at the most
-PATIENCE = 0.1  # of each: a tenth of a second or so
+PATIENCE = 0.03  # of each: some hundredths of a second
 ROUGH = 0.02  # what a floor may be off by, in standard deviations of the null
 STEEPEST = 1.0  # a tilt is at most so many times the largest change that one row makes
 
@@ -116,7 +116,7 @@ working_memory, progress
         n_considered=len(some),
         null=null[:, worst],
         observed=observed,
-        pvalue_as_filed=float(pvalues(np.array([observed]), null[:, -1:], of)[0]),
+        pvalue_as_filed=float(pvalues(np.array([observed]), null[:, -1:], of.tie_margin)[0]),
         n_permutations=n_permutations,
         conditions=conditions(),
         **label_fields(named, moves, allowed),
@@ -132,9 +132,9 @@ working_memory, progress
     )
 
 
-def pvalues(statistics: Float64s, null: Float64s, of: Dependence) -> Float64s:
+def pvalues(statistics: Float64s, null: Float64s, tie_margin: float) -> Float64s:
     """Return the p-value of each statistic in its own null, a column each; ties count against a rejection."""
-    n_larger = np.count_nonzero(null >= statistics - of.tie_margin, axis=0)
+    n_larger = np.count_nonzero(null >= statistics - tie_margin, axis=0)
     return np.asarray((1 + n_larger) / (1 + len(null)))
 
 
@@ -148,6 +148,7 @@ class Floors:
 
     def __init__(self, of: Dependence, moves: Moves, seed: int, meter: Meter, slack: float) -> None:
         self._of, self._moves, self._meter, self._slack = of.precise, moves, meter, slack
+        self._tie_margin = of.tie_margin  # of the null, which may be in float32
         best, certified, _ = proved(searched(of, moves, "lower", seed), moves, "lower", slack, meter)
         self.is_proved = certified is not None
         self._heights = [best.value() if certified is None else certified]
@@ -163,18 +164,19 @@ class Floors:
 
     def pvalues(self, sizes: Sizes, null: Float64s) -> Float64s:
         """Return the p-value at each of the sizes; `null` has a column for each."""
-        return pvalues(self.at(sizes), null, self._of)
+        return pvalues(self.at(sizes), null, self._tie_margin)
 
     def worst(self, sizes: Sizes, null: Float64s) -> int:
         """Return where the p-value is largest, after it was made as tight as is affordable."""
-        centre, spread = null.mean(axis=0), np.maximum(null.std(axis=0), self._of.tie_margin)
+        centre, spread = null.mean(axis=0), np.maximum(null.std(axis=0), self._tie_margin)
         for last in range(MOST_TILTS + 1):
             found, floors = self.pvalues(sizes, null), self.at(sizes)
             standing = (floors - centre) / spread
             place = int(np.lexsort([standing, -found])[0])
-            if last == MOST_TILTS or not self._can_tilt or self._is_reached(sizes[place], floors[place]):
+            is_least = found[place] * (1 + len(null)) <= 1.5  # no p-value is smaller than that
+            if last == MOST_TILTS or not self._can_tilt or is_least:
                 break
-            if not self._tilted(sizes[place]):
+            if self._is_reached(sizes[place], floors[place]) or not self._tilted(sizes[place]):
                 break
         return place
 

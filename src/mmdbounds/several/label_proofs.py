@@ -17,7 +17,7 @@ import numpy as np
 from mmdbounds.objective import Indices
 from mmdbounds.progress import Meter
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import NO_ROWS, outwards
+from mmdbounds.search.protocol import NO_ROWS, largest_sums, outwards
 from mmdbounds.search.sharp import MATRICES, ROUGHLY, dense_effort, matrices_fit
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.floor import EIGENVALUE_ROWS, Floor, raised
@@ -25,10 +25,12 @@ from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaPr
 from mmdbounds.several.dependence import Arrangement, Dependence
 from mmdbounds.several.label_search import refine, together
 from mmdbounds.several.labels import Moves
-from mmdbounds.sums.plan import MIB
+from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
 FRANK_WOLFE_STEPS = 60
+MOST_RANKED = 2e9  # pairs of rows and candidates that are ranked for a ceiling: some twenty seconds
+STRIPS = 16  # strips of the matrix that the budget has room for
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,41 @@ def branched(
     best = start if proof.rows is None else every.arrangement(proof.rows)
     words = f"{proof.n_nodes:,} branch{'' if proof.n_nodes == 1 else 'es'}" if proof.n_nodes else ""
     return out * max(proof.bound, proof.gain), best, words
+
+
+def partners_affordable(of: Dependence, moves: Moves) -> bool:
+    """Return whether all pairs may be ranked, once for each group that a row may belong to."""
+    return of.n_rows * float(np.count_nonzero(moves.targets)) <= MOST_RANKED
+
+
+def by_partners(of: Dependence, moves: Moves) -> float:
+    """Return a ceiling from strips of the matrix: a row that moves adds no more than with its best partners.
+
+    For a partner's recorded label the factor of M is largest for one of its targets, smallest for another.
+    """
+    filed, m = Arrangement.filed(of), moves.n_moved
+    scores = np.where(moves.targets, filed.changes(), -np.inf)
+    columns = np.flatnonzero(moves.targets.any(axis=1))
+    allowed = np.zeros((of.n_groups, of.n_groups), dtype=np.bool_)
+    allowed[moves.recorded] = moves.targets
+    old_of, new_of = np.nonzero(allowed)
+    least = -np.inf if moves.exactly else 0.0
+    height = max(1, int(of.sums.working_memory * MIB / (STRIPS * 8 * of.n_rows)))
+    for start, stop in strips([0, len(columns)], height):
+        values = of.values(columns[start:stop], columns)
+        for old, new in zip(old_of, new_of, strict=True):
+            here = np.flatnonzero(moves.recorded[columns[start:stop]] == old)
+            factors = together(np.array([new]), np.array([old]), new_of, old_of)[0]
+            by_group = [factors[old_of == group] for group in range(of.n_groups)]
+            high, low = (
+                np.array([end(some) if len(some) else 0.0 for some in by_group])[moves.recorded[columns]]
+                for end in (np.max, np.min)
+            )
+            pairs = np.maximum(values[here] * high, values[here] * low)
+            pairs[np.arange(len(here)), start + here] = -np.inf  # no row is its own partner
+            rows = columns[start + here]
+            scores[rows, new] += of.w * largest_sums(np.maximum(pairs, least), m - 1)
+    return filed.value() + moves.top_sum(scores.max(axis=1))
 
 
 def by_norms(of: Dependence, moves: Moves) -> float:

@@ -20,7 +20,16 @@ from mmdbounds.results.several import HsicResult, LabelBound
 from mmdbounds.search.protocol import outwards
 from mmdbounds.search.sharp.floor import EIGENVALUE_ROWS
 from mmdbounds.several.dependence import Arrangement, Dependence
-from mmdbounds.several.label_proofs import Candidates, branched, by_norms, by_steps, is_dense, n_candidates
+from mmdbounds.several.label_proofs import (
+    Candidates,
+    branched,
+    by_norms,
+    by_partners,
+    by_steps,
+    is_dense,
+    n_candidates,
+    partners_affordable,
+)
 from mmdbounds.several.label_search import refine, starts
 from mmdbounds.several.labels import Labels, Moves, checked_labels, checked_moves
 from mmdbounds.sums import make_sums
@@ -221,6 +230,8 @@ def proved(
         if side == "lower" and not is_definite and n_candidates(moves) > EIGENVALUE_ROWS:
             return best, None, "too many rows to check that the kernel is positive definite"
         bound, best, status = branched(Candidates.make(of, moves, side), side, best, slack, meter)
+    elif m and side == "upper" and partners_affordable(of, moves):
+        bound = by_partners(of, moves)
     elif m and not is_definite:
         return best, None, "too many rows to check that the kernel is positive definite"
     elif m and side == "upper":

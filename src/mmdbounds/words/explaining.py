@@ -17,12 +17,24 @@ from mmdbounds.results import (
     SweepResult,
 )
 from mmdbounds.words import auditing, bounds, columns, testing
-from mmdbounds.words.phrases import assumption, considered, kernel_name, percent, rows, shown
+from mmdbounds.words.phrases import (
+    assumption,
+    considered,
+    kernel_name,
+    labellings_used,
+    percent,
+    rows,
+    shown,
+)
 
 Kind = TypeVar("Kind", bound=Result)
 
-MMD = (
-    "The squared maximum mean discrepancy (squared MMD) says how far apart two groups are in all columns "
+MMD = "The squared maximum mean discrepancy (squared MMD)"
+ENERGY = (
+    "The energy distance (twice the mean distance between the groups, less the mean distances within them)"
+)
+MEANING = (
+    "{} says how far apart two groups are in all columns "
     "together: in means, spreads, shapes and how columns go together. It is 0 for groups that do not differ, "
     "and the larger the more they differ; estimated from few rows, it is a little above or below 0 by chance."
 )
@@ -49,6 +61,11 @@ def compared(result: Any) -> str:
         f"X is {x} ({rows(result.n_samples_X)}), Y is {y} ({rows(result.n_samples_Y)}). Some rows "
         f"that belong to {x} may be filed under {y}. {MISFILED}"
     )
+
+
+def measured(made: Provenance) -> str:
+    """Say what the statistic measures."""
+    return MEANING.format(ENERGY if made.kernel == "energy" else MMD)
 
 
 def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
@@ -112,13 +129,18 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     first: Any = results[0]
     x, y = shown(first.name_x), shown(first.name_y)
     length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.3g}"
+    statistic = (
+        f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
+    )
+    if made.kernel == "energy":
+        power = made.kernel_options.get("exponent", 1)
+        statistic = f"energy distance ({made.estimator} estimator, exponent {power:g}"
     features = made.data.get("columns") or ()
     scale = {"standard": ", standardised over all rows", "robust": ", scaled by median and quartiles"}
     of_columns = f"; {len(features)} columns{scale.get(str(made.data.get('scale')), '')}" if features else ""
     groups = (
         f"We compared {rows(first.n_samples_X)} of {x} with {first.n_samples_Y:,} of {y} by the "
-        f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
-        f"{length}{of_columns})."
+        f"{statistic}{length}{of_columns})."
     )
     sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}."]
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]
@@ -136,7 +158,7 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     tests = [r for r in results if isinstance(r, SweepResult | RobustTestResult | AuditResult)]
     if tests:
         sentences.append(
-            f"P-values are from a permutation test ({tests[0].n_permutations:,} permutations), the largest "
+            f"P-values are from a permutation test ({labellings_used(tests[0])}), the largest "
             "over all admissible labellings. They assume that rows are exchangeable between the groups if "
             "there is no difference, and that rows were only relabelled."
         )
