@@ -117,7 +117,11 @@ class Several:
             self._meter.phase("count", len(found), len(considered))
             found.append(self.outcome(counts))
         self._meter.phase("worst count")
-        return tighten(found, self._tightened, max, lambda each: is_tight(each) and not self._open(each))
+        for may_sharpen in (False, True):  # as `WorstCase` does
+            for member in self.members:
+                member.worst.may_sharpen = may_sharpen
+            found = tighten(found, self._tightened, max, lambda o: is_tight(o) and not self._open(o))
+        return found
 
     def _open(self, outcomes: Sequence[Together]) -> bool:
         """Return whether the count with the largest p-value may yet be compared with less."""

@@ -125,6 +125,7 @@ class WorstCase:
         self._rows = distinct_rows(problem, order)
         self.null = self._labellings.null(self._rows, sizes, stop_after)
         hidden = hidden_rows(self._classes(admissible)) if null == "minimax" else {}
+        self.may_sharpen = True
         self._compared, self._left_to_sharpen = ComparedNull(self.null, sizes, hidden), MOST_SHARPENED
         self._minimax = Minimax(self.totals, problem.estimator, self._of_a_statistic / 4)
 
@@ -152,11 +153,18 @@ class WorstCase:
         The largest p-value is known once its count needs no more labellings: a count that does has a smaller
         one. See `Null`.
         """
-        found = self._looked_at(level)
+        found = self._looked_at_twice(level)
         while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
             self.draw()
-            found = self._looked_at(level)
+            found = self._looked_at_twice(level)
         return found
+
+    def _looked_at_twice(self, level: float | None) -> list[CountOutcome]:
+        """Look at the counts as if there were no sharper null, then with it: no p-value is larger for it."""
+        self.may_sharpen = False
+        found = self._looked_at(level)
+        self.may_sharpen = True
+        return found if self.null_rule == "labellings" else self._looked_at(level)
 
     def is_drawn(self, outcome: CountOutcome) -> bool:
         """Return whether the p-value of a count needs no more labellings."""
@@ -239,11 +247,12 @@ class WorstCase:
     def can_sharpen(self, outcome: Outcome) -> bool:
         """Return whether a count's floor may yet be compared with less, and that may matter."""
         open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
-        return open_ and outcome.attained <= WORTH
+        return self.may_sharpen and open_ and outcome.attained <= WORTH
 
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
         """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
-        now = [max(outcomes, key=lambda each: each.pvalue)]
+        largest = max(each.pvalue for each in outcomes)
+        now = [each for each in outcomes if each.pvalue == largest]
         while now := [each for each in now if self.can_sharpen(each)]:
             self.sharpen(now)
             outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
