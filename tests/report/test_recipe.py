@@ -45,6 +45,27 @@ def test_from_a_file(kind: str, table: Path, request: pytest.FixtureRequest, mon
     assert compared(made_again(text)) == compared(result)
 
 
+def test_how_a_table_was_read_is_part_of_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    lines = [f"{'AB'[i % 2]};1,23{i};{i + 1}/2/2020;{i % 3}" for i in range(10)]
+    (tmp_path / "t.csv").write_text("\n".join(["g;fee;seen;x", *lines]))
+    monkeypatch.chdir(tmp_path)
+    how = {"decimal": "point", "dates": "day-first"}
+    columns = ["fee", "seen", "x"]
+    read = mb.groups("t.csv", "g", hidden="A", among="B", columns=columns, **how)
+    result = mb.mmd_bounds(*read, 0.2, method="s-sd")
+    assert "decimal='point'" in recipe(result)
+    assert "dates='day-first'" in recipe(result)
+    assert compared(made_again(recipe(result)))["lower"] == compared(result)["lower"]
+    flags = [word for name, value in how.items() for word in (f"--{name}", value)]
+    named = ["--group", "g", "--hidden", "A", "--among", "B", "--columns", "fee,seen,x"]
+    assert run(["bounds", "t.csv", *named, *flags, "--epsilon", "0.2", "--method", "s-sd", "--json"]) == 0
+    saved = mb.results.BoundsResult.from_dict(json.loads(capsys.readouterr().out))
+    assert run([*shlex.split(recipe(saved))[1:], "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["lower"]["value"] == saved.lower.value == result.lower.value
+
+
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(9, 2)), rng.normal(size=(12, 2))
 EXACT = mb.Contamination(0.3, exactly=True)

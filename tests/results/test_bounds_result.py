@@ -212,7 +212,6 @@ RESULTS = (
     "ConfidenceInterval",
     "Evaluation",
     "MixtureCeiling",
-    "OddsResult",
     "OddsSweepResult",
     "SweepResult",
     "RobustTestResult",

@@ -133,7 +133,7 @@ def test_group_values_match_as_printed(write: Write, cells: list, hidden: object
     path = write("t.csv", f"dx,a\n{cells[0]},5\n{cells[1]},6\n{cells[0]},7\n")
     X, Y = split(path, hidden=hidden, among=among, scale="none")
     assert (X.values.tolist(), Y.values.tolist()) == ([[5.0], [7.0]], [[6.0]])
-    assert X.name == str(hidden)
+    assert X.name == f"dx = {hidden}"
 
 
 @pytest.mark.parametrize("cells", [[1, 2, 1], [1.0, 2.0, 1.0], ["1", " 2", "1.0"]])

@@ -233,9 +233,11 @@ def _table_options(record: Options) -> dict[str, Any]:
     columns = {name: record.get(f"{name}_column") for name in ("id", "verified", "may_move", "strata")}
     groups, how = (
         {name: record.get(name) for name in names}
-        for names in (("hidden", "among"), ("scale", "missing", "encoding"))
+        for names in (("hidden", "among"), ("scale", "missing", "encoding", "decimal", "sheet"))
     )
-    return {**groups, **columns, **how, "na": record.get("na") or None}
+    asked = record.get("dates", "refuse")
+    dates = {} if asked == "refuse" else {"dates": asked}
+    return {**groups, **columns, **how, **dates, "na": record.get("na") or None}
 
 
 def _comparison_options(made: Provenance) -> dict[str, Any]:
