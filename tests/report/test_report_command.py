@@ -128,6 +128,21 @@ def test_a_report_of_every_kind(flags: list[str], expected: str, table: Path, tm
     assert expected in words
 
 
+@pytest.mark.usefixtures("without_vega", "short_curve")
+def test_without_its_seed_the_audit_is_left_out(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    head, *lines = table.read_text(encoding="utf-8").splitlines()
+    known, out = tmp_path / "known.csv", tmp_path / "all.html"
+    truth = [GROUP, *[""] * (len(lines) - 1)]
+    text = [f"{head},truth", *(f'{line},"{true}"' for line, true in zip(lines, truth, strict=True))]
+    known.write_text("\n".join(text), encoding="utf-8")
+    flags = ["--verified", "truth", "--n-permutations", "19"]
+    assert run(["report", str(known), *GROUPS, *flags, "--out", str(out)]) == 0
+    assert "without the audit; add the --rng that it began with." in capsys.readouterr().err
+    assert "Audit of the records" not in Parsed(out.read_text(encoding="utf-8")).words
+
+
 def test_a_dry_run_writes_nothing(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run(["report", str(table), *ALL, str(tmp_path / "a.html"), "--dry-run"]) == 0
     assert "bounds of the curve" in capsys.readouterr().out

@@ -236,7 +236,7 @@ class Permutations:
     """The random labellings of a test."""
 
     n_permutations: int = option(
-        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
     stop_after: int | None = option(
         None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"

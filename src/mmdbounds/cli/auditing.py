@@ -39,7 +39,7 @@ class Auditing:
     )
     n_next: int = option(20, "How many rows to name.", "NUMBER", SHOWN, "--next")
     n_permutations: int = option(
-        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
 
 

@@ -83,7 +83,7 @@ class Aggregated:
         COMPARED,
     )
     n_permutations: int = option(
-        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 

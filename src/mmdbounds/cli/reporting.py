@@ -66,7 +66,7 @@ class Reporting:
 
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     n_permutations: int = option(
-        999, "Random labellings; the smallest possible p-value is 1 / (NUMBER + 1).", "NUMBER"
+        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
     benchmark: str | None = option(
         None, "Column with two values, such as sex: how different are the rows that it divides?", "COL"
