@@ -10,6 +10,8 @@ from mmdbounds.inference import worst_case
 from mmdbounds.objective import lost
 from problems import all_labellings, naive_values, small_matrix, small_problem
 
+pytestmark = pytest.mark.usefixtures("drawn")
+
 N_PERMUTATIONS = 39
 
 
@@ -37,6 +39,7 @@ def test_the_pvalue_is_the_largest_over_the_range(seed, monkeypatch):
         problem.Y,
         shares,
         n_permutations=N_PERMUTATIONS,
+        null="labellings",
         rng=seed,
         **reference.options(problem),
     )

@@ -133,7 +133,7 @@ def test_the_slider_moves_sentences_bounds_pvalues_and_rows(swept: mb.results.Sw
     for place, point in enumerate(swept.points):
         move(view, place)
         said = view.text("#sentences")
-        assert f"{point.n_moved} of the 18 rows filed under" in said
+        assert (f"{point.n_moved} of the 18 rows filed under" in said) == bool(point.n_moved)
         assert testing.pvalues_at(dataclasses.replace(point, best_case=None), swept) in said
         assert view.text("#label") in view.page.get_attribute("#share", "aria-valuetext")
         assert view.text("tr[aria-current] th") == f"{100 * point.epsilon:.3g} %"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.results.serialize import hold_rows, hold_tuples
+from mmdbounds.results.serialize import hold_labellings, hold_rows, hold_tuples
 
 Decision = Literal["the difference stands", "explained away", "check more", "no difference shown"]
 By = Literal["random", "effect"]
@@ -168,10 +168,11 @@ class AuditResult(ReportedResult):
     conditions: tuple[str, ...] = ()
     n_permutations: int
     is_exact: bool = False
-    n_labellings: int
+    n_labellings: int = 0
     provenance: Provenance
 
     def __post_init__(self) -> None:
+        hold_labellings(self)
         hold_tuples(self, ("n_misfiled_range", "conditions"))
         hold_rows(self, ("next_rows", "ids_next", "file_rows_next"))
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_tuples
+from mmdbounds.results.serialize import hold_labellings, hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -113,7 +113,7 @@ class SweepResult(ReportedResult):
     null_rule: NullRule = "labellings"
     stop_after: int | None = None
     is_exact: bool = False
-    n_labellings: int
+    n_labellings: int = 0
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"
@@ -124,6 +124,7 @@ class SweepResult(ReportedResult):
     provenance: Provenance
 
     def __post_init__(self) -> None:
+        hold_labellings(self)
         hold_tuples(self, ("points", "conditions"))
 
     @property

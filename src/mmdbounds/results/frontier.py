@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from mmdbounds.results.base import Result
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_tuples
+from mmdbounds.results.serialize import hold_labellings, hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -74,7 +74,7 @@ class FrontierResult(Result):
     n_permutations: int
     null_rule: NullRule = "labellings"
     is_exact: bool = False
-    n_labellings: int
+    n_labellings: int = 0
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"
@@ -84,6 +84,7 @@ class FrontierResult(Result):
     provenance: Provenance
 
     def __post_init__(self) -> None:
+        hold_labellings(self)
         hold_tuples(self, ("points", "conditions"))
 
     def __repr__(self) -> str:

@@ -49,6 +49,12 @@ def hold_rows(result: Any, names: tuple[str, ...]) -> None:
             object.__setattr__(result, name, row_array(given, name))
 
 
+def hold_labellings(result: Any) -> None:
+    """Take as many labellings as were asked for, where their number is not stated."""
+    if not result.n_labellings:
+        object.__setattr__(result, "n_labellings", result.n_permutations)
+
+
 def hold_tuples(result: Any, names: tuple[str, ...]) -> None:
     """Turn these fields of a frozen result into tuples, where they are given: from JSON they are lists."""
     for name in names:

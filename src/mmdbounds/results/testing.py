@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from mmdbounds.results.base import ReportedResult, Result
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_tuples, read_only
+from mmdbounds.results.serialize import hold_labellings, hold_tuples, read_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -88,7 +88,7 @@ class MisfilingTest(Result):
     null: NDArray[np.float64]
     null_weights: NDArray[np.float64] | None = None
     is_exact: bool = False
-    n_labellings: int
+    n_labellings: int = 0
     observed: float
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
@@ -110,6 +110,7 @@ class MisfilingTest(Result):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "null", read_only(self.null, np.float64))
+        hold_labellings(self)
         if self.null_weights is not None:
             object.__setattr__(self, "null_weights", read_only(self.null_weights, np.float64))
         hold_tuples(self, ("counts", "conditions"))

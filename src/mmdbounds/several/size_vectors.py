@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.inference.permutation import chunk_width
 from mmdbounds.objective import Indices, Mask
 from mmdbounds.search.protocol import spread_evenly
 from mmdbounds.several.dependence import Dependence
@@ -64,19 +66,27 @@ def random_values(
 
     A permutation of the rows is cut into groups of these sizes, so one permutation serves them all.
     """
-    rng = np.random.default_rng(seed)
     edges = np.concatenate([np.zeros((len(sizes), 1), dtype=np.intp), np.cumsum(sizes, axis=1)], axis=1)
+    every = _permutations(order, n_permutations, seed)
+    if at_once(of.n_rows, n_permutations):
+        everyone = np.arange(of.n_rows)
+        matrix = of.values(everyone, everyone)
+        within = (_by_sums(matrix, permutation, edges) for permutation in every)
+    else:
+        width = chunk_width(of.sums.working_memory, of.n_rows * sizes.size)
+        chunks = iter(lambda: list(islice(every, width)), [])
+        within = (each for some in chunks for each in _by_products(of, some, edges))
     whole = of.constant - of.w * float(of.diagonal.sum())
-    everyone = np.arange(of.n_rows)
-    matrix = of.values(everyone, everyone) if at_once(of.n_rows, n_permutations) else None
+    for each in within:
+        yield np.asarray(whole + of.w * each)
+
+
+def _permutations(order: Indices, n_permutations: int, seed: int) -> Iterator[Indices]:
+    """Yield the rows in random orders, those of the test of two groups."""
+    rng = np.random.default_rng(seed)
     for start, stop in plan.strips([0, n_permutations], 16):
         some = np.tile(order, (stop - start, 1))
-        for permutation in rng.permuted(some, axis=1, out=some):
-            if matrix is None:
-                within = _by_products(of, permutation, edges)
-            else:
-                within = _by_sums(matrix, permutation, edges)
-            yield np.asarray(whole + of.w * within)
+        yield from rng.permuted(some, axis=1, out=some)
 
 
 def _by_sums(matrix: Float64s, permutation: Indices, edges: Sizes) -> Float64s:
@@ -90,12 +100,14 @@ def _by_sums(matrix: Float64s, permutation: Indices, edges: Sizes) -> Float64s:
     return np.asarray((blocks[last, last] - 2 * blocks[first, last] + blocks[first, first]).sum(axis=1))
 
 
-def _by_products(of: Dependence, permutation: Indices, edges: Sizes) -> Float64s:
-    """Return the same from products of the kernel matrix with the labels."""
+def _by_products(of: Dependence, permutations: list[Indices], edges: Sizes) -> Float64s:
+    """Return the same from a product of the kernel matrix with labels, one row for each permutation."""
     n, n_groups = of.n_rows, edges.shape[1] - 1
-    labels = np.empty((n, len(edges)), dtype=np.intp)
+    labels = np.empty((n, len(permutations), len(edges)), dtype=np.intp)
     for k, cuts in enumerate(edges):
-        labels[permutation, k] = np.repeat(np.arange(n_groups), np.diff(cuts))
+        cut = np.repeat(np.arange(n_groups), np.diff(cuts))
+        for b, permutation in enumerate(permutations):
+            labels[permutation, b, k] = cut
     u = np.eye(n_groups)[labels].reshape(n, -1)
     within = of.sums.quadratic(u) - 2 * (of.a @ u) * u.sum(axis=0)
-    return np.asarray(within.reshape(len(edges), n_groups).sum(axis=1))
+    return np.asarray(within.reshape(*labels.shape[1:], n_groups).sum(axis=2))

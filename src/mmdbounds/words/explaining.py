@@ -22,6 +22,7 @@ from mmdbounds.words.phrases import (
     considered,
     kernel_name,
     labellings_used,
+    limited_odds,
     percent,
     rows,
     shown,
@@ -73,7 +74,12 @@ def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
     how, fewest, most = considered(result)
     made: Any = getattr(result, "provenance", result)  # a table of columns has none
     stated = made.misfiling.get("x_in_y")
-    if not isinstance(stated, float) or result.n_moved_of_x or fewest not in (0, most) or _knows(result):
+    if (
+        not isinstance(stated, float)
+        or result.n_moved_of_x
+        or fewest not in (0, most)
+        or not _any_rows(result)
+    ):
         return assumption(result)
     share, exact = percent(stated), percent(result.epsilon)
     count = f"{most:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
@@ -83,8 +89,10 @@ def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
     )
 
 
-def _knows(result: Any) -> bool:
-    return getattr(result, "knowledge", None) is not None
+def _any_rows(result: Any) -> bool:
+    """Return whether rows are misfiled, and nothing is assumed about which."""
+    known = getattr(result, "knowledge", None) is not None or limited_odds(result)
+    return bool(result.n_moved) and not known
 
 
 def point_at(curve: SweepResult | None, result: BoundsResult | None) -> SweepPoint | None:
@@ -146,10 +154,10 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]
     if known:
         stated = assumed(known[0]).removeprefix("Assumed: ")
-        sentences.append(
-            f"We assumed that {stated[0].lower()}{stated[1:]} Nothing was assumed about which ones."
-        )
-        sentences.append("The bounds hold for every set of rows that this allows.")
+        sentences.append(f"We assumed that {stated[0].lower()}{stated[1:]}")
+        sentences += ["Nothing was assumed about which ones."] if _any_rows(known[0]) else []
+        proved = all(r.is_certified if isinstance(r, BoundsResult) else r.is_valid for r in known)
+        sentences += ["The results hold for every set of rows that this allows."] if proved else []
     if any(isinstance(result, ColumnTable) for result in results):
         sentences.append(
             f"Standardised differences are means of {x} less means of {y}, divided by the standard deviation "
@@ -157,10 +165,11 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
         )
     tests = [r for r in results if isinstance(r, SweepResult | RobustTestResult | AuditResult)]
     if tests:
+        most = "the largest" if tests[0].is_valid else "the largest found"
         sentences.append(
-            f"P-values are from a permutation test ({labellings_used(tests[0])}), the largest "
-            "over all admissible labellings. They assume that rows are exchangeable between the groups if "
-            "there is no difference, and that rows were only relabelled."
+            f"P-values are from a permutation test ({labellings_used(tests[0])}), {most} over all admissible "
+            "labellings. They assume that rows are exchangeable between the groups if there is no "
+            "difference, and that rows were only relabelled."
         )
     seed = "" if made.seed is None else f", seed {made.seed}"
     sentences.append(f"Computed with mmdbounds {made.version} (Nafshi and Makar, arXiv:2308.03570){seed}.")

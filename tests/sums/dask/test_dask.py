@@ -308,3 +308,11 @@ def test_work_that_is_cancelled_ends_the_wait(client):
     client.cancel([waiting])
     with pytest.raises(mb.MmdBoundsError, match="the Dask cluster dropped the work"):
         cluster.wait(waiting)
+
+
+def test_differences_that_vanish_are_refused_on_a_cluster(client):
+    Z = 1e-200 * np.random.default_rng(0).normal(size=(N, 3))
+    with pytest.raises(
+        DataError, match=r"the squares of differences of rows vanish: all are below .*Rescale"
+    ):
+        on_cluster(client, Z, kernels.Energy())

@@ -55,10 +55,12 @@ def recipe_for(rows: DaskRows, kernel: Kernel, dtype: str) -> tuple[Recipe, floa
         points.check_finite(centre, "float64")
     recipe = Recipe(kernel, dtype, centre, 0.0)
     if centre is None or kernel.geometry != "distance2":
-        low, high = (np.array(ends) for ends in zip(*rows.each(column_ranges), strict=True))
-        with np.errstate(over="ignore"):
-            gap = float((high.max(axis=0) - low.min(axis=0)).max())
-        error = max(rows.each(value_error, recipe)) + points.checked_gap(gap, rows.shape[1], kernel)
+        error = max(rows.each(value_error, recipe))
+        if kernel.geometry == "distance2":
+            low, high = (np.array(ends) for ends in zip(*rows.each(column_ranges), strict=True))
+            with np.errstate(over="ignore"):
+                gap = float((high.max(axis=0) - low.min(axis=0)).max())
+            error += points.checked_gap(gap, rows.shape[1], kernel)
         return dataclasses.replace(recipe, value_error=error), 0.0
     norms, error = spreads(rows, recipe)
     if points.is_drawn_away(float(norms.max()), float(np.median(norms)), error):
