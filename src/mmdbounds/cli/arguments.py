@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
 EXACTLY = ("Take the amount as exact, not as an upper limit.", None, MISFILED, "--exactly")
 CHECKPOINT = ("Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED)
+NULL_HELP = (
+    "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
+    "would leave of it: p-values are as valid, and never larger)."
+)
 PROGRESS = "Show progress.  [default: on a terminal]"
 
 
@@ -241,12 +245,7 @@ class Permutations:
     stop_after: int | None = option(
         None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
     )
-    null: str = option(
-        "minimax",
-        "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
-        "would leave of it: p-values are as valid, and never larger).",
-        "NAME",
-    )
+    null: str = option("minimax", NULL_HELP, "NAME")
     checkpoint: Path | None = option(None, *CHECKPOINT)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.cli.arguments import Comparison, KnownRows, Misfiling, Output, Table
+from mmdbounds.cli.arguments import NULL_HELP, Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import COMPARED, DONE, grouped, option, options
 from mmdbounds.cli.table import (
@@ -85,6 +85,7 @@ class Aggregated:
     n_permutations: int = option(
         999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
+    null: str = option("minimax", NULL_HELP, "NAME")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 
