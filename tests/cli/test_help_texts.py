@@ -60,6 +60,7 @@ def test_options_are_where_one_looks_for_them(help_of):
     assert section(text, "How rows are compared") == [
         "--kernel NAME",
         "--bandwidth LENGTH",
+        "--exponent VALUE",
         "--estimator NAME",
     ]
     assert section(text, "How much is misfiled")[:3] == [
