@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli.arguments import Comparison, Misfiling, Output, Table
-from mmdbounds.cli.options import MISFILED, TABLE, option, options
+from mmdbounds.cli.options import TABLE, option, options
 from mmdbounds.cli.plan import columns_in_words, notes, roles_in_words
 from mmdbounds.cli.side_files import say
 from mmdbounds.cli.table import held_stderr, source_of
@@ -30,7 +30,6 @@ class SeveralGroups(Table):
         "Several groups, in place of --hidden and --among: 'any', or the errors that are possible, as "
         "recorded>true: A>B,B>A. Here --epsilon is a share of all rows.",
         "ERRORS",
-        MISFILED,
     )
 
     def are_several(self) -> bool:
