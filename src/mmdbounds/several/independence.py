@@ -51,9 +51,10 @@ def independence_test(
 
     Parameters
     ----------
-    Z, labels, n_moved, epsilon, transitions, exactly, kernel, bandwidth, estimator, backend, dtype, \
-working_memory, progress
+    Z, labels, n_moved, epsilon, transitions, exactly
         As in `hsic_bounds`.
+    kernel, bandwidth, estimator, backend, dtype, working_memory, progress
+        As in `mmd2`.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations).
     rng : int or Generator, optional
