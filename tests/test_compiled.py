@@ -74,6 +74,7 @@ def run(cache, *code):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long
 def test_code_from_disk_gives_the_same_bits_as_fresh_code(tmp_path):
     fresh, again = (run(tmp_path, LOOPS, SUMS) for _ in range(2))
     assert (fresh["from disk"], again["from disk"]) == ([0, 0, 0], [1, 1, 1])
@@ -86,6 +87,7 @@ def test_where_nothing_can_be_kept_sums_and_searches_still_work(trouble, tmp_pat
     assert not list(tmp_path.rglob("*.nbc"))
 
 
+@pytest.mark.long
 def test_damaged_code_on_disk_is_compiled_again_and_mended(tmp_path):
     fresh = run(tmp_path, LOOPS)
     kept = [file for file in tmp_path.rglob("*") if file.suffix in (".nbi", ".nbc")]

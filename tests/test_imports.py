@@ -53,6 +53,7 @@ def imported_names(node):
 
 
 @pytest.mark.parametrize("package", HOMES)
+@pytest.mark.long
 def test_each_package_is_imported_in_its_home_only(package):
     found = set()
     for file in SOURCE.rglob("*.py"):

@@ -98,6 +98,7 @@ def without_costs(printed: str) -> str:
 @pytest.mark.parametrize(
     ("sent", "code", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
 )
+@pytest.mark.long
 def test_stopped_and_continued(
     sent: int,
     code: int,
@@ -127,6 +128,7 @@ def test_stopped_and_continued(
 
 
 @pytest.mark.parametrize("command", ["test", "sweep"])
+@pytest.mark.long
 def test_tests_and_sweeps_resume_too(
     command: str,
     rows: str,

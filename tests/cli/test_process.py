@@ -170,6 +170,7 @@ def foreign(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1:strict", "utf-8"])
+@pytest.mark.long
 def test_names_that_the_terminal_cannot_print(encoding: str, foreign: list[str]):
     done = start(*foreign, encoding=encoding)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -222,6 +223,7 @@ def test_panic_of_polars_stays_off_the_terminal(tmp_path: Path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
 @pytest.mark.parametrize("command", ["bounds", "test"])
+@pytest.mark.long
 def test_where_not_a_byte_can_be_written(command: str, table: str, tmp_path: Path):
     """No temporary folder, no cache, a full disk: the limit on the size of files makes all of it at once."""
     import resource

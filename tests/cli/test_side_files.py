@@ -62,6 +62,7 @@ def test_two_outputs_in_one_file_are_refused(table: str, tmp_path: Path, refused
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.long
 def test_a_side_file_that_fails_leaves_the_answer(table: str):
     line = [sys.executable, "-m", "mmdbounds", "bounds", table, *GROUPS, "--quiet"]
     whole = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)

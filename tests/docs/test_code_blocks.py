@@ -32,7 +32,12 @@ def test_the_pages_are_found() -> None:
     assert {"README.md", "docs/start.md", "docs/method.md", "docs/reference/index.md"} <= set(PAGES)
 
 
-@pytest.mark.parametrize("name", PAGES)
+SHORT = ("README.md", "docs/start.md", "docs/questions.md")  # what everybody reads; the others are `long`
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(page, marks=[] if page in SHORT else [pytest.mark.long]) for page in PAGES]
+)
 def test_blocks_run_and_print_what_is_shown(name: str) -> None:
     for ran in tools.run_page(PAGES[name].read_text(encoding="utf-8")):
         if ran.shown is not None:

@@ -222,6 +222,7 @@ def test_no_flipped_bit_changes_a_result(path):
     assert n_found == 450
 
 
+@pytest.mark.long
 def test_no_truncated_file_changes_a_result(path):
     whole = run(path, n_trials=2)
     content = path.read_bytes()

@@ -45,6 +45,7 @@ def differing(seed):
 
 
 @pytest.mark.parametrize("block", range(10))
+@pytest.mark.long
 def test_breakdowns_equal_a_full_scan(block):
     for seed in range(10 * block, 10 * block + 10):
         problem = differing(seed)

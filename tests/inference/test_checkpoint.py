@@ -56,6 +56,7 @@ def stopped_after(n_times, call):
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("n_times", [3, 20, 150])
+@pytest.mark.long
 def test_stopped_and_continued_it_has_the_same_bits(name, n_times, tmp_path):
     call, path = CALLS[name], tmp_path / "sums.journal"
     whole = call()

@@ -91,6 +91,7 @@ BACKENDS = ["numpy", pytest.param("torch", marks=pytest.mark.full)]
 @pytest.mark.parametrize("n", [200, 6000])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kind", KERNELS)
+@pytest.mark.long
 def test_bounds_follow_the_definition(kind, backend, n):
     X, Y = groups(n)
     kernel, scale = KERNELS[kind], 2.5

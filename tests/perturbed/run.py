@@ -17,7 +17,13 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SELECTION = ["-m", "not slow and not data and not full and not programs", "-q", "-p", "no:cacheprovider"]
+SELECTION = [
+    "-m",
+    "not slow and not long and not data and not full and not programs",
+    "-q",
+    "-p",
+    "no:cacheprovider",
+]
 
 
 def perturbations(folder: str) -> dict[str, dict[str, str]]:

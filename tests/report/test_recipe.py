@@ -189,6 +189,7 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
     ],
     ids=lambda flags: " ".join(flags[:1] + flags[3:]),
 )
+@pytest.mark.long
 def test_a_command_gives_a_command_that_gives_the_same(
     flags: list[str],
     table: Path,

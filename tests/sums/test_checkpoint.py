@@ -96,6 +96,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.long
 def test_goes_on_with_the_same_bits(name, path):
     options = QUESTIONS[name]
     whole = bounds(**options)

@@ -96,6 +96,7 @@ def test_robust_test_with_a_backend_from_outside(n):
 
 @SIZES
 @pytest.mark.usefixtures("_plain")
+@pytest.mark.long
 def test_sweep_with_a_backend_from_outside(n):
     X, Y = problem(n)
     options = {"epsilons": [0.0, 0.02], "n_permutations": 19, "rng": 0, "bandwidth": 1.5}

@@ -378,7 +378,7 @@ class Output:
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""
         if not self.quiet:
-            typer.echo(f"mmdbounds: note: {text}", err=True)
+            typer.echo(f"mmdbounds: note: {' '.join(text.split())}", err=True)  # names may have line breaks
 
 
 @options(SHOWN)
