@@ -82,6 +82,7 @@ def test_code_from_disk_gives_the_same_bits_as_fresh_code(tmp_path):
 
 
 @pytest.mark.parametrize("trouble", [NO_FOLDER, FULL_DISK], ids=["no folder", "full disk"])
+@pytest.mark.long
 def test_where_nothing_can_be_kept_sums_and_searches_still_work(trouble, tmp_path):
     assert run(tmp_path, trouble, LOOPS)["from disk"] == [0, 0]
     assert not list(tmp_path.rglob("*.nbc"))

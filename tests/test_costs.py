@@ -243,6 +243,7 @@ def test_estimates_are_sums():
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "linear"])
 @pytest.mark.parametrize("memory", [1024, 1])
+@pytest.mark.long
 def test_rates_are_measured_on_the_rows_at_hand(kernel: str, memory: float):
     problem = posed(kernel=kernel, working_memory=memory)
     rates = costs.measured(problem, [Phase("pass", pairs=1), Phase("permutations", products=1)])

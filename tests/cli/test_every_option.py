@@ -36,12 +36,13 @@ def numeric_options() -> Iterator[tuple[str, str, str]]:
 OPTIONS = list(numeric_options())
 
 
-def first_of_each(pairs: Iterable[tuple[str, ...]]) -> Iterator[Any]:
-    """Yield the pairs; commands that share an option with one before them are tried by `make full` alone."""
-    seen = set()
+def first_of_each(pairs: Iterable[tuple[str, ...]]) -> list[Any]:
+    """Return the pairs; commands that share an option with one before them are tried by `make full` alone."""
+    cases, seen = [], set()
     for command, flag, *more in pairs:
-        yield pytest.param(command, flag, *more, marks=[pytest.mark.long] if flag in seen else [])
+        cases.append(pytest.param(command, flag, *more, marks=[pytest.mark.long] if flag in seen else []))
         seen.add(flag)
+    return cases
 
 
 AMOUNT_NEEDED = ("bounds", "test", "confidence", "aggregated")

@@ -69,6 +69,7 @@ def test_error_is_one_line_and_exit_code_2(table: str):
     assert done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.long
 def test_reader_that_has_left(table: str):
     reading, writing = os.pipe()
     os.close(reading)
@@ -80,6 +81,7 @@ def test_reader_that_has_left(table: str):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no /bin/sh")
+@pytest.mark.long
 def test_closed_streams(table: str):
     line = shlex.join([*COMMAND, "bounds", table, *GROUPS])
     assert subprocess.run(f"{line} >&-", shell=True, timeout=120, check=False).returncode == 0

@@ -198,6 +198,7 @@ def test_a_record_that_is_no_trial_is_refused(record, path):
         run(path)
 
 
+@pytest.mark.long
 def test_no_flipped_bit_changes_a_result(path):
     """Every part of a small file: a flip is found, or the trial is run again."""
     whole = run(path, n_trials=2)

@@ -132,6 +132,7 @@ def ascending(values):
 
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])
 @pytest.mark.parametrize("seed", range(4))
+@pytest.mark.long
 def test_the_curve_is_monotone_and_holds_the_value_as_filed(seed, estimator):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(15, 2)), rng.normal(rng.uniform(0, 2), 1.0, size=(25, 2))

@@ -111,6 +111,7 @@ def test_bounds_follow_the_definition(kind, backend, n):
 
 @pytest.mark.parametrize("n", [200, 6000])
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.long
 def test_tests_and_curves_take_its_name(backend, n):
     register(Cauchy)
     X, Y = groups(n)

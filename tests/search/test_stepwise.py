@@ -278,6 +278,7 @@ def recomputed(K, p, counts, steps, towards):
 
 @pytest.mark.parametrize("steps", [40, 279, 280])  # seven rows a step, one or two, one
 @pytest.mark.parametrize("moved_of_x", [0, 90])
+@pytest.mark.long
 def test_columns_that_come_and_go_change_nothing(monkeypatch, steps, moved_of_x):
     # Only 64 columns are kept, so that they are evicted and computed again many times.
     monkeypatch.setattr("mmdbounds.search.stepwise.kept_columns", lambda n, memory: 64)

@@ -259,6 +259,7 @@ def test_blocked_centring_keeps_digits_far_from_the_origin():
     assert near.rounding == far.rounding == 1e-12
 
 
+@pytest.mark.long
 def test_the_exponential_is_right_to_the_last_bits():
     pytest.importorskip("numba")
     from mmdbounds.sums.cpu import fused

@@ -171,6 +171,7 @@ def test_a_sample_stands_for_all_rows():
     assert multipliers.ceiling(f, Effort(NO_END)) == pytest.approx(bound, rel=0, abs=0.5 * width)
 
 
+@pytest.mark.long
 def test_the_same_seed_learns_the_same_and_another_one_something_else():
     labelling, _ = of_the_best(*two_groups(150, 200))
     bounds = []

@@ -216,6 +216,7 @@ def few_far_away(seed, n):
 @pytest.mark.parametrize(
     ("runs", "n"), [(8, 3000), (4, 1100), pytest.param(60, 3000, marks=pytest.mark.slow)]
 )
+@pytest.mark.long
 def test_a_few_rows_far_from_all_landmarks_are_not_overlooked(runs, n, monkeypatch):
     monkeypatch.setattr(residual, "MOST_DRAWS", 8000)
     for seed in range(runs):
