@@ -42,3 +42,14 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return err.removeprefix("mmdbounds: ").rstrip("\n")
 
     return run_it
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Run a command that must succeed, and return what it says."""
+
+    def run_it(*arguments: str) -> str:
+        assert run(list(arguments)) == 0
+        return capsys.readouterr().out
+
+    return run_it

@@ -7,7 +7,6 @@ import json
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.cli.main import run
 
 ASKED = ["--group", "group", "--hidden", "case", "--among", "control", "--id", "patient"]
 TABLE = """patient,group,age,smoker,looked_up
@@ -20,17 +19,6 @@ f,control,60,yes,case
 g,control,72,no,
 h,control,45,no,
 """
-
-
-@pytest.fixture
-def said(capsys):
-    """Run a command that must succeed, and return what it says."""
-
-    def run_it(*arguments):
-        assert run(list(arguments)) == 0
-        return capsys.readouterr().out
-
-    return run_it
 
 
 @pytest.fixture

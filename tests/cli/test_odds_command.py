@@ -8,20 +8,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.cli.main import run
 
 ASKED = ["--group", "group", "--hidden", "case", "--among", "control", "--rng", "0", "--id", "patient"]
-
-
-@pytest.fixture
-def said(capsys):
-    """Run a command that must succeed, and return what it says."""
-
-    def run_it(*arguments):
-        assert run(list(arguments)) == 0
-        return capsys.readouterr().out
-
-    return run_it
 
 
 @pytest.fixture

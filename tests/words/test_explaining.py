@@ -25,11 +25,12 @@ def curve() -> mb.results.SweepResult:
 
 
 def test_the_share_is_said_as_it_was_typed(bounds: mb.results.BoundsResult):
-    said = "Assumed: at most 10 % of the true X rows are misfiled, that is 2 of the 30 rows filed under Y"
-    assert explaining.assumed(bounds) == f"{said}, or 9.09 %."
+    said = "Assumed: at most 10 % of the true X rows are misfiled, that is at most 2 of the 30 rows "
+    assert explaining.assumed(bounds) == f"{said}filed under Y, or 9.09 %."
     exact = mb.mmd_bounds(X, Y, 0.2, exactly=True, rng=0)  # 5 of 25
     assert explaining.assumed(exact) == (
-        "Assumed: exactly 20 % of the true X rows are misfiled, that is 5 of the 30 rows filed under Y."
+        "Assumed: exactly 20 % of the true X rows are misfiled, that is exactly 5 of the 30 rows filed "
+        "under Y."
     )
     assert "at most 10 %" in explaining.assumed(mb.column_table(X, Y, 0.1))
 

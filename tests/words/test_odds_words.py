@@ -14,6 +14,7 @@ import mmdbounds as mb
 from made import make_provenance
 from mmdbounds.results import Bound, BoundsResult, OddsBreakdown, OddsPoint, OddsSweepResult
 from mmdbounds.words import odds as words
+from mmdbounds.words.phrases import wrapped
 
 
 def make_odds(**changes: Any) -> BoundsResult:
@@ -108,9 +109,12 @@ def test_a_sweep():
     text = one_line(make_sweep().summary())
     assert text.startswith(
         "Assumed: at most a given share of the true cases rows is misfiled, with odds within a factor of one "
-        "value. The lower end is down at what chance alone would give (0.1; 95 % of random labellings have "
-        "less) with 10 % misfiled at no factor tried and with 20 % misfiled at a factor of 1.51."
+        "value. The lower end falls to what chance alone would give (0.1; 95 % of random labellings have "
+        "less) at a factor of 1.51 with 20 % misfiled. With 10 % misfiled, it stays above that at every "
+        "factor tried. Below that factor the difference stands;"
     )
+    never = make_sweep(breakdown=make_sweep().breakdown[:1])
+    assert "have less) at every factor tried. This is a guide, not a test." in words.breakdown(never)
     assert "20 % 5 2 0.0625 0.3 0.5*" in text
     assert "* the upper end is the largest value found" in text
     assert words.breakdown(make_sweep(observed=0.09)).startswith("Even as filed the squared MMD, 0.09, is no")
@@ -157,3 +161,9 @@ def test_pictures(monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(mb.MmdBoundsError, match=r"^`plot_odds` draws results of type OddsSweepResult"):
         mb.plotting.plot_odds(mb.mmd_bounds([[0.0], [1.0], [2.0]], [[0.0], [1.0], [3.0]], 0.0))
     pyplot.close("all")
+
+
+def test_a_number_and_its_sign_stay_on_one_line():
+    for length in range(60, 130):
+        assert "\n" not in wrapped(f"{'x' * length} 14.3 %").removeprefix("x" * length).lstrip("\n")
+    assert wrapped("14.3 % of them") == "14.3 % of them"

@@ -87,7 +87,6 @@ def sweep_part(result: SweepResult, names: RowNames, first: float | None = None)
         settings=[
             ("significance level", percent(result.level)),
             ("labellings", labellings_used(result)),
-            ("null", result.null_rule),
         ],
     )
 

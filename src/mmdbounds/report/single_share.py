@@ -150,7 +150,7 @@ def part_of_test(result: RobustTestResult) -> Part:
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
         remarks=[testing.ROUNDING],
-        settings=[("labellings", labellings_used(result)), ("null", result.null_rule)],
+        settings=[("labellings", labellings_used(result))],
     )
 
 

@@ -45,6 +45,32 @@ class Result(Saved, abc.ABC):
         return str(mmdbounds.words.in_notebook(self))
 
 
+class TwoSided:
+    """A result with a lower and an upper side, each found and perhaps proved (`value`, `certified`)."""
+
+    __slots__ = ()
+
+    lower: Any
+    upper: Any
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether both ends of `interval` are proved."""
+        return self.lower.certified is not None and self.upper.certified is not None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Both sides certified if both are proved, else both as found: never one of each, never reordered."""
+        if self.is_certified:
+            return self.lower.certified, self.upper.certified
+        return self.lower.value, self.upper.value
+
+    @property
+    def width(self) -> float:
+        """Attained width, ``upper.value - lower.value``; negative where the values cross."""
+        return float(self.upper.value - self.lower.value)
+
+
 class ReportedResult(Result):
     """A result that can be written as a page."""
 

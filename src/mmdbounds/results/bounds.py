@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.base import ReportedResult, Result, TwoSided
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import Provenance, Side
 from mmdbounds.results.row_table import ranked, row_columns
@@ -199,7 +199,7 @@ class Approximation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoundsResult(ReportedResult):
+class BoundsResult(TwoSided, ReportedResult):
     """The smallest and the largest squared MMD that the misfiling allows.
 
     Attributes
@@ -291,18 +291,6 @@ class BoundsResult(ReportedResult):
         return of_y + (of_x if self.n_moved_of_x else 0)
 
     @property
-    def is_certified(self) -> bool:
-        """Whether both ends of `interval` are proved."""
-        return self.lower.certified is not None and self.upper.certified is not None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Both sides certified if both are proved, else both as found: never one of each, never reordered."""
-        if self.lower.certified is not None and self.upper.certified is not None:
-            return self.lower.certified, self.upper.certified
-        return self.lower.value, self.upper.value
-
-    @property
     def if_random(self) -> float:
         """Squared MMD of the populations, estimated, if `n_moved` rows of X were misfiled at random."""
         return self.observed / (1 - self.share_of_y) ** 2
@@ -312,11 +300,6 @@ class BoundsResult(ReportedResult):
         """Whether the lower end of `interval` is above the upper one, by more than rounding."""
         low, high = self.interval
         return low - high > 1e-12 * max(abs(low), abs(high), abs(self.observed))
-
-    @property
-    def width(self) -> float:
-        """Attained width, ``upper.value - lower.value``; negative where the values cross."""
-        return self.upper.value - self.lower.value
 
     def row_table(self, scores: Any = None) -> dict[str, Any]:
         """Return what each row that may be misfiled does to the bounds, the rows to be checked first on top.

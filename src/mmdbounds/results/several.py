@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import Result, TwoSided
 from mmdbounds.results.provenance import Provenance, Side
 from mmdbounds.results.serialize import from_fields, hold_rows, hold_tuples, read_only
 
@@ -91,7 +91,7 @@ class _Labelled(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class HsicResult(_Labelled):
+class HsicResult(TwoSided, _Labelled):
     """The smallest and the largest HSIC of rows and true labels that the wrong labels allow.
 
     Attributes
@@ -114,23 +114,6 @@ class HsicResult(_Labelled):
 
     lower: LabelBound
     upper: LabelBound
-
-    @property
-    def is_certified(self) -> bool:
-        """Whether both ends of `interval` are proved."""
-        return self.lower.certified is not None and self.upper.certified is not None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Both sides certified if both are proved, else both as found: never one of each."""
-        if self.lower.certified is not None and self.upper.certified is not None:
-            return self.lower.certified, self.upper.certified
-        return self.lower.value, self.upper.value
-
-    @property
-    def width(self) -> float:
-        """Attained width, ``upper.value - lower.value``."""
-        return self.upper.value - self.lower.value
 
     def __repr__(self) -> str:
         low, high = self.interval

@@ -82,7 +82,7 @@ def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
     ):
         return assumption(result)
     share, exact = percent(stated), percent(result.epsilon)
-    count = f"{most:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
+    count = f"{how} {most:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
     also = "" if share == exact else f", or {exact}"
     return (
         f"Assumed: {how} {share} of the true {shown(result.name_x)} rows are misfiled, that is {count}{also}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmdbounds.results import BoundsResult, OddsBreakdown, OddsPoint, OddsSweepResult
+from mmdbounds.results import BoundsResult, OddsPoint, OddsSweepResult
 from mmdbounds.words.phrases import (
     considered,
     listed,
@@ -19,6 +19,9 @@ ABOUT = (
     "This is an estimate for the populations that the rows were drawn from, and sampling error comes on top. "
     "It says nothing about which of these rows are misfiled."
 )
+
+
+GUIDE = "This is a guide, not a test."
 
 
 def range_finding(result: BoundsResult) -> str:
@@ -54,17 +57,23 @@ def breakdown(result: OddsSweepResult) -> str:
     if result.observed <= result.chance:
         return f"Even as filed the {statistic(result)}, {number(result.observed)}, is no more than {chance}."
     how = "exactly" if result.exactly else "at most"
-    parts = [_one_breakdown(each) for each in result.breakdown]
-    return (
+    assumed = (
         f"Assumed: {how} a given share of the true {shown(result.name_x)} rows is misfiled, with odds within "
-        f"a factor of one value. The lower end is down at {chance} {listed(parts)}. Below that factor the "
-        "difference stands; beyond it misfiling alone could explain it. This is a guide, not a test."
+        "a factor of one value."
     )
-
-
-def _one_breakdown(each: OddsBreakdown) -> str:
-    where = f"with {percent(each.epsilon)} misfiled"
-    return f"{where} at no factor tried" if each.odds is None else f"{where} at a factor of {each.odds:.3g}"
+    places = [
+        f"{each.odds:.3g} with {percent(each.epsilon)} misfiled"
+        for each in result.breakdown
+        if each.odds is not None
+    ]
+    never = [percent(each.epsilon) for each in result.breakdown if each.odds is None]
+    if not places:
+        return f"{assumed} The lower end stays above {chance} at every factor tried. {GUIDE}"
+    holds = f" With {listed(never)} misfiled, it stays above that at every factor tried." if never else ""
+    return (
+        f"{assumed} The lower end falls to {chance} at a factor of {listed(places)}.{holds} Below that "
+        f"factor the difference stands; beyond it misfiling alone could explain it. {GUIDE}"
+    )
 
 
 def _table(result: OddsSweepResult) -> list[str]:

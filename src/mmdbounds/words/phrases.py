@@ -25,6 +25,7 @@ Misfiled: TypeAlias = "BoundsResult | RobustTestResult | AggregatedResult | Conf
 
 ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
 WIDTH = 100  # columns of a line; tables are not wrapped
+UNBROKEN = "\N{NO-BREAK SPACE}%"
 LONGEST_NAME = 60  # characters of a group's or row's name that are shown
 
 
@@ -51,14 +52,15 @@ def rows(count: int) -> str:
 
 def wrapped(text: str, indent: str = "") -> str:
     """Return a sentence in lines of at most `WIDTH` columns, all but the first indented further."""
-    return textwrap.fill(
-        text,
+    lines = textwrap.fill(
+        text.replace(" %", UNBROKEN),  # a number and its sign stay together
         WIDTH,
         initial_indent=indent,
         subsequent_indent=f"{indent}  " if indent else "",
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return lines.replace(UNBROKEN, " %")
 
 
 def shown(name: object) -> str:
