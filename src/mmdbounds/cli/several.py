@@ -62,7 +62,7 @@ def several_bounds(
 ) -> None:
     """Bound HSIC over wrong labels; `others` are groups of options that must not be used here."""
     from mmdbounds.several.measure import hsic_bounds
-    from mmdbounds.tables.labelled_table import labelled_table
+    from mmdbounds.tables.grouped_table import labelled_table
     from mmdbounds.tables.reading import Reading
 
     for group in (misfiling, *others):
