@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,19 +21,6 @@ pytestmark = pytest.mark.full
 KINDS = ["swept", "bounded", "tested", "audited", "together"]
 CHARTS = {"swept": 4, "open": 4, "bounded": 3, "many": 3, "tested": 1, "audited": 1, "together": 6}
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("there is no chromium to open the report in: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
