@@ -34,16 +34,33 @@ print(x / 3)
 '''
 
 
+def is_cut(picture: bytes) -> bool:
+    """Tell whether anything is drawn on the rim of a picture."""
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(io.BytesIO(picture)).convert("RGBA"))
+    rims = (pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1])
+    return any((rim != pixels[0, 0]).any() for rim in rims)
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("example", [e for e in EXAMPLES if e != kept.HERO], ids=lambda path: path.stem)
 def test_gallery_examples_run(example: Path) -> None:
-    assert any(output.pictures for output in kept.run(example))
+    drawn = [picture for output in kept.run(example) for picture in output.pictures]
+    assert drawn
+    assert not any(is_cut(picture.png) for picture in drawn)
 
 
 @pytest.mark.full
 def test_the_picture_of_readme_is_what_its_example_draws() -> None:
     for path, png in kept.heroes().items():
         assert kept.looks_like(path.read_bytes(), png), f"{path.name}: `make refresh` draws it anew"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("picture", sorted(kept.KEPT.glob("*.png")), ids=lambda path: path.stem)
+def test_no_kept_picture_is_cut(picture: Path) -> None:
+    assert not is_cut(picture.read_bytes())
 
 
 @pytest.mark.full
@@ -121,6 +138,8 @@ def test_lines_may_move_by_two_pixels_and_not_by_three() -> None:
             pictures = png(slice(start, start + 4)), png(slice(start + move, start + move + 4))
             assert kept.looks_like(*pictures) == (abs(move) <= 2)
     assert not kept.looks_like(png(), png(shape=(96, 97)))
+    assert is_cut(png(slice(4)))
+    assert not is_cut(png())
 
 
 @pytest.mark.full
