@@ -25,7 +25,7 @@ MODULES = sorted(
 )
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
 STORIES = sorted((ROOT / "docs" / "examples" / "stories").glob("plot_*.py"))
-LANGUAGES = {"python", "shell", "text", "sh"}
+LANGUAGES = {"python", "shell", "text", "sh", "r"}
 
 
 def test_the_pages_are_found() -> None:
