@@ -156,6 +156,8 @@ class ColumnEffects(Result):
         Rows that were compared; fewer than there are, if a sample was drawn.
     seed
         Of the sample and of the search.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
@@ -169,6 +171,7 @@ class ColumnEffects(Result):
     n_columns: int
     n_used: int
     seed: int
+    kernel: str
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"
@@ -193,6 +196,8 @@ class Benchmark(Result):
         Squared MMD between the rows with these values, in the other columns.
     lower, upper, is_certified
         Bounds on the squared MMD between X and Y in the same columns, and whether they are proved.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
@@ -208,6 +213,7 @@ class Benchmark(Result):
     lower: float
     upper: float
     is_certified: bool
+    kernel: str
     n_samples_X: int  # noqa: N815 -- X and Y are the notation
     n_samples_Y: int  # noqa: N815
     name_x: str = "X"

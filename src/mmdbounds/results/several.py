@@ -234,6 +234,8 @@ class PairwiseTable(Result):
         How much misfiling was stated, and how.
     n_permutations, seed
         Random labellings of each test, and the seed.
+    kernel
+        The kernel that all pairs were compared with.
     """
 
     PARTS: ClassVar[Mapping[str, type[Any]]] = {}
@@ -245,6 +247,7 @@ class PairwiseTable(Result):
     misfiling: Mapping[str, Any]
     n_permutations: int
     seed: int
+    kernel: str
 
     def __post_init__(self) -> None:
         hold_tuples(self, ("rows",))
