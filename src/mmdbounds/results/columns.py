@@ -7,12 +7,11 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfGroups
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.serialize import hold_tuples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +65,7 @@ class ColumnRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ColumnTable(Result):
+class ColumnTable(OfGroups):
     """The groups compared column by column.
 
     Attributes
@@ -83,29 +82,15 @@ class ColumnTable(Result):
         Rows of X and of Y that were left out because a cell was missing.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"rows": ColumnRow}
-
     rows: tuple[ColumnRow, ...]
     n_moved: int
     n_moved_of_x: int
     n_moved_range: tuple[int, int] | None = None
     exactly: bool
     epsilon: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
     knowledge: Knowledge | None = None
     misfiling: Mapping[str, Any] = field(default_factory=dict)
     n_dropped: tuple[int, int] = (0, 0)
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("rows", "n_moved_range", "n_dropped"))
-
-    def share(self, n_moved: int) -> float:
-        """Return the share of the true X that this number of misfiled rows makes up."""
-        return n_moved / (self.n_samples_X + n_moved)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return the rows as a DataFrame.
@@ -139,7 +124,7 @@ class ColumnEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ColumnEffects(Result):
+class ColumnEffects(OfGroups):
     """What single columns contribute to the lower bound of the squared MMD.
 
     Attributes
@@ -162,9 +147,6 @@ class ColumnEffects(Result):
         As in `BoundsResult`.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"columns": ColumnEffect}
-
     columns: tuple[ColumnEffect, ...]
     lower: float
     is_certified: bool
@@ -172,20 +154,13 @@ class ColumnEffects(Result):
     n_used: int
     seed: int
     kernel: str
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("columns",))
 
     def __repr__(self) -> str:
         return f"ColumnEffects({len(self.columns)} of {self.n_columns} columns, lower {self.lower:.6g})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Benchmark(Result):
+class Benchmark(OfGroups):
     """The groups beside two others that people know: the rows as one of their columns divides them.
 
     Attributes
@@ -202,8 +177,6 @@ class Benchmark(Result):
         As in `BoundsResult`.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-
     column: str
     name_first: str
     name_second: str
@@ -214,10 +187,6 @@ class Benchmark(Result):
     upper: float
     is_certified: bool
     kernel: str
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
 
     def __repr__(self) -> str:
         return f"Benchmark({self.column!r} {self.value:.6g}, groups {self.lower:.6g} to {self.upper:.6g})"
