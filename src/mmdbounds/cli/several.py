@@ -1,4 +1,4 @@
-"""``mmdbounds bounds`` and ``test`` with ``--wrong``: how rows depend on their group when labels are wrong."""
+"""``mmdbounds bounds`` and ``test`` with ``--wrong``: rows and their group if labels are wrong."""
 
 from __future__ import annotations
 
