@@ -5,7 +5,7 @@
 
 The true groups are real ones, or all of their rows split at random, so that there is no difference. A tenth
 of X is filed under Y: at random, the rows most typical of X (nonrandom), or those with the highest first
-column. Rows are looked up in batches of ten in the recorded order until `mb.audit` has decided. A decision is
+column. Rows are looked up in batches of twenty in the recorded order until `mb.audit` has decided. A decision is
 wrong if it says that a difference stands where the groups were split at random. Where they were not, the rows
 that were checked are shown beside the number that `mb.plan_audit` (anytime) states beforehand for the true
 number of misfiled rows, and the width of the interval after 5, 10 and 20 % of Y were verified, at random and
@@ -32,7 +32,7 @@ from studies.power import real_groups
 
 LEVEL, AUDIT_LEVEL = 0.05, 0.95
 ALLOWED = LEVEL + 1 - AUDIT_LEVEL
-SHARE, BATCH = 0.1, 10
+SHARE, BATCH = 0.1, 20
 VERIFIED = (0.05, 0.1, 0.2)
 
 

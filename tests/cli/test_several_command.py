@@ -12,7 +12,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 from mmdbounds.results import HsicResult, IndependenceResult
-from mmdbounds.tables.labelled_table import labelled_table
+from mmdbounds.tables.grouped_table import labelled_table
 
 TABLE = """\
 name,g,x,y

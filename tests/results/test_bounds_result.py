@@ -7,7 +7,7 @@ import dataclasses
 import json
 import pickle
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from made import make_provenance, make_result
 from mmdbounds import words
 from mmdbounds.errors import DataError
 from mmdbounds.results import Bound, BoundsResult, Result
-from mmdbounds.results.serialize import Saved
+from mmdbounds.results.serialize import Saved, field_types
 
 KINDS = {"rows": "i", "ids": "U", "file": "i", "effects": "f"}
 BOUND_FIELDS = [f"{name}{of}" for name in ("rows", "ids", "file_rows", "effects") for of in ("", "_of_x")]
@@ -179,19 +179,19 @@ def test_optional_fields_may_be_missing():
     assert back.lower.ids is None
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Note:
+    text: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Noted(Saved):
+    first: Note
+    second: Note | None = None
+    others: tuple[Note, ...] = ()
+
+
 def test_an_optional_part_may_be_none_and_a_list_must_be_one():
-    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-    class Note:
-        text: str
-
-    @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-    class Noted(Saved):
-        PARTS: ClassVar = {"first": Note, "second": Note}
-        LISTS: ClassVar = {"others": Note}
-        first: Note
-        second: Note | None = None
-        others: tuple[Note, ...] = ()
-
     noted = Noted(first=Note(text="a"), others=(Note(text="b"), Note(text="c")))
     back = Noted.from_dict(json.loads(noted.to_json()))
     assert (back.first.text, back.second, [each.text for each in back.others]) == ("a", None, ["b", "c"])
@@ -227,8 +227,7 @@ def test_all_results_have_one_base(name: str):
     assert cls.from_dict.__func__ is Result.from_dict.__func__
     assert cls.__name__ in words.SUMMARIES
     assert hasattr(cls, "report") == (name in ("BoundsResult", "RobustTestResult", "SweepResult"))
-    assert cls.PARTS["provenance"] is mb.results.Provenance
-    assert set(cls.PARTS) | set(cls.LISTS) <= {f.name for f in dataclasses.fields(cls)}
+    assert field_types(cls)["provenance"] is mb.results.Provenance
 
 
 def test_slots_all_the_way_up():

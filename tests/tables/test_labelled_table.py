@@ -7,7 +7,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, GroupColumnWarning
-from mmdbounds.tables.labelled_table import labelled_table
+from mmdbounds.tables.grouped_table import labelled_table
 
 TABLE = {
     "g": ["a", "b", None, "b", "a", "c", "c"],

@@ -1,4 +1,4 @@
-"""``mmdbounds bounds`` and ``test`` with ``--wrong``: rows and their group if labels are wrong."""
+"""Several groups on the command line: `bounds --wrong` and `test --wrong`."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def several_groups(
     output: Output,
 ) -> None:
     """Show what a function says of all groups; `others` are groups of options that must not be used here."""
-    from mmdbounds.tables.labelled_table import labelled_table
+    from mmdbounds.tables.grouped_table import labelled_table
     from mmdbounds.tables.reading import Reading
 
     for group in (misfiling, *others):

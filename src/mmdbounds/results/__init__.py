@@ -76,55 +76,27 @@ __all__ = [
 ]
 
 _HOME = {
-    "AuditPlan": "audit",
-    "AuditResult": "audit",
-    "PlanPoint": "audit",
-    "ReportedResult": "base",
-    "Result": "base",
-    "Approximation": "bounds",
-    "Bound": "bounds",
-    "BoundsResult": "bounds",
-    "Compared": "bounds",
-    "Benchmark": "columns",
-    "ColumnEffect": "columns",
-    "ColumnEffects": "columns",
-    "ColumnRow": "columns",
-    "ColumnTable": "columns",
-    "SweepPoint": "curve",
-    "SweepResult": "curve",
-    "Evaluation": "evaluation",
-    "MethodCoverage": "evaluation",
-    "Trial": "evaluation",
-    "TrialBounds": "evaluation",
-    "FrontierPoint": "frontier",
-    "FrontierResult": "frontier",
-    "ConfidenceInterval": "intervals",
-    "CountedBounds": "intervals",
-    "MixtureCeiling": "intervals",
-    "Knowledge": "knowledge",
-    "OddsBreakdown": "odds",
-    "OddsPoint": "odds",
-    "OddsSweepResult": "odds",
-    "Estimator": "provenance",
-    "NullRule": "provenance",
-    "Provenance": "provenance",
-    "Side": "provenance",
-    "HsicResult": "several",
-    "IndependenceResult": "several",
-    "LabelBound": "several",
-    "PairRow": "several",
-    "PairwiseTable": "several",
-    "AggregatedResult": "testing",
-    "CountTest": "testing",
-    "KernelPart": "testing",
-    "RobustTestResult": "testing",
+    "audit": ("AuditPlan", "AuditResult", "PlanPoint"),
+    "base": ("ReportedResult", "Result"),
+    "bounds": ("Approximation", "Bound", "BoundsResult", "Compared"),
+    "columns": ("Benchmark", "ColumnEffect", "ColumnEffects", "ColumnRow", "ColumnTable"),
+    "curve": ("SweepPoint", "SweepResult"),
+    "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds"),
+    "frontier": ("FrontierPoint", "FrontierResult"),
+    "intervals": ("ConfidenceInterval", "CountedBounds", "MixtureCeiling"),
+    "knowledge": ("Knowledge",),
+    "odds": ("OddsBreakdown", "OddsPoint", "OddsSweepResult"),
+    "provenance": ("Estimator", "NullRule", "Provenance", "Side"),
+    "several": ("HsicResult", "IndependenceResult", "LabelBound", "PairRow", "PairwiseTable"),
+    "testing": ("AggregatedResult", "CountTest", "KernelPart", "RobustTestResult"),
 }
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULE:
         msg = f"module 'mmdbounds.results' has no attribute {name!r}"
         raise AttributeError(msg)
-    value = getattr(importlib.import_module(f"mmdbounds.results.{_HOME[name]}"), name)
+    value = getattr(importlib.import_module(f"mmdbounds.results.{_MODULE[name]}"), name)
     globals()[name] = value
     return value

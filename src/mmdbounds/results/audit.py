@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.base import OfLabellings, ReportedResult, Result
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.results.serialize import hold_labellings, hold_rows, hold_tuples
 
 Decision = Literal["the difference stands", "explained away", "check more", "no difference shown"]
 By = Literal["random", "effect"]
@@ -59,18 +57,12 @@ class AuditPlan(Result):
         Whether the limit is looked at after every row; else once, after all.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": PlanPoint}
-
     points: tuple[PlanPoint, ...]
     n_samples_Y: int  # noqa: N815 -- X and Y are the notation
     breakdown_n_moved: int
     audit_level: float
     power: float
     anytime: bool
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("points",))
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{point.n_misfiled}: {point.n_checked}" for point in self.points)
@@ -79,7 +71,7 @@ class AuditPlan(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AuditResult(ReportedResult):
+class AuditResult(OfLabellings, ReportedResult):
     """Where an audit of the rows filed under Y stands, and what is to be done next.
 
     Attributes
@@ -161,20 +153,7 @@ class AuditResult(ReportedResult):
     ids_next: NDArray[np.str_] | None = None
     file_rows_next: NDArray[np.intp] | None = None
     order_digest: str
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-    conditions: tuple[str, ...] = ()
-    n_permutations: int
-    is_exact: bool = False
-    n_labellings: int = 0
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_labellings(self)
-        hold_tuples(self, ("n_misfiled_range", "conditions"))
-        hold_rows(self, ("next_rows", "ids_next", "file_rows_next"))
 
     @property
     def n_found(self) -> int:

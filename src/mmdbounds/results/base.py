@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any
 
-from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.serialize import Saved
 
 
@@ -14,8 +13,6 @@ class Result(Saved, abc.ABC):
     """Base of all results: frozen, with provenance, printed in one line, computing nothing when printed."""
 
     __slots__ = ()
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"provenance": Provenance}
 
     def summary(self) -> str:
         """Return the result in plain words: statement first, numbers second, settings last."""
@@ -43,6 +40,35 @@ class Result(Saved, abc.ABC):
         import mmdbounds
 
         return str(mmdbounds.words.in_notebook(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OfGroups(Result):
+    """A result about two groups as filed."""
+
+    n_samples_X: int  # noqa: N815 -- X and Y are the notation
+    n_samples_Y: int  # noqa: N815
+    name_x: str = "X"
+    name_y: str = "Y"
+
+    def share(self, n_moved: int) -> float:
+        """Return the share of the true X that this number of misfiled rows makes up."""
+        return n_moved / (self.n_samples_X + n_moved)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OfLabellings(OfGroups):
+    """A result whose p-values come from labellings drawn at random, or from all that differ."""
+
+    n_permutations: int
+    is_exact: bool = False
+    n_labellings: int = 0  # as many as were asked for, where their number is not stated
+    conditions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        Result.__post_init__(self)
+        if not self.n_labellings:
+            object.__setattr__(self, "n_labellings", self.n_permutations)
 
 
 class TwoSided:

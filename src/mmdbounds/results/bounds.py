@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.results.base import ReportedResult, Result, TwoSided
+from mmdbounds.results.base import OfGroups, ReportedResult, TwoSided
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import Provenance, Side
 from mmdbounds.results.row_table import ranked, row_columns
-from mmdbounds.results.serialize import from_fields, hold_rows, saved_fields
+from mmdbounds.results.serialize import Held
 
 KINDS = ("labelling", "resized labelling", "free points", "resampling", "weights")
 """What the value of a bound is the value of."""
@@ -23,7 +22,7 @@ WITHOUT_ROWS = ("free points", "resampling", "weights")  # kinds whose value no 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bound:
+class Bound(Held):
     """One side of the interval.
 
     Attributes
@@ -85,17 +84,13 @@ class Bound:
     status: str = ""
 
     def __post_init__(self) -> None:
-        names = ("rows", "ids", "file_rows", "effects")
-        hold_rows(self, (*names, *(f"{name}_of_x" for name in names), "weights"))
+        Held.__post_init__(self)
         if self.kind not in KINDS:
             msg = f"`kind` must be one of {', '.join(map(repr, KINDS))}; got {self.kind!r}."
             raise DataError(msg)
         if not self.has_rows and (n_rows := self.n_moved + self.n_moved_of_x):
             msg = f"`rows` must be empty for kind={self.kind!r}, which no rows reach; got {n_rows}."
             raise DataError(msg)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
 
     @property
     def has_rows(self) -> bool:
@@ -119,7 +114,7 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class Compared(Held):
     """One value of the approximate kernel beside that of the exact kernel for the same labelling.
 
     Attributes
@@ -139,11 +134,6 @@ class Compared:
     exact: float
     margin: float
     proved: tuple[float, float] | None = None
-
-    def __post_init__(self) -> None:
-        if self.proved is not None:  # a list, if it comes from JSON
-            low, high = self.proved
-            object.__setattr__(self, "proved", (float(low), float(high)))
 
     @property
     def error(self) -> float:
@@ -188,18 +178,9 @@ class Approximation:
         """Whether both sides are proved for the exact kernel."""
         return self.lower_certified is not None and self.upper_certified is not None
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], where: str = "") -> Self:
-        """Rebuild it from plain data."""
-        values = saved_fields(cls, data, where)
-        for name in ("lower", "upper", "observed"):
-            if values[name] is not None:
-                values[name] = Compared(**saved_fields(Compared, values[name], f"{where}{name}."))
-        return cls(**values)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BoundsResult(TwoSided, ReportedResult):
+class BoundsResult(TwoSided, OfGroups, ReportedResult):
     """The smallest and the largest squared MMD that the misfiling allows.
 
     Attributes
@@ -244,19 +225,9 @@ class BoundsResult(TwoSided, ReportedResult):
         How the result was made.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {
-        "lower": Bound,
-        "upper": Bound,
-        "approximation": Approximation,
-        "knowledge": Knowledge,
-        **Result.PARTS,
-    }
-
     lower: Bound
     upper: Bound
     observed: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
     n_moved: int
     n_moved_of_x: int = 0
     n_moved_range: tuple[int, int] | None = None
@@ -264,8 +235,6 @@ class BoundsResult(TwoSided, ReportedResult):
     epsilon: float
     share_of_y: float
     odds: float | None = None
-    name_x: str = "X"
-    name_y: str = "Y"
     ids_of_y: NDArray[np.str_] | None = None
     ids_of_x: NDArray[np.str_] | None = None
     file_rows_of_y: NDArray[np.intp] | None = None
@@ -275,13 +244,6 @@ class BoundsResult(TwoSided, ReportedResult):
     knowledge: Knowledge | None = None
     approximation: Approximation | None = None
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        names = ("ids", "file_rows", "places")
-        hold_rows(self, tuple(f"{name}_of_{letter}" for name in names for letter in "yx"))
-        if self.n_moved_range is not None:  # a list, if it comes from JSON
-            fewest, most = self.n_moved_range
-            object.__setattr__(self, "n_moved_range", (int(fewest), int(most)))
 
     @property
     def n_listed(self) -> int:

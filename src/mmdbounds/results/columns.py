@@ -7,12 +7,11 @@ import importlib
 import importlib.util
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfGroups
 from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.serialize import hold_tuples
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +65,7 @@ class ColumnRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ColumnTable(Result):
+class ColumnTable(OfGroups):
     """The groups compared column by column.
 
     Attributes
@@ -83,29 +82,15 @@ class ColumnTable(Result):
         Rows of X and of Y that were left out because a cell was missing.
     """
 
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"rows": ColumnRow}
-
     rows: tuple[ColumnRow, ...]
     n_moved: int
     n_moved_of_x: int
     n_moved_range: tuple[int, int] | None = None
     exactly: bool
     epsilon: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
     knowledge: Knowledge | None = None
     misfiling: Mapping[str, Any] = field(default_factory=dict)
     n_dropped: tuple[int, int] = (0, 0)
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("rows", "n_moved_range", "n_dropped"))
-
-    def share(self, n_moved: int) -> float:
-        """Return the share of the true X that this number of misfiled rows makes up."""
-        return n_moved / (self.n_samples_X + n_moved)
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return the rows as a DataFrame.
@@ -139,7 +124,7 @@ class ColumnEffect:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ColumnEffects(Result):
+class ColumnEffects(OfGroups):
     """What single columns contribute to the lower bound of the squared MMD.
 
     Attributes
@@ -156,12 +141,11 @@ class ColumnEffects(Result):
         Rows that were compared; fewer than there are, if a sample was drawn.
     seed
         Of the sample and of the search.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"columns": ColumnEffect}
 
     columns: tuple[ColumnEffect, ...]
     lower: float
@@ -169,20 +153,14 @@ class ColumnEffects(Result):
     n_columns: int
     n_used: int
     seed: int
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("columns",))
+    kernel: str
 
     def __repr__(self) -> str:
         return f"ColumnEffects({len(self.columns)} of {self.n_columns} columns, lower {self.lower:.6g})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Benchmark(Result):
+class Benchmark(OfGroups):
     """The groups beside two others that people know: the rows as one of their columns divides them.
 
     Attributes
@@ -193,11 +171,11 @@ class Benchmark(Result):
         Squared MMD between the rows with these values, in the other columns.
     lower, upper, is_certified
         Bounds on the squared MMD between X and Y in the same columns, and whether they are proved.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
 
     column: str
     name_first: str
@@ -208,10 +186,7 @@ class Benchmark(Result):
     lower: float
     upper: float
     is_certified: bool
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
+    kernel: str
 
     def __repr__(self) -> str:
         return f"Benchmark({self.column!r} {self.value:.6g}, groups {self.lower:.6g} to {self.upper:.6g})"

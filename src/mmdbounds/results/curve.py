@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
-from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.base import OfLabellings, ReportedResult
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_labellings, hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -58,7 +57,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SweepResult(ReportedResult):
+class SweepResult(OfLabellings, ReportedResult):
     """Bounds and p-values over shares of misfiled rows, and where the finding breaks down.
 
     Attributes
@@ -94,9 +93,6 @@ class SweepResult(ReportedResult):
         As in `RobustTestResult`.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": SweepPoint}
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge, **Result.PARTS}
-
     points: tuple[SweepPoint, ...]
     exactly: bool = False
     observed: float
@@ -109,23 +105,11 @@ class SweepResult(ReportedResult):
     value: float = 0.0
     breakdown_of_value: int | None
     most_moved: int
-    n_permutations: int
     null_rule: NullRule = "labellings"
     stop_after: int | None = None
-    is_exact: bool = False
-    n_labellings: int = 0
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-    conditions: tuple[str, ...] = ()
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_labellings(self)
-        hold_tuples(self, ("points", "conditions"))
 
     @property
     def n_listed(self) -> int:
@@ -136,10 +120,6 @@ class SweepResult(ReportedResult):
     def breakdown_epsilon(self) -> float | None:
         """The first share of the true X with which the test does not reject, `None` if above all tried."""
         return None if self.breakdown_n_moved is None else self.share(self.breakdown_n_moved)
-
-    def share(self, n_moved: int) -> float:
-        """Return the share of the true X that this number of misfiled rows makes up."""
-        return n_moved / (self.n_samples_X + n_moved)
 
     def __repr__(self) -> str:
         where = (

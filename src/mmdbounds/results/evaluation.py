@@ -6,14 +6,14 @@ import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.results.serialize import hold_tuples, plain, saved_fields
+from mmdbounds.results.serialize import plain, rebuilt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -119,15 +119,10 @@ class Trial:
         return dict(plain(dataclasses.asdict(self)))
 
     @classmethod
-    def from_dict(cls, data: Any, where: str = "") -> Self:
-        """Rebuild a trial from `to_dict`; `where` names it in messages."""
-        values = saved_fields(cls, data, where)
-        of_method = values["bounds"] if isinstance(values["bounds"], Mapping) else {"": values["bounds"]}
-        values["bounds"] = {
-            label: TrialBounds(**saved_fields(TrialBounds, each, f"{where}bounds.{label}."))
-            for label, each in of_method.items()
-        }
-        return cls(**values)
+    def from_dict(cls, data: Any) -> Self:
+        """Rebuild a trial from `to_dict`."""
+        trial: Self = rebuilt(cls, data, "")
+        return trial
 
 
 def _covers(truth: float, interval: tuple[float, float], slack: float) -> bool:
@@ -193,7 +188,7 @@ class MethodCoverage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Evaluation(Result):
+class Evaluation(OfGroups):
     """False coverage rate and width of methods on groups whose truth is known.
 
     ``evaluation["s-sd"]`` is the entry of `methods` with that label.
@@ -222,8 +217,6 @@ class Evaluation(Result):
         How the result was made; `seconds` and `n_pairs` are sums over the trials.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"methods": MethodCoverage, "trials": Trial}
-
     methods: tuple[MethodCoverage, ...]
     trials: tuple[Trial, ...]
     mean_truth: float
@@ -233,17 +226,10 @@ class Evaluation(Result):
     exactly: bool
     n_x: int
     n_y: int
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
     replace: bool
     scale: str
     mechanism: str
-    name_x: str = "X"
-    name_y: str = "Y"
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("methods", "trials"))
 
     @property
     def n_trials(self) -> int:

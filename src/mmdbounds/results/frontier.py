@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfLabellings
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_labellings, hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -40,7 +37,7 @@ class FrontierPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FrontierResult(Result):
+class FrontierResult(OfLabellings):
     """The frontier of misfiling both ways: up to where a finding holds.
 
     Attributes
@@ -63,29 +60,15 @@ class FrontierResult(Result):
         As in `RobustTestResult`.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": FrontierPoint}
-
     points: tuple[FrontierPoint, ...]
     observed: float
     level: float
     most_y_in_x: float
     is_valid: bool
     n_solved: int
-    n_permutations: int
     null_rule: NullRule = "labellings"
-    is_exact: bool = False
-    n_labellings: int = 0
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-    conditions: tuple[str, ...] = ()
     units_note: str = ""
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_labellings(self)
-        hold_tuples(self, ("points", "conditions"))
 
     def __repr__(self) -> str:
         first, last = self.points[0], self.points[-1]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.results.serialize import hold_tuples
+from mmdbounds.results.serialize import Held
 
 Label = Literal["proved", "approximate", "heuristic"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CountedBounds:
+class CountedBounds(Held):
     """Bounds on the squared MMD (biased) for some counts of misfiled rows, and what chance adds.
 
     Attributes
@@ -34,12 +33,9 @@ class CountedBounds:
     upper: float
     radius: float
 
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("n_moved", "n_moved_of_x"))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ConfidenceInterval(Result):
+class ConfidenceInterval(OfGroups):
     """Where the root MMD of the two populations lies, with a stated confidence.
 
     Attributes
@@ -76,15 +72,11 @@ class ConfidenceInterval(Result):
         How the result was made.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"parts": CountedBounds}
-
     low: float
     high: float
     level: float
     label: Label
     why: tuple[str, ...] = ()
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
     n_held_out: int = 0
     n_moved_range: tuple[int, int]
     n_moved_of_x: int = 0
@@ -92,12 +84,7 @@ class ConfidenceInterval(Result):
     epsilon: float
     parts: tuple[CountedBounds, ...] = ()
     n_resamples: int | None = None
-    name_x: str = "X"
-    name_y: str = "Y"
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("why", "parts", "n_moved_range"))
 
     @property
     def n_moved(self) -> int:
@@ -124,7 +111,7 @@ class ConfidenceInterval(Result):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MixtureCeiling(Result):
+class MixtureCeiling(OfGroups):
     """How much of Y could at most have been drawn from X's distribution: an estimate.
 
     Attributes
@@ -161,18 +148,11 @@ class MixtureCeiling(Result):
     noise: str
     distance: float
     chance: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
     n_used: tuple[int, int]
     n_moved_used: int
     assumptions: tuple[str, ...]
-    name_x: str = "X"
-    name_y: str = "Y"
     provenance: Provenance
     label: str = "estimate"
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("n_used", "assumptions"))
 
     @property
     def contamination(self) -> Any:

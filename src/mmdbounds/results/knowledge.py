@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+
+from mmdbounds.results.serialize import Held
 
 Limits = tuple[tuple[str, int, int], ...]  # stratum, its rows that may be misfiled, how many of them at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knowledge:
+class Knowledge(Held):
     """What was known of the rows: who was looked up, who can be misfiled, and limits by stratum.
 
     Attributes
@@ -43,9 +44,3 @@ class Knowledge:
     limits_of_y: Limits = ()
     strata_column: str = ""
     n_moved_asked: int | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("limits_of_x", "limits_of_y"):  # lists, if they come from JSON
-            given: Any = getattr(self, name)
-            limits = tuple((str(stratum), int(rows), int(limit)) for stratum, rows, limit in given)
-            object.__setattr__(self, name, limits)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
-from mmdbounds.results.base import Result
+from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.results.serialize import hold_tuples
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +41,7 @@ class OddsBreakdown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class OddsSweepResult(Result):
+class OddsSweepResult(OfGroups):
     """Ranges over shares of misfiled rows and factors of the odds, and where the finding breaks down.
 
     Attributes
@@ -60,22 +57,13 @@ class OddsSweepResult(Result):
         As in `SweepResult`.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"points": OddsPoint, "breakdown": OddsBreakdown}
-
     points: tuple[OddsPoint, ...]
     breakdown: tuple[OddsBreakdown, ...]
     chance: float
     observed: float
     exactly: bool
     n_permutations: int
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("points", "breakdown"))
 
     @property
     def epsilons(self) -> tuple[float, ...]:

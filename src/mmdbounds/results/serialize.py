@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
+import types
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -15,12 +16,10 @@ from mmdbounds.errors import DataError
 
 SCHEMA = 2  # number of the layout of `to_dict`; raised whenever a reader would have to change
 
-KINDS: dict[str, tuple[type[np.generic], str, str]] = {
-    "ids": (np.str_, "U", "text"),
-    "effects": (np.float64, "fiu", "numbers"),
-    "weights": (np.float64, "fiu", "numbers"),
-}
-"""Type, NumPy kinds and words for the fields whose names begin so; all others hold row numbers."""
+KINDS = {np.str_: ("U", "text"), np.float64: ("fiu", "numbers"), np.intp: ("iu", "whole numbers")}
+"""NumPy kinds and words for the arrays that results hold, by their annotation."""
+
+field_types = functools.cache(get_type_hints)
 
 
 def read_only(values: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
@@ -30,9 +29,9 @@ def read_only(values: Any, dtype: DTypeLike | None = None) -> NDArray[Any]:
     return array
 
 
-def row_array(given: Any, name: str) -> NDArray[Any]:
+def _array(given: Any, dtype: type[np.generic], name: str) -> NDArray[Any]:
     """Return row numbers, names or effects as a read-only array; an empty list has its type, too."""
-    dtype, kinds, what = KINDS.get(name.partition("_")[0], (np.intp, "iu", "whole numbers"))
+    kinds, what = KINDS[dtype]
     array = np.asarray(given)
     if array.dtype.kind == "O" and "f" in kinds:  # None, JSON's word for a number that there is not
         array = np.array([np.nan if value is None else value for value in array.ravel()]).reshape(array.shape)
@@ -42,24 +41,40 @@ def row_array(given: Any, name: str) -> NDArray[Any]:
     return read_only(array, dtype)
 
 
-def hold_rows(result: Any, names: tuple[str, ...]) -> None:
-    """Turn these fields of a frozen result into read-only arrays, where they are given."""
-    for name in names:
-        if (given := getattr(result, name)) is not None:
-            object.__setattr__(result, name, row_array(given, name))
+def _needed(annotation: Any) -> Any:
+    """Return an annotation without the `None` that it allows."""
+    if isinstance(annotation, types.UnionType):
+        return next(each for each in get_args(annotation) if each is not types.NoneType)
+    return annotation
 
 
-def hold_labellings(result: Any) -> None:
-    """Take as many labellings as were asked for, where their number is not stated."""
-    if not result.n_labellings:
-        object.__setattr__(result, "n_labellings", result.n_permutations)
+def _held(given: Any, annotation: Any, name: str) -> Any:
+    """Return a field as its annotation says: arrays read-only, in tuples plain Python numbers."""
+    needed = _needed(annotation)
+    if given is not None and get_origin(needed) is np.ndarray:
+        return _array(given, get_args(get_args(needed)[1])[0], name)
+    if given is not None and get_origin(needed) is tuple:
+        return tuple(_held(each, get_args(needed)[0], name) for each in given)
+    return given.item() if isinstance(given, np.generic) else given
 
 
-def hold_tuples(result: Any, names: tuple[str, ...]) -> None:
-    """Turn these fields of a frozen result into tuples, where they are given: from JSON they are lists."""
-    for name in names:
-        if (given := getattr(result, name)) is not None:
-            object.__setattr__(result, name, tuple(given))
+class Held:
+    """A frozen dataclass whose arrays are read-only and whose tuples are tuples, however they are given."""
+
+    __slots__ = ()
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]  # all who inherit are dataclasses
+
+    def __post_init__(self) -> None:
+        made: Any = type(self)
+        for field in dataclasses.fields(self):
+            annotation = field_types(made)[field.name]
+            if get_origin(_needed(annotation)) in (np.ndarray, tuple):
+                held = _held(getattr(self, field.name), annotation, field.name)
+                object.__setattr__(self, field.name, held)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_fields(self)
 
 
 def from_fields(result: Any) -> tuple[Any, ...]:
@@ -96,11 +111,15 @@ def require_schema(data: Any, cls: type[Any], schema: int) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name not in ("schema", "type")}
 
 
+def _require(kind: Any, what: str, saved: Any, where: str) -> None:
+    if not isinstance(saved, kind):
+        msg = f"`{where.rstrip('.')}` of the saved result must be {what}; got {type(saved).__name__}."
+        raise DataError(msg)
+
+
 def saved_fields(cls: type[Any], saved: Any, where: str) -> dict[str, Any]:
     """Return the fields of `cls` from saved data, or say which are missing or unknown."""
-    if not isinstance(saved, Mapping):
-        msg = f"`{where.rstrip('.')}` of the saved result must be a mapping; got {type(saved).__name__}."
-        raise DataError(msg)
+    _require(Mapping, "a mapping", saved, where)
     known = {f.name: f for f in dataclasses.fields(cls)}
     required = {name for name, f in known.items() if f.default is f.default_factory is dataclasses.MISSING}
     for what, names in (("lacks", required - saved.keys()), ("has the unknown field", saved.keys() - known)):
@@ -110,24 +129,28 @@ def saved_fields(cls: type[Any], saved: Any, where: str) -> dict[str, Any]:
     return dict(saved)
 
 
-def _part(made: type[Any], saved: Any, where: str) -> Any:
-    """Rebuild a part of a saved result; one with parts of its own knows how."""
-    if hasattr(made, "from_dict"):
-        return made.from_dict(saved, where)
-    return made(**saved_fields(made, saved, where))
+def rebuilt(annotation: Any, saved: Any, where: str) -> Any:
+    """Return saved data as their annotation says: a dataclass, a list or mapping of such, or as they are."""
+    made = _needed(annotation)
+    if saved is None and made is not annotation:
+        return None
+    if isinstance(made, type) and dataclasses.is_dataclass(made):
+        fields, of = saved_fields(made, saved, where), field_types(made)
+        return made(**{name: rebuilt(of[name], value, f"{where}{name}.") for name, value in fields.items()})
+    holds = get_args(made)
+    if get_origin(made) is tuple and dataclasses.is_dataclass(holds[0]):
+        _require(list | tuple, "a list", saved, where)
+        return [rebuilt(holds[0], each, where) for each in saved]
+    if get_origin(made) is Mapping and dataclasses.is_dataclass(holds[1]):
+        _require(Mapping, "a mapping", saved, where)
+        return {name: rebuilt(holds[1], each, f"{where}{name}.") for name, each in saved.items()}
+    return saved
 
 
-class Saved:
-    """Plain data of a frozen dataclass, and the way back; also for pickles and copies.
-
-    A class names the fields that are dataclasses themselves in `PARTS`, and lists of such in `LISTS`.
-    """
+class Saved(Held):
+    """Plain data of a frozen dataclass, and the way back; also for pickles and copies."""
 
     __slots__ = ()
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]  # all who inherit are dataclasses
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain Python data; `from_dict` is the way back."""
@@ -140,18 +163,5 @@ class Saved:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Rebuild a result from `to_dict` (or from parsed `to_json`)."""
-        values = saved_fields(cls, require_schema(data, cls, SCHEMA), "")
-        defaults = {f.name: f.default for f in dataclasses.fields(cls)}
-        for name, made in cls.PARTS.items():
-            if name in values and not (values[name] is None and defaults[name] is None):
-                values[name] = _part(made, values[name], f"{name}.")
-        for name, made in cls.LISTS.items():
-            if not isinstance(listed := values.get(name, []), list | tuple):
-                msg = f"`{name}` of the saved result must be a list; got {type(listed).__name__}."
-                raise DataError(msg)
-            if name in values:
-                values[name] = [_part(made, each, f"{name}.") for each in listed]
-        return cls(**values)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
+        result: Self = rebuilt(cls, require_schema(data, cls, SCHEMA), "")
+        return result

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.results.base import Result, TwoSided
 from mmdbounds.results.provenance import Provenance, Side
-from mmdbounds.results.serialize import from_fields, hold_rows, hold_tuples, read_only
+from mmdbounds.results.serialize import Held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LabelBound:
+class LabelBound(Held):
     """One side of the interval.
 
     Attributes
@@ -45,13 +45,6 @@ class LabelBound:
     file_rows: NDArray[np.intp] | None = None
     status: str = ""
 
-    def __post_init__(self) -> None:
-        hold_rows(self, ("rows", "ids", "file_rows"))
-        hold_tuples(self, ("labels",))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return from_fields(self)
-
     @property
     def n_moved(self) -> int:
         """Rows whose label is changed."""
@@ -74,10 +67,6 @@ class _Labelled(Result):
     exactly: bool
     observed: float
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("groups", "sizes"))
-        object.__setattr__(self, "transitions", tuple((a, b) for a, b in self.transitions))
 
     @property
     def n_samples(self) -> int:
@@ -109,8 +98,6 @@ class HsicResult(TwoSided, _Labelled):
     provenance
         How the result was made.
     """
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"lower": LabelBound, "upper": LabelBound, **Result.PARTS}
 
     lower: LabelBound
     upper: LabelBound
@@ -165,11 +152,6 @@ class IndependenceResult(_Labelled):
     pvalue_as_filed: float
     n_permutations: int
     conditions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        _Labelled.__post_init__(self)
-        hold_tuples(self, ("worst_sizes", "conditions"))
-        object.__setattr__(self, "null", read_only(self.null, np.float64))
 
     def __iter__(self) -> Iterator[float]:
         # `statistic, pvalue = result`, as people know it from SciPy.
@@ -234,10 +216,9 @@ class PairwiseTable(Result):
         How much misfiling was stated, and how.
     n_permutations, seed
         Random labellings of each test, and the seed.
+    kernel
+        The kernel that all pairs were compared with.
     """
-
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {}
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"rows": PairRow}
 
     rows: tuple[PairRow, ...]
     level: float
@@ -245,9 +226,7 @@ class PairwiseTable(Result):
     misfiling: Mapping[str, Any]
     n_permutations: int
     seed: int
-
-    def __post_init__(self) -> None:
-        hold_tuples(self, ("rows",))
+    kernel: str
 
     @property
     def different(self) -> tuple[tuple[str, str], ...]:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.results.base import ReportedResult, Result
+from mmdbounds.results.base import OfLabellings, ReportedResult
 from mmdbounds.results.knowledge import Knowledge
 from mmdbounds.results.provenance import NullRule, Provenance
-from mmdbounds.results.serialize import hold_labellings, hold_tuples, read_only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,11 +72,8 @@ class KernelPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MisfilingTest(Result):
+class MisfilingTest(OfLabellings):
     """What both tests under misfiling have in common; unpacks as ``statistic, pvalue = result``."""
-
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest}
-    PARTS: ClassVar[Mapping[str, type[Any]]] = {"knowledge": Knowledge, **Result.PARTS}
 
     statistic: float
     pvalue: float
@@ -87,13 +83,10 @@ class MisfilingTest(Result):
     n_moved_of_x: int = 0
     null: NDArray[np.float64]
     null_weights: NDArray[np.float64] | None = None
-    is_exact: bool = False
-    n_labellings: int = 0
     observed: float
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
     n_admissible: int
-    n_permutations: int
     stop_after: int | None = None
     null_rule: NullRule = "labellings"
     level: float = 0.05
@@ -101,21 +94,9 @@ class MisfilingTest(Result):
     exactly: bool
     epsilon: float
     share_of_y: float
-    n_samples_X: int  # noqa: N815 -- X and Y are the notation
-    n_samples_Y: int  # noqa: N815
-    name_x: str = "X"
-    name_y: str = "Y"
-    conditions: tuple[str, ...] = ()
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "null", read_only(self.null, np.float64))
-        hold_labellings(self)
-        if self.null_weights is not None:
-            object.__setattr__(self, "null_weights", read_only(self.null_weights, np.float64))
-        hold_tuples(self, ("counts", "conditions"))
 
     def __iter__(self) -> Iterator[float]:
         # `statistic, pvalue = result`, as people know it from SciPy.
@@ -220,10 +201,6 @@ class RobustTestResult(MisfilingTest, ReportedResult):
     null_quantile: float | None = None
     null_quantile_as_filed: float | None = None
 
-    def __post_init__(self) -> None:
-        MisfilingTest.__post_init__(self)
-        hold_tuples(self, ("pvalue_range",))
-
     @property
     def in_null_quantiles(self) -> float | None:
         """`statistic` as a multiple of `null_quantile`: up to 1, chance alone makes as much."""
@@ -270,13 +247,7 @@ epsilon, share_of_y
         As in `RobustTestResult`; the options of `provenance` name the kernels.
     """
 
-    LISTS: ClassVar[Mapping[str, type[Any]]] = {"counts": CountTest, "parts": KernelPart}
-
     parts: tuple[KernelPart, ...]
-
-    def __post_init__(self) -> None:
-        MisfilingTest.__post_init__(self)
-        hold_tuples(self, ("parts",))
 
     @property
     def decisive(self) -> KernelPart | None:

@@ -1,27 +1,23 @@
-"""One table with a group column becomes X and Y."""
+"""One table with a group column becomes X and Y, or the rows of all groups and their labels."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from mmdbounds.checks import check_option
-from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
-from mmdbounds.tables import frames
-from mmdbounds.tables.columns import MISSING, Column, Complete, read_columns
-from mmdbounds.tables.files import open_table
+from mmdbounds.errors import DataError, quoted
+from mmdbounds.tables.columns import Rows
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.group_column import GroupColumn, as_text, group_name, two_groups
+from mmdbounds.tables.group_column import as_text, group_name, two_groups
 from mmdbounds.tables.reading import Reading
 from mmdbounds.tables.row_columns import RowColumns, read_facts
-from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
-from mmdbounds.tables.survey import completed
-from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
+from mmdbounds.tables.table_rows import TableRows, names_given
+
+MOST_WARNED = 10  # groups, the first ones, that are compared with all others to find columns that tell them
 
 
 def groups(
@@ -164,161 +160,40 @@ def split_table(
     reading: Reading,
 ) -> Split:
     """Do what `groups` does, and read the column of units at the same time."""
-    check_option(scale, "scale", TABLE_SCALES)
-    check_option(missing, "missing", MISSING)
-    table = open_table(data, [group, *about.named().values()], reading)
-    roles = find_roles(table.frame.columns, group, about, columns, exclude)
-    about = roles.about
-    column = GroupColumn(frames.cells(table.frame[roles.group]), roles.group)
+    part = TableRows(data, group, about, columns, exclude, scale, missing, reading)
+    table, column, about = part.table, part.column, part.roles.about
     keys = two_groups(column, hidden, among)
     placed = [column.rows(key) for key in keys]
     rows = np.sort(np.concatenate(placed))  # in the order of the table, whichever group is which
-    read = read_columns(table, roles.features, rows, reading, scale)
-    record: dict[str, Any] = {
-        "source": table.name,
-        "sha256": table.sha256,
-        "read_as": table.read_as,
-        "group_column": roles.group,
-        "hidden": as_text(hidden),
-        "among": as_text(among),
-        "id_column": about.id,
-        "excluded_columns": roles.excluded,
-        "scale": scale,
-        "missing": missing,
-        **asdict(reading),
-        "na": list(reading.na),
-        "removed_signs": {name: table.removed[name] for name in roles.features if name in table.removed},
-        "n_missing_cells": read.n_missing(),
-        "dropped_date_columns": read.dates,
-        "n_rows": len(table.frame),
+    counts = {
         "n_hidden": len(placed[0]),
         "n_among": len(placed[1]),
         "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
-        "n_missing_group": column.n_missing,
     }
-    # Before missing cells are filled: that a cell is missing can determine the group as well.
-    suspicious = (
-        [] if columns is not None else group_columns(read.values, read.columns, np.isin(rows, placed[0]))
-    )
-    record["columns_like_group"] = suspicious
-    whole = completed(table, read, rows, record)
-    left = [each[whole.kept[np.searchsorted(rows, each)]] for each in placed]
-    rows = rows[whole.kept]
+    names = {"hidden": as_text(hidden), "among": as_text(among)}
+    part.read(rows, [np.isin(rows, placed[0])], names, counts)
+    left = [each[np.isin(each, part.rows)] for each in placed]
     _require_rows(left, (hidden, among))
-    values, used, constant = without_constant(whole)
-    if columns is None:
-        warn_of_identifiers(table.frame, used, about.id)
-        warn_of_group_columns(suspicious)
+    part.leave_out_constant()
     facts = read_facts(table, about, column, keys, left, reading.na)
-    record |= {
-        "columns": [each.name for each in used],
-        "kinds": {each.name: each.described for each in used},
-        "dropped_constant_columns": constant,
-        "dropped_empty_columns": whole.empty,
-        "scaled_by_deviation": without_quartiles(values, used) if scale == "robust" else [],
-        "n_filled_cells": whole.n_filled,
+    part.record |= {
         "n_dropped_rows": [len(before) - len(each) for before, each in zip(placed, left, strict=True)],
         "n_hidden": len(facts.rows[0]),
         "n_among": len(facts.rows[1]),
         **facts.record,
     }
-    ids, from_file = table.row_names(about.id), table.name is not None
     units = None if about.unit is None else table.texts(about.unit)
-    del table, read, whole  # a large table must not be in memory more often than needed
-    values, names, record["scaling"] = features(values, used, scale)
-
-    def build(name: Any, which: NDArray[np.intp], known: dict[str, Any]) -> Group:
-        return Group(
-            values[np.searchsorted(rows, which)],
-            name=group_name(name, roles.group),
-            ids=None if ids is None else ids[which],
-            file_rows=which + 1 if from_file else None,
-            columns=tuple(names),
-            record=record,
-            **known,
-        )
-
+    del table
+    part.scale()
+    X, Y = (
+        part.group(group_name(name, part.roles.group), which, **known)
+        for name, which, known in zip((hidden, among), facts.rows, facts.of_rows, strict=True)
+    )
     of_x, of_y = ([] if units is None else [units[i] for i in each] for each in facts.rows)
-    X, Y = map(build, (hidden, among), facts.rows, facts.of_rows)
     return Split(X, Y, None if units is None else (of_x, of_y))
 
 
-class _Roles(NamedTuple):
-    group: str
-    about: RowColumns
-    features: list[str]
-    excluded: list[str]
-
-
-def find_roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> _Roles:
-    """Return which column is what, or say which name is wrong."""
-    group = _known_column(group, names, "group")
-    known = {role: _known_column(each, names, role) for role, each in about.named().items()}
-    for role, each in known.items():
-        if each == group and role != "unit":
-            msg = f"`group` and `{role}` must be different columns; got {quoted(group)} for both."
-            raise DataError(msg)
-    excluded = list(dict.fromkeys(_known_columns(exclude, names, "exclude")))
-    other_roles = {each: f"the {role} column" for role, each in reversed(known.items())}
-    other_roles[group] = "the group column"
-    features = _feature_columns(names, other_roles, columns, excluded)
-    return _Roles(group, RowColumns(**known), features, excluded)
-
-
-def _feature_columns(
-    names: Sequence[str], other_roles: Mapping[str, str], columns: Any, excluded: Sequence[str]
-) -> list[str]:
-    """Return the names of the features: those in `columns`, or all that are left if it is `None`."""
-    if columns is None:
-        unused = {*other_roles, *excluded}
-        features = [name for name in names if name not in unused]
-    else:
-        features = _known_columns(columns, names, "columns")
-        twice = [name for name, n in Counter(features).items() if n > 1]
-        refused = {**other_roles, **dict.fromkeys(excluded, "also in `exclude=`")}
-        refused |= dict.fromkeys(twice, "listed twice")
-        if wrong := [name for name in features if name in refused]:
-            msg = f"`columns` names {quoted(wrong[0])}, which is {refused[wrong[0]]}."
-            raise DataError(msg)
-    if not features:
-        msg = "no feature columns are left. Check `columns=` and `exclude=`."
-        raise DataError(msg)
-    return features
-
-
-def _known_column(given: Any, names: Collection[str], argument: str) -> str:
-    """Return the name if there is such a column, or suggest the nearest."""
-    name = str(given)
-    if name not in names:
-        hint = f"{did_you_mean(name, names)} The columns are {quoted_list(names, 10)}."
-        msg = f"there is no column {quoted(name)}, named in `{argument}=`.{hint}"
-        raise DataError(msg)
-    return name
-
-
-def _known_columns(given: Any, names: Collection[str], argument: str) -> list[str]:
-    """Return the names of columns: texts, in each of which several may stand with commas between them."""
-    parts = [
-        part.strip() if each not in names else each
-        for each in names_given(given, argument)
-        for part in ([each] if each in names else each.split(","))
-    ]
-    return [_known_column(part, names, argument) for part in parts]
-
-
-def names_given(given: Any, argument: str) -> tuple[str, ...]:
-    """Return the names given for an argument: one text or several."""
-    if given is None:
-        return ()
-    if isinstance(given, str):
-        return (given,)
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
-        msg = f"`{argument}` must be a text or a list of texts; got {type(given).__name__}."
-        raise DataError(msg)
-    return tuple(str(each) for each in given)
-
-
-def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> None:
+def _require_rows(rows: Sequence[Rows], names: Sequence[Any]) -> None:
     """Refuse a group of which no row is left."""
     for name, each in zip(names, rows, strict=True):
         if not len(each):
@@ -327,12 +202,33 @@ def _require_rows(rows: Sequence[NDArray[np.intp]], names: Sequence[Any]) -> Non
             raise DataError(msg)
 
 
-def without_constant(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
-    """Return the values and columns without those that are constant, and the names of these."""
-    varying = varying_columns(whole.values)
-    used = [column for column, varies in zip(whole.columns, varying, strict=True) if varies]
-    constant = [column.name for column, varies in zip(whole.columns, varying, strict=True) if not varies]
-    if not used:
-        msg = f"every feature column is constant over the rows of the two groups: {quoted_list(constant)}."
+def labelled_table(
+    data: Any,
+    group: str,
+    *,
+    id: str | None = None,
+    columns: Any = None,
+    exclude: Any = None,
+    scale: str = "standard",
+    missing: str = "refuse",
+    reading: Reading | None = None,
+) -> tuple[Group, list[str]]:
+    """Return the rows of all groups, encoded and scaled as `groups` does, and the label of each row."""
+    about, reading = RowColumns(id=id), reading or Reading()
+    part = TableRows(data, group, about, columns, exclude, scale, missing, reading)
+    column = part.column
+    if not column.labels:
+        msg = f"column {quoted(part.roles.group)} holds no group: all its values are missing."
         raise DataError(msg)
-    return (whole.values[:, varying] if constant else whole.values), used, constant
+    named = np.full(len(part.table.frame), "", dtype=object)
+    for key, label in column.labels.items():
+        named[column.rows(key)] = label
+    rows = np.flatnonzero(named != "")
+    labels = list(column.labels.values())
+    compared = labels[:MOST_WARNED] if len(labels) > 1 else []
+    part.read(rows, (np.asarray(named[rows] == label, dtype=np.bool_) for label in compared))
+    part.leave_out_constant()
+    of_rows = named[part.rows].tolist()
+    part.record |= {"n_dropped_rows": len(rows) - len(part.rows), "n_of_groups": dict(Counter(of_rows))}
+    part.scale()
+    return part.group("Z", part.rows), of_rows

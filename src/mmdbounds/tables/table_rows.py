@@ -1,0 +1,210 @@
+"""A table on its way to groups: some of its rows become numbers, complete and scaled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.checks import check_option
+from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
+from mmdbounds.tables import frames
+from mmdbounds.tables.columns import MISSING, Column, Complete, Rows, read_columns
+from mmdbounds.tables.files import open_table
+from mmdbounds.tables.group import Group
+from mmdbounds.tables.group_column import GroupColumn
+from mmdbounds.tables.reading import Reading
+from mmdbounds.tables.row_columns import RowColumns
+from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
+from mmdbounds.tables.survey import completed
+from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
+
+
+class TableRows:
+    """The rows of a table step by step: `read`, `leave_out_constant`, `scale`, then `group`."""
+
+    def __init__(
+        self,
+        data: Any,
+        group: str,
+        about: RowColumns,
+        columns: Any,
+        exclude: Any,
+        scale: str,
+        missing: str,
+        reading: Reading,
+    ) -> None:
+        check_option(scale, "scale", TABLE_SCALES)
+        check_option(missing, "missing", MISSING)
+        self.table = open_table(data, [group, *about.named().values()], reading)
+        self.roles = find_roles(self.table.frame.columns, group, about, columns, exclude)
+        self.column = GroupColumn(frames.cells(self.table.frame[self.roles.group]), self.roles.group)
+        self._scale, self._missing, self._reading, self._warns = scale, missing, reading, columns is None
+
+    def read(
+        self,
+        rows: Rows,
+        told_apart: Iterable[NDArray[np.bool_]],
+        names: Mapping[str, str] = MappingProxyType({}),
+        counts: Mapping[str, int] = MappingProxyType({}),
+    ) -> None:
+        """Read the features of some rows; `self.rows` are those that are left of them.
+
+        `told_apart` are groups, each as a mask of the rows: columns that tell one of them from all others
+        are suspicious. `names` and `counts` are what the record says of the groups.
+        """
+        table, roles, reading = self.table, self.roles, self._reading
+        read = read_columns(table, roles.features, rows, reading, self._scale)
+        # Before missing cells are filled: that a cell is missing can determine the group as well.
+        masks = told_apart if self._warns else ()
+        suspicious = [name for mask in masks for name in group_columns(read.values, read.columns, mask)]
+        self.record: dict[str, Any] = {
+            "source": table.name,
+            "sha256": table.sha256,
+            "read_as": table.read_as,
+            "group_column": roles.group,
+            **names,
+            "id_column": roles.about.id,
+            "excluded_columns": roles.excluded,
+            "scale": self._scale,
+            "missing": self._missing,
+            **asdict(reading),
+            "na": list(reading.na),
+            "removed_signs": {name: table.removed[name] for name in roles.features if name in table.removed},
+            "n_missing_cells": read.n_missing(),
+            "dropped_date_columns": read.dates,
+            "n_rows": len(table.frame),
+            **counts,
+            "n_missing_group": self.column.n_missing,
+            "columns_like_group": list(dict.fromkeys(suspicious)),
+        }
+        self._whole = completed(table, read, rows, self.record)
+        self.rows = rows[self._whole.kept]
+
+    def leave_out_constant(self) -> None:
+        """Leave constant columns out, and warn of those that should hardly be features."""
+        self._values, self._used, constant = _without_constant(self._whole)
+        if self._warns:
+            warn_of_identifiers(self.table.frame, self._used, self.roles.about.id)
+            warn_of_group_columns(self.record["columns_like_group"])
+        by_deviation = without_quartiles(self._values, self._used) if self._scale == "robust" else []
+        self.record |= {
+            "columns": [each.name for each in self._used],
+            "kinds": {each.name: each.described for each in self._used},
+            "dropped_constant_columns": constant,
+            "dropped_empty_columns": self._whole.empty,
+            "scaled_by_deviation": by_deviation,
+            "n_filled_cells": self._whole.n_filled,
+        }
+
+    def scale(self) -> None:
+        """Encode and scale the columns; the table is given up."""
+        self._ids, self._from_file = self.table.row_names(self.roles.about.id), self.table.name is not None
+        del self.table, self._whole  # a large table must not be in memory more often than needed
+        self._values, names, self.record["scaling"] = features(self._values, self._used, self._scale)
+        self._names = tuple(names)
+
+    def group(self, name: str, rows: Rows, **known: Any) -> Group:
+        """Return some of the rows, with what else is known of them."""
+        return Group(
+            self._values if rows is self.rows else self._values[np.searchsorted(self.rows, rows)],
+            name=name,
+            ids=None if self._ids is None else self._ids[rows],
+            file_rows=rows + 1 if self._from_file else None,
+            columns=self._names,
+            record=self.record,
+            **known,
+        )
+
+
+class Roles(NamedTuple):
+    """Which column is what."""
+
+    group: str
+    about: RowColumns
+    features: list[str]
+    excluded: list[str]
+
+
+def find_roles(names: Sequence[str], group: Any, about: RowColumns, columns: Any, exclude: Any) -> Roles:
+    """Return which column is what, or say which name is wrong."""
+    group = _known_column(group, names, "group")
+    known = {role: _known_column(each, names, role) for role, each in about.named().items()}
+    for role, each in known.items():
+        if each == group and role != "unit":
+            msg = f"`group` and `{role}` must be different columns; got {quoted(group)} for both."
+            raise DataError(msg)
+    excluded = list(dict.fromkeys(_known_columns(exclude, names, "exclude")))
+    other_roles = {each: f"the {role} column" for role, each in reversed(known.items())}
+    other_roles[group] = "the group column"
+    features = _feature_columns(names, other_roles, columns, excluded)
+    return Roles(group, RowColumns(**known), features, excluded)
+
+
+def _feature_columns(
+    names: Sequence[str], other_roles: Mapping[str, str], columns: Any, excluded: Sequence[str]
+) -> list[str]:
+    """Return the names of the features: those in `columns`, or all that are left if it is `None`."""
+    if columns is None:
+        unused = {*other_roles, *excluded}
+        features = [name for name in names if name not in unused]
+    else:
+        features = _known_columns(columns, names, "columns")
+        twice = [name for name, n in Counter(features).items() if n > 1]
+        refused = {**other_roles, **dict.fromkeys(excluded, "also in `exclude=`")}
+        refused |= dict.fromkeys(twice, "listed twice")
+        if wrong := [name for name in features if name in refused]:
+            msg = f"`columns` names {quoted(wrong[0])}, which is {refused[wrong[0]]}."
+            raise DataError(msg)
+    if not features:
+        msg = "no feature columns are left. Check `columns=` and `exclude=`."
+        raise DataError(msg)
+    return features
+
+
+def _known_column(given: Any, names: Collection[str], argument: str) -> str:
+    """Return the name if there is such a column, or suggest the nearest."""
+    name = str(given)
+    if name not in names:
+        hint = f"{did_you_mean(name, names)} The columns are {quoted_list(names, 10)}."
+        msg = f"there is no column {quoted(name)}, named in `{argument}=`.{hint}"
+        raise DataError(msg)
+    return name
+
+
+def _known_columns(given: Any, names: Collection[str], argument: str) -> list[str]:
+    """Return the names of columns: texts, in each of which several may stand with commas between them."""
+    parts = [
+        part.strip() if each not in names else each
+        for each in names_given(given, argument)
+        for part in ([each] if each in names else each.split(","))
+    ]
+    return [_known_column(part, names, argument) for part in parts]
+
+
+def names_given(given: Any, argument: str) -> tuple[str, ...]:
+    """Return the names given for an argument: one text or several."""
+    if given is None:
+        return ()
+    if isinstance(given, str):
+        return (given,)
+    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+        msg = f"`{argument}` must be a text or a list of texts; got {type(given).__name__}."
+        raise DataError(msg)
+    return tuple(str(each) for each in given)
+
+
+def _without_constant(whole: Complete) -> tuple[NDArray[np.float64], list[Column], list[str]]:
+    """Return the values and columns without those that are constant, and the names of these."""
+    varying = varying_columns(whole.values)
+    used = [column for column, varies in zip(whole.columns, varying, strict=True) if varies]
+    constant = [column.name for column, varies in zip(whole.columns, varying, strict=True) if not varies]
+    if not used:
+        msg = f"every feature column is constant over the rows of the two groups: {quoted_list(constant)}."
+        raise DataError(msg)
+    return (whole.values[:, varying] if constant else whole.values), used, constant
