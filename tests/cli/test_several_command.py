@@ -1,4 +1,4 @@
-"""`mmdbounds bounds --wrong` says what `hsic_bounds` returns for the rows of all groups of a table."""
+"""With `--wrong`, `bounds` and `test` say what the functions return for the rows of all groups of a table."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from mmdbounds.tables.labelled_table import labelled_table
 
 import mmdbounds as mb
 from mmdbounds.cli.main import run
-from mmdbounds.results import HsicResult
+from mmdbounds.results import HsicResult, IndependenceResult
 
 TABLE = """\
 name,g,x,y
@@ -68,6 +69,47 @@ def test_numbers_are_those_of_the_function(path, flags, options, capsys):
     assert found.upper.file_rows.tolist() == [row + 1 for row in found.upper.rows]
 
 
+def test_the_test_is_that_of_the_function(path, capsys):
+    how = [
+        "test",
+        path,
+        "--group",
+        "g",
+        "--id",
+        "name",
+        "--wrong",
+        "B>A, C>B",
+        "--n-moved",
+        "2",
+        "--rng",
+        "7",
+    ]
+    how += ["--n-permutations", "49"]
+    assert run([*how, "--json"]) == 0
+    found = IndependenceResult.from_dict(json.loads(capsys.readouterr().out))
+    # Not scaled by hand: the random labels depend on every digit of the rows.
+    Z, labels = labelled_table(path, "g", id="name")
+    np.testing.assert_allclose(Z.values, by_hand()[0], rtol=0, atol=1e-12)
+    possible = [("B", "A"), ("C", "B")]
+    wanted = mb.independence_test(Z, labels, n_moved=2, transitions=possible, n_permutations=49, rng=7)
+    assert (found.pvalue, found.worst_sizes, found.is_valid) == (wanted.pvalue, wanted.worst_sizes, True)
+    assert (found.transitions, found.n_permutations, found.provenance.seed) == (wanted.transitions, 49, 7)
+    np.testing.assert_array_equal(found.null, wanted.null)
+    assert run(how) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "possible errors: B recorded, A true; C recorded, B true. Recorded: 3 A, 5 B and 4 C." in text
+    assert "Whichever labels are wrong, the p-value of independence is at most" in text
+    assert "49 permutations; seed 7" in text
+    assert run([*how, "--quiet"]) == 0
+    assert float(capsys.readouterr().out) == wanted.pvalue
+    assert run([*how, "--csv"]) == 0
+    heading, cells = capsys.readouterr().out.splitlines()
+    numbers = dict(zip(heading.split(","), cells.split(","), strict=True))
+    assert (float(numbers["pvalue"]), numbers["is_valid"]) == (wanted.pvalue, "true")
+    assert run([*how, "--dry-run"]) == 0
+    assert "Groups: A (3), B (5), C (4)." in capsys.readouterr().out
+
+
 def test_words_csv_quiet_and_dry_run(path, capsys):
     how = ["bounds", path, "--group", "g", "--id", "name", "--wrong", "any", "--n-moved", "1"]
     assert run(how) == 0
@@ -103,3 +145,11 @@ def test_words_csv_quiet_and_dry_run(path, capsys):
 )
 def test_refused_in_one_line(path: str, flags: list[str], message: str, refused: Callable[..., str]):
     assert refused("bounds", path, "--group", "g", "--id", "name", *flags).startswith(message)
+    if "--method" not in flags:
+        assert refused("test", path, "--group", "g", "--id", "name", *flags).startswith(message)
+
+
+@pytest.mark.parametrize("flags", [["--level", "0.1"], ["--beta", "0.1"], ["--report", "page.html"]])
+def test_what_only_the_test_of_two_groups_has_is_refused(path: str, flags: list[str], refused):
+    asked = ("test", path, "--group", "g", "--id", "name", "--wrong", "any", "--n-moved", "1", *flags)
+    assert refused(*asked) == f"`{flags[0]}` cannot be used with --wrong. Leave it out."

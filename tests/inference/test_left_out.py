@@ -120,7 +120,7 @@ MORE = (
     ],
 )
 def test_a_benchmark_in_words(value: float, certified: bool, expected: str):
-    sides = {"lower": 0.2, "upper": 0.3, "is_certified": certified, "value": value}
+    sides = {"lower": 0.2, "upper": 0.3, "is_certified": certified, "value": value, "kernel": "rbf"}
     halves = {"column": "sex", "name_first": "f", "name_second": "m", "n_first": 9, "n_second": 8}
     made = mb.results.Benchmark(**sides, **halves, n_samples_X=8, n_samples_Y=9, name_x="A", name_y="B")
     assert expected in benchmark_sentence(made)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 import mmdbounds as mb
 from mmdbounds.cli.app import app
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.inference.left_out import benchmark, column_effects
 from mmdbounds.kernels import Energy
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums
@@ -137,17 +138,36 @@ def test_sentences_call_it_energy_distance():
     bounds = mb.mmd_bounds(X, Y, 0.1, kernel=Energy(1.5), rng=0)
     test = mb.robust_test(X, Y, 0.1, kernel="energy", n_permutations=19, rng=0)
     curve = mb.sweep(X, Y, kernel="energy", epsilons=[0.1], n_permutations=19, rng=0)
-    for text in (bounds.summary(), test.summary(), curve.summary()):
+    labels = np.repeat(["a", "b"], [len(X), len(Y)])
+    pairs = mb.pairwise_bounds(np.vstack([X, Y]), labels, 0.1, kernel="energy", n_permutations=19, rng=0)
+    several = mb.aggregated_test(
+        X, Y, 0.1, kernels=["energy", Energy(0.5)], n_permutations=19, rng=0, progress=False
+    )
+    for text in (bounds.summary(), test.summary(), curve.summary(), pairs.summary(), several.summary()):
         assert "energy distance" in " ".join(text.split())
         assert "MMD" not in text
     assert "kernel energy, exponent 1.5" in " ".join(bounds.summary().split())
     assert "squared MMD" in " ".join(mb.mmd_bounds(X, Y, 0.1, rng=0).summary().split())
 
 
+def test_of_kernels_that_differ_none_lends_its_name():
+    X, Y = rows()
+    mixed = mb.aggregated_test(X, Y, 0.1, kernels=["rbf", "energy"], n_permutations=19, rng=0, progress=False)
+    heading = next(line for line in mixed.summary().splitlines() if "bandwidth " in line)
+    assert "   statistic at least" in heading
+
+
 def test_a_page_calls_it_energy_distance(tmp_path):
     X, Y = rows()
-    curve = mb.sweep(X, Y, kernel=Energy(0.5), epsilons=[0.1], n_permutations=19, rng=0)
-    mb.write_report(curve, tmp_path / "page.html")
+    how = {"kernel": Energy(0.5), "rng": 0}
+    curve = mb.sweep(X, Y, epsilons=[0.1], n_permutations=19, **how)
+    test = mb.robust_test(X, Y, 0.1, n_permutations=19, **how)
+    half = np.vstack([X, Y])[:, :1] > 0
+    X, Y = (np.column_stack([part, values]) for part, values in ((half[: len(X)], X), (half[len(X) :], Y)))
+    amount = mb.Contamination(0.1)
+    beside = [benchmark(X, Y, "column 0", amount, **how), column_effects(X, Y, amount, **how)]
+    results = [curve, test, mb.mmd_bounds(X, Y, 0.1, **how), mb.column_table(X, Y, 0.1), *beside]
+    mb.write_report(results, tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "Energy distance between the true X and the true Y rows" in page
     assert "quared MMD" not in page

@@ -338,7 +338,7 @@ def test_the_page_explains_itself(kind: str, page_of: Any):
     assert ("standardised difference" in words) == (kind == "together")
     if kind in ("bounded", "together"):  # the share as it was typed, with what whole rows make of it
         assert "at most 20 % of the true" in words
-        assert "that is 3 of the 18 rows" in words
+        assert "that is at most 3 of the 18 rows" in words
         assert "or 17.6 %" in words
 
 

@@ -72,8 +72,19 @@ def test_a_raised_diagonal_makes_the_matrix_definite():
         assert smallest >= -100 * np.finfo(float).eps * len(rows)  # eigenvalues are of size up to N
 
 
-def test_precomputed_kernel_and_memory_do_not_matter():
+def test_a_precomputed_kernel_does_not_matter():
     p = random_labelled(3)
     value = mb.hsic(p.Z, p.labels, bandwidth=p.bandwidth)
     given = mb.hsic(p.K, p.labels, kernel="precomputed")
     np.testing.assert_allclose(given, value, rtol=0, atol=WITHIN)
+
+
+@pytest.mark.parametrize("n_groups", [3, 11])
+def test_sums_to_the_groups_where_no_matrix_is_kept(n_groups):
+    rng = np.random.default_rng(n_groups)
+    Z, labels = rng.normal(size=(1500, 2)), rng.permutation(np.arange(1500) % n_groups)
+    K = np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2) / 2)
+    sums = make_sums(Z, kernels.RBF(1.0), working_memory=8)
+    found = Dependence(sums, labels, n_groups, "biased").filed / 1500
+    assert not sums.holds_matrix
+    np.testing.assert_allclose(found, K @ np.eye(n_groups)[labels] / 1500, rtol=0, atol=of_a_mean(1500))

@@ -226,6 +226,9 @@ def test_laws_of_the_plan():
     assert plan.strips([0, 5, 12], 4) == [(0, 4), (4, 5), (5, 9), (9, 12)]
     assert plan.segments(np.array([[1.0], [1.0], [2.0], [1.0]])) == [0, 2, 3, 4]
     assert plan.segments(np.arange(20.0)[:, None]) is None
+    long_runs = np.repeat(np.arange(20.0), plan.RUN_ROWS)[:, None]
+    assert plan.segments(long_runs) == list(range(0, len(long_runs) + 1, plan.RUN_ROWS))
+    assert plan.segments(long_runs[1:]) is None
 
 
 def test_small_problems_keep_the_matrix_and_large_ones_do_not():

@@ -30,7 +30,7 @@ from mmdbounds.cli.options import (
     option,
     options,
 )
-from mmdbounds.cli.several import SeveralGroups, several_bounds
+from mmdbounds.cli.several import SeveralGroups, several_groups
 from mmdbounds.cli.side_files import plan_file, say, write_beside
 from mmdbounds.cli.table import (
     drawn_rows,
@@ -88,7 +88,9 @@ def bounds_command(
     from mmdbounds.search.protocol import check_exact_count
 
     if table.are_several():
-        several_bounds(table, misfiling, [known, search, files], comparison, output)
+        from mmdbounds.several.measure import hsic_bounds
+
+        several_groups(hsic_bounds, table, misfiling, [known, search, files], comparison, output)
         return
     files.plan(table)
     amount, method, how = known.within(misfiling.contamination()), search.chosen(), comparison.keywords()
@@ -128,7 +130,7 @@ class Testing(Permutations):
 
 @grouped
 def robust_test_command(
-    table: Table,
+    table: SeveralGroups,
     misfiling: Misfiling,
     known: KnownRows,
     testing: Testing,
@@ -139,7 +141,8 @@ def robust_test_command(
     """Test whether two groups of a table differ, even though rows may be misfiled.
 
     Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The p-value is
-    the largest over all sets of rows that they might be.
+    the largest over all sets of rows that they might be. With --wrong, test whether rows depend on their
+    group at all, with all groups of the table.
 
     \b
     Example:
@@ -148,6 +151,12 @@ def robust_test_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.robust import expected_test, robust_test
 
+    if table.are_several():
+        from mmdbounds.several.independence import independence_test
+
+        tested = partial(independence_test, n_permutations=testing.n_permutations)
+        several_groups(tested, table, misfiling, [known, testing, page], comparison, output)
+        return
     plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     amount, how = known.within(misfiling.contamination()), comparison.keywords()

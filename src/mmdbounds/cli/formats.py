@@ -40,6 +40,10 @@ ODDS_POINT = (
     *("epsilon", "n_moved", "odds", "lower", "upper", "lower_certified", "upper_certified"),
     "point",
 )
+INDEPENDENCE = (
+    *("n_samples", "n_moved", "exactly", "observed", "statistic", "pvalue", "pvalue_as_filed", "is_valid"),
+    *("n_sizes", "n_considered", "n_permutations"),
+)
 KERNEL_PART = ("kernel", "bandwidth", "lower", "certified", "standardised")
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
@@ -170,6 +174,10 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         ),
     ),
     "HsicResult": (_hsic_columns, lambda result: _bare(*result.interval)),
+    "IndependenceResult": (
+        lambda result: _one_row(result, INDEPENDENCE),
+        lambda result: _bare(result.pvalue),
+    ),
     "OddsSweepResult": (
         lambda result: {n: [getattr(p, n) for p in result.points] for n in ODDS_POINT},
         lambda result: "\n".join(

@@ -1,12 +1,14 @@
-"""``mmdbounds bounds --wrong``: how far rows depend on their group when labels are wrong."""
+"""Several groups on the command line: `bounds --wrong` and `test --wrong`."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli.arguments import Comparison, Misfiling, Output, Table
+from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import TABLE, option, options
 from mmdbounds.cli.plan import columns_in_words, notes, roles_in_words
 from mmdbounds.cli.side_files import say
@@ -14,9 +16,10 @@ from mmdbounds.cli.table import held_stderr, source_of
 from mmdbounds.errors import MmdBoundsError, counted, shown_value
 
 if TYPE_CHECKING:
+    from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
 
-TAKEN = ("epsilon", "n_moved", "exactly")  # options that mean something with --wrong
+TAKEN = ("epsilon", "n_moved", "exactly", "n_permutations")  # options that mean something with --wrong
 
 
 @options(TABLE)
@@ -57,11 +60,15 @@ class SeveralGroups(Table):
         return [(recorded, true) for recorded, true in pairs]
 
 
-def several_bounds(
-    table: SeveralGroups, misfiling: Misfiling, others: list[Any], comparison: Comparison, output: Output
+def several_groups(
+    function: Callable[..., Result],
+    table: SeveralGroups,
+    misfiling: Misfiling,
+    others: list[Any],
+    comparison: Comparison,
+    output: Output,
 ) -> None:
-    """Bound HSIC over wrong labels; `others` are groups of options that must not be used here."""
-    from mmdbounds.several.measure import hsic_bounds
+    """Show what a function says of all groups; `others` are groups of options that must not be used here."""
     from mmdbounds.tables.grouped_table import labelled_table
     from mmdbounds.tables.reading import Reading
 
@@ -93,7 +100,8 @@ def several_bounds(
     how |= {"rng": comparison.seed, "progress": output.progress, "exactly": bool(misfiling.exactly)}
     amount: Any = {"n_moved": misfiling.n_moved, "epsilon": misfiling.epsilon}
     try:
-        result = hsic_bounds(Z, labels, **amount, transitions=transitions, **how)
+        with interruptible():
+            result = function(Z, labels, **amount, transitions=transitions, **how)
     except MmdBoundsError as error:
         raise type(error)(str(error).replace("`transitions", "`wrong")) from None
     output.show(result)

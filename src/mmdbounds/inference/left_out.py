@@ -62,6 +62,7 @@ def column_effects(
         n_columns=len(sources),
         n_used=len(some[0]) + len(some[1]),
         seed=seed,
+        kernel=every.provenance.kernel,
         **_groups(x, y),
     )
 
@@ -94,6 +95,7 @@ def benchmark(
         lower=found.interval[0],
         upper=found.interval[1],
         is_certified=found.is_certified,
+        kernel=found.provenance.kernel,
         **_groups(x, y),
     )
 

@@ -18,6 +18,7 @@ from mmdbounds.results import (
 )
 from mmdbounds.words.bounds import ends as interval_digits
 from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, statistic
+from mmdbounds.words.testing import kernels_statistic
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
@@ -266,7 +267,8 @@ def _statistic(result: RobustTestResult | AggregatedResult) -> str:
     moved = f"(worst case: {rows(result.n_moved)} misfiled)"
     if isinstance(result, RobustTestResult):
         return f"{statistic(result)} {moved}"
-    return f"largest of {len(result.parts)} squared MMDs, each in standard deviations of its null {moved}"
+    every = f"{len(result.parts)} {kernels_statistic(result)}s"
+    return f"largest of {every}, each in standard deviations of its null {moved}"
 
 
 def plot_coverage(result: Evaluation, ax: Any = None) -> Any:

@@ -166,13 +166,13 @@ def _marked(marks: Values) -> list[Spec]:
     return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)] if marks else []
 
 
-def row_changes(values: Values, side: str, words: str) -> Spec:
+def row_changes(values: Values, side: str, statistic: str, words: str) -> Spec:
     """Return what single rows do to one of the two bounds.
 
     Values are f0: place of the share, f1: rank of the row, f2: its name, f3: change, f4: whether the row is
     moved there; f5 and f6: the change, and whether it is moved, as text.
     """
-    of_bound = f"change of the {side} (squared MMD)"
+    of_bound = f"change of the {side} ({statistic})"
     encoding = {
         "y": _ranked("f2", "f1"),
         "x": quantitative("f3", in_lines(of_bound), axis={"format": "~g", "tickCount": 4}),

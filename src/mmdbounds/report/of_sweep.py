@@ -13,7 +13,7 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, SweepPoint, SweepResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, finding
-from mmdbounds.words.phrases import assumption, labellings_used, percent, shown
+from mmdbounds.words.phrases import assumption, capitalised, labellings_used, percent, shown, statistic
 
 Series = dict[str, Sequence[float | None]]
 Ends = Sequence[tuple[float | None, float | None]]
@@ -75,7 +75,7 @@ def sweep_part(result: SweepResult, names: RowNames, first: float | None = None)
                 columns,
                 result.points,
                 name="curve",
-                caption="Bounds on the squared MMD and p-values, by the share of misfiled rows",
+                caption=f"Bounds on the {statistic(result)} and p-values, by the share of misfiled rows",
                 notes=testing.curve_notes(result),
             )
         ],
@@ -132,10 +132,10 @@ def _bounds_figure(result: SweepResult, columns: Columns) -> Figure:
     if any(quantile is not None for quantile in nulls):
         series[charts.CHANCE] = nulls
     scale = _window(ends)
-    x, y = shown(result.name_x), shown(result.name_y)
-    axis = charts.quantitative("f2", "squared MMD", axis={"tickCount": 6}, scale=scale)
-    title = f"Squared MMD between the true {x} and the true {y} rows"
-    words = "Squared MMD of the true groups: lower and upper bound"
+    x, y, name = shown(result.name_x), shown(result.name_y), statistic(result)
+    axis = charts.quantitative("f2", name, axis={"tickCount": 6}, scale=scale)
+    title = f"{capitalised(name)} between the true {x} and the true {y} rows"
+    words = f"{capitalised(name)} of the true groups: lower and upper bound"
     spec = _over_shares(result, ends, series, axis, columns, words, gaps)
     caption = [PROVED if proved else NOT_PROVED]
     caption += [GAPS] if gaps else []

@@ -17,7 +17,6 @@ from mmdbounds.report.record import Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.results import BoundsResult, Result, RobustTestResult
 from mmdbounds.words import explaining
-from mmdbounds.words.phrases import statistic
 
 __all__ = ["KINDS", "check_report", "write_report"]
 
@@ -113,15 +112,8 @@ def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool =
         _to_paste(results, record),
         _origin(parts, record),
     )
-    called = statistic(record)
-    shown = (_called(text, called) for text in (main, _page_data(parts)))
-    body = element("body", *shown, *scripts)
+    body = element("body", main, _page_data(parts), *scripts)
     return together([Html("<!doctype html>\n"), element("html", head, body, lang="en"), "\n"])
-
-
-def _called(text: str, name: str) -> Html:
-    """Return text in which the statistic has the name that it has with this kernel."""
-    return Html(text.replace("squared MMD", name).replace("Squared MMD", f"{name[0].upper()}{name[1:]}"))
 
 
 def _page_data(parts: Sequence[Part]) -> str:

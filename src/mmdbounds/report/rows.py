@@ -10,7 +10,7 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.report.charts import LOWER, UPPER, Values, row_changes
 from mmdbounds.report.contents import Columns, Figure, Table
 from mmdbounds.results import AuditResult, BoundsResult, SweepResult
-from mmdbounds.words.phrases import number, row_name, shown
+from mmdbounds.words.phrases import number, row_name, shown, statistic
 
 ROWS_SHOWN = 30  # rows shown at most, those to be checked first: a page must not grow with the data
 MOST_COLUMNS = 30  # columns whose cells are shown; more are not read
@@ -152,11 +152,11 @@ def single_rows(
     head = [*(heading for heading, _ in kept), *map(shown, names.columns)]
     known = any(change is not None for row in every for change in row.change.values())
     table = Table(name="single", caption=caption, head=head, body=[], notes=[f"{note} {ORDER}"])
-    figures = [_row_figure(title, side, by_share) for side in SIDES] if known else []
+    figures = [_row_figure(title, side, statistic(result), by_share) for side in SIDES] if known else []
     return SingleRows(bodies, table, figures)
 
 
-def _row_figure(title: str, side: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
+def _row_figure(title: str, side: str, name: str, by_share: Sequence[Sequence[ShownRow]]) -> Figure:
     """Return the chart of what single rows do to one bound, at each share that the slider can be at."""
     values: Values = [
         {
@@ -172,7 +172,7 @@ def _row_figure(title: str, side: str, by_share: Sequence[Sequence[ShownRow]]) -
         for rank, row in enumerate(shown_here)
     ]
     words = f"How single rows change the {SIDES[side]}. The same numbers are in the table of rows."
-    spec = row_changes(values, SIDES[side], words)
+    spec = row_changes(values, SIDES[side], name, words)
     title = f"{title}: {SIDES[side]}"
     return Figure(name=f"rows-{side}", title=title, caption=CAPTION, spec=spec, of_rows=True)
 

@@ -13,10 +13,9 @@ from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, RobustTestResult
 from mmdbounds.words import testing
 from mmdbounds.words.bounds import LARGE_GAP, UNPROVED, about_approximation, finding
-from mmdbounds.words.phrases import labellings_used, number, proved_number, shown
+from mmdbounds.words.phrases import capitalised, labellings_used, number, proved_number, shown, statistic
 
 PROVED, FOUND = "proved limit", "value found"
-SQUARED_MMD = "Squared MMD of the true groups"
 COUNT_ASSUMED = "the number of misfiled rows is as assumed;"
 BARS = 40  # bars of the histogram: it stays small for any number of permutations
 
@@ -62,7 +61,7 @@ def bounds_part(result: BoundsResult, names: RowNames, *, with_rows: bool = True
         answer=[text for text in (finding(result), about_approximation(result)) if text],
         moments=[moment] if with_rows else [],
         figures=[_range_figure(result), *(single.figures if with_rows else [])],
-        tables=[Table.of(BOUNDS_COLUMNS, ends, name="bounds-table", caption=SQUARED_MMD)],
+        tables=[Table.of(BOUNDS_COLUMNS, ends, name="bounds-table", caption=_true(result))],
         rows=single.table if with_rows else None,
         assumptions=[COUNT_ASSUMED, f"{testing.RELABELLED.rstrip(';')}."],
     )
@@ -72,8 +71,12 @@ def _groups(result: BoundsResult | RobustTestResult) -> str:
     return f"{shown(result.name_x)} (X) and {shown(result.name_y)} (Y)"
 
 
+def _true(result: BoundsResult) -> str:
+    return f"{capitalised(statistic(result))} of the true groups"
+
+
 def _axis(result: BoundsResult | RobustTestResult) -> str:
-    return f"squared MMD between {shown(result.name_x)} and {shown(result.name_y)}"
+    return f"{statistic(result)} between {shown(result.name_x)} and {shown(result.name_y)}"
 
 
 def _proved(bound: Bound) -> str:
@@ -106,11 +109,12 @@ def _range_figure(result: BoundsResult) -> Figure:
     ranges += [
         {"f0": bound.certified, "f1": bound.value, "f2": True} for bound in proved if _is_wide(bound, result)
     ]
-    words = f"{SQUARED_MMD}. The same numbers are in the table below."
+    words = f"{_true(result)}. The same numbers are in the table below."
     spec = charts.interval(ranges, values, (PROVED, FOUND, charts.FILED), _axis(result), words)
     gaps = " In the strip between a value found and its proved limit the extreme is not known."
     caption = f"The range that the assumed misfiling allows.{gaps if len(ranges) > 1 else ''}"
-    title = f"Squared MMD between the true {shown(result.name_x)} and the true {shown(result.name_y)} rows"
+    name, x, y = capitalised(statistic(result)), shown(result.name_x), shown(result.name_y)
+    title = f"{name} between the true {x} and the true {y} rows"
     return Figure(name="range", title=title, caption=caption, spec=spec)
 
 
@@ -123,11 +127,12 @@ class Case(NamedTuple):
     n_moved: str = ""
 
 
-# The table of a test; each cell is a function of a `Case`.
+# The table of a test; each cell is a function of a `Case`, and the statistic has its name there.
+STATISTIC = "statistic"
 TEST_COLUMNS: Columns = (
     ("case", lambda case: case.name),
     ("p-value", lambda case: case.pvalue),
-    ("squared MMD", lambda case: case.statistic),
+    (STATISTIC, lambda case: case.statistic),
     ("misfiled rows", lambda case: case.n_moved),
 )
 
@@ -140,12 +145,13 @@ def part_of_test(result: RobustTestResult) -> Part:
     if not result.is_valid:
         notes.append("* reached by a labelling, not proved")
     caption = "p-values for no difference between the true groups"
+    columns = [(statistic(result) if name == STATISTIC else name, cell) for name, cell in TEST_COLUMNS]
     return Part(
         heading="Test for a difference",
         question=f"{_groups(result)}: do they differ even if some rows are misfiled?",
         answer=[testing.statement(result)],
         figures=[_null_figure(result)],
-        tables=[Table.of(TEST_COLUMNS, _cases(result), name="test-table", caption=caption, notes=notes)],
+        tables=[Table.of(columns, _cases(result), name="test-table", caption=caption, notes=notes)],
         notes=[result.units_note] if result.units_note else [],
         assumptions=result.conditions,
         assumed=testing.conditions_head(result),
@@ -179,12 +185,12 @@ def _null_figure(result: RobustTestResult) -> Figure:
     ends = zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True)
     bars = [{"f0": low, "f1": high, "f2": count} for low, high, count in ends]
     title = "What chance alone would give, and what was found"
-    words = f"{title}: squared MMD of labellings. The p-values are in the table below."
+    words = f"{title}: {statistic(result)} of labellings. The p-values are in the table below."
     height = "random labellings" if shares is None else "labellings (%)"
     spec = charts.histogram(bars, marks, [str(mark["f1"]) for mark in marks], _axis(result), words, height)
     which = "all labellings" if result.is_exact else f"{result.n_labellings:,} random labellings"
     caption = (
-        f"Bars: the squared MMD of {which}, with the group sizes of the "
+        f"Bars: the {statistic(result)} of {which}, with the group sizes of the "
         "worst case. Solid line: the lower bound on that of the true groups."
     )
     return Figure(name="null", title=title, caption=caption, spec=spec)

@@ -141,6 +141,8 @@ class ColumnEffects(OfGroups):
         Rows that were compared; fewer than there are, if a sample was drawn.
     seed
         Of the sample and of the search.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
@@ -151,6 +153,7 @@ class ColumnEffects(OfGroups):
     n_columns: int
     n_used: int
     seed: int
+    kernel: str
 
     def __repr__(self) -> str:
         return f"ColumnEffects({len(self.columns)} of {self.n_columns} columns, lower {self.lower:.6g})"
@@ -168,6 +171,8 @@ class Benchmark(OfGroups):
         Squared MMD between the rows with these values, in the other columns.
     lower, upper, is_certified
         Bounds on the squared MMD between X and Y in the same columns, and whether they are proved.
+    kernel
+        The kernel of the comparison.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
     """
@@ -181,6 +186,7 @@ class Benchmark(OfGroups):
     lower: float
     upper: float
     is_certified: bool
+    kernel: str
 
     def __repr__(self) -> str:
         return f"Benchmark({self.column!r} {self.value:.6g}, groups {self.lower:.6g} to {self.upper:.6g})"

@@ -216,6 +216,8 @@ class PairwiseTable(Result):
         How much misfiling was stated, and how.
     n_permutations, seed
         Random labellings of each test, and the seed.
+    kernel
+        The kernel that all pairs were compared with.
     """
 
     rows: tuple[PairRow, ...]
@@ -224,6 +226,7 @@ class PairwiseTable(Result):
     misfiling: Mapping[str, Any]
     n_permutations: int
     seed: int
+    kernel: str
 
     @property
     def different(self) -> tuple[tuple[str, str], ...]:

@@ -30,7 +30,10 @@ class Dependence:
         n, o = sums.n_rows, 1 if estimator == "unbiased" else 0
         everyone = slice(0, n)
         self.n_rows, self.n_groups, self._o, self._estimator = n, n_groups, o, estimator
-        self.filed: Float64s = sums.apply(everyone, everyone, np.eye(n_groups)[codes])  # K @ u as recorded
+        # K @ u as recorded; rows of one label after the other only need to be added up.
+        order = everyone if sums.holds_matrix else np.argsort(codes, kind="stable")
+        self.filed: Float64s = np.empty((n, n_groups))
+        self.filed[order] = sums.apply(order, order, np.eye(n_groups)[codes[order]])
         own = sums.diagonal(everyone)
         check_sums(self.filed, own)
         self.sums, self.codes = sums, codes

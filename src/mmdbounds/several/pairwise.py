@@ -103,6 +103,7 @@ def pairwise_bounds(
         misfiling=misfiled.stated(),
         n_permutations=n_permutations,
         seed=seed,
+        kernel=found[0][1].provenance.kernel,
     )
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
-from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, shown, wrapped
+from mmdbounds.words.phrases import (
+    assumption,
+    number,
+    percent,
+    proved_number,
+    rows,
+    shown,
+    statistic,
+    wrapped,
+)
 
 HEADINGS = ("difference", "in deviations", "exceeds", "sign lost at")
 COLUMNS_SHOWN = 60  # in a summary; all of them are in the result
@@ -119,28 +128,29 @@ def _with_bounds(value: float, low: float, high: float, *, is_share: bool = Fals
 def benchmark_sentence(result: Benchmark) -> str:
     """Say whether the groups differ more than two others that people know."""
     x, y, column = shown(result.name_x), shown(result.name_y), shown(result.column)
+    name = statistic(result)
     halves = f"rows with {column} = {shown(result.name_first)} and {column} = {shown(result.name_second)}"
     between = f"that between {halves} ({result.n_first:,} and {result.n_second:,}) is {number(result.value)}"
     if not result.is_certified:
         low, high = number(result.lower), number(result.upper)
         return (
-            f"In all columns but {column}, the squared MMD between {x} and {y} was found to be between {low} "
+            f"In all columns but {column}, the {name} between {x} and {y} was found to be between {low} "
             f"and {high}, which is not proved; {between}."
         )
     low, high = proved_number(result.lower, "lower"), proved_number(result.upper, "upper")
     if result.lower >= result.value:
         return (
-            f"In all other columns {x} and {y} are at least as different as {halves}: their squared MMD is "
+            f"In all other columns {x} and {y} are at least as different as {halves}: their {name} is "
             f"at least {low} (proved), and {between}."
         )
     if result.upper < result.value:
         return (
-            f"In all other columns {x} and {y} are less different than {halves}: their squared MMD is at "
+            f"In all other columns {x} and {y} are less different than {halves}: their {name} is at "
             f"most {high} (proved), and {between}."
         )
     return (
         f"Whether {x} and {y} differ more than {halves} depends on which rows are misfiled: in all columns "
-        f"but {column} their squared MMD is between {low} and {high} (proved), and {between}."
+        f"but {column} their {name} is between {low} and {high} (proved), and {between}."
     )
 
 
@@ -167,7 +177,7 @@ def effects_note(result: ColumnEffects) -> str:
     few = "each column" if len(result.columns) == result.n_columns else some
     proved = "proved" if result.is_certified else "not proved"
     return (
-        f"Lower bound on the squared MMD ({proved}) if {few} is left out, of "
+        f"Lower bound on the {statistic(result)} ({proved}) if {few} is left out, of "
         f"{whom if result.n_used < n_rows else 'all rows'}; with all columns it is {number(result.lower)}. "
         "Columns that say the same as others contribute little; without one that says nothing, the bound "
         "can rise."

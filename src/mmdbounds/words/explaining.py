@@ -26,6 +26,7 @@ from mmdbounds.words.phrases import (
     percent,
     rows,
     shown,
+    statistic,
 )
 
 Kind = TypeVar("Kind", bound=Result)
@@ -111,9 +112,9 @@ def effect_sizes(results: Sequence[Result]) -> list[str]:
     multiples = None if point is None else point.in_null_quantiles
     if multiples is not None:
         low, high = multiples
-        sentences.append(_times(f"between {_factor(low)} and {_factor(high)}"))
+        sentences.append(_times(curve, f"between {_factor(low)} and {_factor(high)}"))
     elif test is not None and (least := test.in_null_quantiles) is not None:
-        sentences.append(_times(f"{'at least' if test.is_valid else 'found to be'} {_factor(least)}"))
+        sentences.append(_times(test, f"{'at least' if test.is_valid else 'found to be'} {_factor(least)}"))
     if table is not None and (best := columns.best_column(table)):
         sentences.append(best)
     if (beside := first_of(results, Benchmark)) is not None:
@@ -125,10 +126,10 @@ def _factor(multiple: float) -> str:
     return f"{multiple:.2g}" if abs(multiple) < 100 else f"{multiple:,.0f}"
 
 
-def _times(what: str) -> str:
+def _times(result: Any, what: str) -> str:
     return (
-        f"Compared with chance: the squared MMD is {what} times the value that chance alone stays below in "
-        "95 % of the cases if the groups do not differ."
+        f"Compared with chance: the {statistic(result)} is {what} times the value that chance alone stays "
+        "below in 95 % of the cases if the groups do not differ."
     )
 
 
@@ -137,18 +138,16 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     first: Any = results[0]
     x, y = shown(first.name_x), shown(first.name_y)
     length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.3g}"
-    statistic = (
-        f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
-    )
+    measure = f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
     if made.kernel == "energy":
         power = made.kernel_options.get("exponent", 1)
-        statistic = f"energy distance ({made.estimator} estimator, exponent {power:g}"
+        measure = f"energy distance ({made.estimator} estimator, exponent {power:g}"
     features = made.data.get("columns") or ()
     scale = {"standard": ", standardised over all rows", "robust": ", scaled by median and quartiles"}
     of_columns = f"; {len(features)} columns{scale.get(str(made.data.get('scale')), '')}" if features else ""
     groups = (
         f"We compared {rows(first.n_samples_X)} of {x} with {first.n_samples_Y:,} of {y} by the "
-        f"{statistic}{length}{of_columns})."
+        f"{measure}{length}{of_columns})."
     )
     sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}."]
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]

@@ -219,7 +219,13 @@ def origin(result: Misfiled) -> str:
 
 def statistic(result: Any) -> str:
     """Return what the statistic of a result is called."""
-    return "energy distance" if result.provenance.kernel == "energy" else "squared MMD"
+    made = getattr(result, "provenance", result)  # what stands beside results has its kernel alone
+    return "energy distance" if made.kernel == "energy" else "squared MMD"
+
+
+def capitalised(text: str) -> str:
+    """Return a text that begins a sentence or is a heading; unlike `str.capitalize` it keeps MMD."""
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def kernel_name(made: Provenance) -> str:

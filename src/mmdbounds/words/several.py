@@ -14,6 +14,7 @@ from mmdbounds.words.phrases import (
     seed_used,
     settings,
     shown,
+    statistic,
     wrapped,
 )
 from mmdbounds.words.testing import ROUNDING
@@ -140,7 +141,7 @@ def _verdict(result: IndependenceResult) -> str:
 
 def pairwise_summary(table: PairwiseTable) -> str:
     """Return a `PairwiseTable` in plain words, then the pairs."""
-    headings = ("", "squared MMD", "at least", "at most", "p-value", "adjusted")
+    headings = ("", statistic(table), "at least", "at most", "p-value", "adjusted")
     lines = [headings]
     for row in table.rows:
         proved = row.lower_certified is not None and row.upper_certified is not None

@@ -319,14 +319,21 @@ def _aggregated_statement(result: AggregatedResult) -> str:
     )
 
 
+def kernels_statistic(result: AggregatedResult) -> str:
+    """Return what the statistics of several kernels are called, each by itself."""
+    names = {statistic(part) for part in result.parts}
+    return names.pop() if len(names) == 1 else "statistic"
+
+
 def _kernels(result: AggregatedResult) -> list[str]:
     """Return a table of the kernels."""
     lines = [f"With {rows(result.n_moved)} misfiled, the worst count:"]
-    lines.append(f"  {'kernel':<14}{'bandwidth':>11}{'squared MMD at least':>23}{'in sd of the null':>20}")
+    heading = f"   {kernels_statistic(result)} at least"
+    lines.append(f"  {'kernel':<14}{'bandwidth':>11}{heading}{'in sd of the null':>20}")
     for part in result.parts:
         length = "-" if part.bandwidth is None else number(part.bandwidth)
         least = "not proved" if part.certified is None else proved_number(part.certified, "lower")
         size = "-" if part.standardised is None else number(part.standardised)
         mark = "  decisive" if part is result.decisive else ""
-        lines.append(f"  {part.kernel:<14}{length:>11}{least:>23}{size:>20}{mark}")
+        lines.append(f"  {part.kernel:<14}{length:>11}{least:>{len(heading)}}{size:>20}{mark}")
     return lines
