@@ -32,8 +32,7 @@ from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import CountOutcome, expected_null, is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results.curve import SweepResult
-from mmdbounds.results.frontier import FrontierResult
+from mmdbounds.results.curve import FrontierResult, SweepResult
 from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
