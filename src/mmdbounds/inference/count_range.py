@@ -15,8 +15,9 @@ import numpy as np
 from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
+from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.size_range import AtOnce, EverySize, by_size
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor
+from mmdbounds.inference.worst_case import WorstCase, expected_floor
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase

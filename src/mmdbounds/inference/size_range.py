@@ -14,7 +14,8 @@ import numpy as np
 
 from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase
+from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.worst_case import WorstCase
 from mmdbounds.problem import Problem
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
