@@ -83,7 +83,7 @@ def test_bounds_are_those_of_the_function():
     assert (found.result_.name_x, found.result_.name_y) == ("MI", "healthy")
     said = found.result_.summary()
     assert said.startswith(
-        "Assumed: at most 18.2 % of the true MI rows are misfiled, that is at most 2 of the 16 rows filed"
+        "Assumed: at most 20 % of the true MI rows are misfiled, that is at most 2 of the 16 rows filed"
     )
     exact = mb.MMDBounds(0.2, hidden="MI", exactly=True, rng=0).fit(X, LABELS)
     assert exact.result_.exactly

@@ -97,8 +97,7 @@ def test_what_to_try_next_works(
     assert (tmp_path / "rows.csv").read_text().startswith("group,id,file_row,in_lower,in_upper,")
     assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (
-        "Assumed: at most 29.8 % of the true malignant rows are misfiled, that is at most 81 of the 378"
-        in out
+        "Assumed: at most 30 % of the true malignant rows are misfiled, that is at most 81 of the 378" in out
     )
 
 

@@ -84,10 +84,12 @@ def test_plots_that_cannot_be(table: str, tmp_path: Path, refused: Refused):
     saved = tmp_path / "result.json"
     saved.write_text('{"type": "AuditResult"}')
     out = str(tmp_path / "p.png")
-    assert refused("plot", str(saved), "--out", out).startswith("a plot needs a saved BoundsResult, ")
+    line = refused("plot", str(saved), "--out", out)
+    assert line.startswith("a plot needs a saved BoundsResult, ")
+    assert line.endswith("got 'AuditResult'. Use `mmdbounds report`, which takes it.")
     saved.write_text('{"type": "BoundsResult"}')
     assert refused("plot", str(saved), "--out", out).startswith("expected a saved BoundsResult with schema")
-    assert refused("plot", table, "--out", out).startswith("this is not a saved result")
+    assert refused("plot", table, "--out", out).endswith(" makes. Save one with --json.")
     assert refused("plot", str(saved), "--out", "p.gif") == "`--out` must end in .png or .svg; got 'p.gif'."
 
 

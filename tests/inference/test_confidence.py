@@ -267,13 +267,13 @@ def test_the_words():
     X, Y = far_groups(p=40)
     proved = interval(X, Y, 0.05).summary()
     assert proved.startswith(
-        "Assumed: at most 4.76 % of the true X rows are misfiled, that is at most 2 of the 13 rows filed\n"
-        "under Y.\nWith 95 % confidence"
+        "Assumed: at most 5 % of the true X rows are misfiled, that is at most 2 of the 13 rows filed under\n"
+        "Y, or 4.76 %.\nWith 95 % confidence"
     )
     assert "(proved)" in proved
     near = confidence_interval(X, Y, 0.05, exactly=True, rng=0).summary()
     assert near.startswith(
-        "Assumed: exactly 4.76 % of the true X rows are misfiled, that is exactly 2 of the 13 rows"
+        "Assumed: exactly 5 % of the true X rows are misfiled, that is exactly 2 of the 13 rows"
     )
     assert "approximately; not proved" in near
     between = interval(X, Y, (0.02, 0.05))

@@ -251,8 +251,8 @@ def test_words_of_a_valid_test():
     result = mb.robust_test(X, Y, 0.2, n_permutations=99, rng=0)
     lines = result.summary().splitlines()
     assert " ".join(lines[:2]) == (
-        "Assumed: at most 19.4 % of the true X rows are misfiled, that is at most 6 of the 35 rows filed "
-        "under Y."
+        "Assumed: at most 20 % of the true X rows are misfiled, that is at most 6 of the 35 rows filed "
+        "under Y, or 19.4 %."
     )
     assert (
         "Whichever rows they are, the p-value for no difference between the true groups is "
@@ -274,7 +274,7 @@ def test_words_of_a_valid_test():
     assert repr(result).startswith(f"RobustTestResult(pvalue {result.pvalue:.4g} (valid), statistic 0.0")
     assert "at most 6 of 35 rows of Y misfiled" in repr(result)
     exactly = mb.robust_test(X, Y, 0.2, n_permutations=99, exactly=True, best_case=True, rng=0)
-    assert exactly.summary().startswith("Assumed: exactly 19.4 % of the true X rows are misfiled")
+    assert exactly.summary().startswith("Assumed: exactly 20 % of the true X rows are misfiled")
     assert "If more or fewer rows are misfiled, it can be larger." in words(exactly)
     assert "no labelling has less; not a p-value" in words(exactly)
     assert page_of(exactly).tables

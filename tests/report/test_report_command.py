@@ -217,7 +217,10 @@ def test_what_cannot_be_written_is_refused_before_the_work(table: Path, tmp_path
             "[]",
             "a report needs a saved BoundsResult, RobustTestResult, .*, AuditResult; got None. .*",
         ),
-        ('{"type": "Evaluation"}', "a report needs a saved BoundsResult, .*; got 'Evaluation'. .*"),
+        (
+            '{"type": "Evaluation"}',
+            "a report needs a saved Bounds.*; got 'Evaluation'. Use `mmdbounds plot`, which takes it.",
+        ),
         ('{"type": ["a"]}', "a report needs a saved BoundsResult, .*"),
         ('{"type": "BoundsResult", "schema": 2}', "the saved result lacks `epsilon`, .*"),
     ],

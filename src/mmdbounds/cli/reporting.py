@@ -261,11 +261,22 @@ def saved_result(text: str, known: Iterable[type[Result]], purpose: str) -> Resu
     try:
         content: Any = json.loads(text)
     except (ValueError, RecursionError):
-        msg = f"this is not a saved result, which --json or `to_json` makes. {FOR_A_TABLE}"
+        msg = f"this is not a saved result, which --json or `to_json` makes. {_instead(None, purpose)}"
         raise DataError(msg) from None
     kinds = {kind.__name__: kind for kind in known}
     named = content.get("type") if isinstance(content, dict) else None
     if not isinstance(named, str) or named not in kinds:
-        msg = f"{purpose} needs a saved {', '.join(kinds)}; got {named!r}. {FOR_A_TABLE}"
+        msg = f"{purpose} needs a saved {', '.join(kinds)}; got {named!r}. {_instead(named, purpose)}"
         raise DataError(msg)
     return kinds[named].from_dict(content)
+
+
+def _instead(named: object, purpose: str) -> str:
+    """Say what to do with a file that a page or a plot cannot be made of."""
+    from mmdbounds.plotting import PICTURES
+    from mmdbounds.report.page import KINDS
+
+    is_page = purpose == "a report"
+    if named in [kind.__name__ for kind in (PICTURES if is_page else KINDS)]:
+        return f"Use `mmdbounds {'plot' if is_page else 'report'}`, which takes it."
+    return FOR_A_TABLE if is_page else "Save one with --json."

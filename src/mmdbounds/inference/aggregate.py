@@ -301,6 +301,7 @@ def aggregated_test(
         seed=seed,
         n_pairs=meter.n_pairs,
         seconds=time.perf_counter() - started,
+        misfiling=contamination.stated(),
     )
     length = chosen[0].length if len(chosen) == 1 else None
     result = _result(

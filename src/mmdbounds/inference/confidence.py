@@ -168,6 +168,7 @@ def confidence_interval(
             seed=seed if search.is_random or kept.n_held else None,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
+            misfiling=contamination.stated(),
         ),
     )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Figure, Part, Table
 from mmdbounds.results import ColumnEffects, ColumnRow, ColumnTable
-from mmdbounds.words import columns, explaining
-from mmdbounds.words.phrases import shown
+from mmdbounds.words import columns
+from mmdbounds.words.phrases import assumption, shown
 
 COLUMNS_DRAWN = 30  # the surest; the table has more
 COLUMNS_LISTED = 200  # a page must not grow with the data
@@ -21,7 +21,7 @@ def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> P
     return Part(
         heading="Column by column",
         answer=[columns.statement(result)],
-        text=[explaining.assumed(result)],
+        text=[assumption(result)],
         figures=[_figure(result)],
         tables=[
             Table(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
     """Return one point of the curve as the result that the sentences are about."""
     none = np.empty(0, dtype=np.intp)
     low, high = point.lower_certified, point.upper_certified
-    same = ("observed", "n_samples_X", "n_samples_Y", "name_x", "name_y", "provenance")
+    same = ("observed", "n_samples_X", "n_samples_Y", "name_x", "name_y")
     return BoundsResult(
         lower=Bound(side="lower", value=point.lower, certified=low, rows=none, rows_of_x=none),
         upper=Bound(side="upper", value=point.upper, certified=high, rows=none, rows_of_x=none),
@@ -116,6 +117,7 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
         exactly=result.exactly or not point.n_moved,
         epsilon=point.epsilon,
         share_of_y=point.n_moved / result.n_samples_Y,
+        provenance=replace(result.provenance, misfiling={}),  # a point has its own share
         **{name: getattr(result, name) for name in same},
     )
 

@@ -18,6 +18,7 @@ from mmdbounds.report.record import Record, record_of
 from mmdbounds.report.rows import RowNames, row_names
 from mmdbounds.results import BoundsResult, Result, RobustTestResult
 from mmdbounds.words import explaining
+from mmdbounds.words.phrases import assumption
 
 __all__ = ["KINDS", "check_report", "write_report"]
 
@@ -136,9 +137,7 @@ def _page_data(parts: Sequence[Part]) -> str:
 def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> Iterable[Html | None]:
     """Return the answer, and what must be known to read it."""
     first: Any = results[0]
-    assumed = next(
-        (explaining.assumed(r) for r in results if isinstance(r, BoundsResult | RobustTestResult)), None
-    )
+    assumed = next((assumption(r) for r in results if isinstance(r, BoundsResult | RobustTestResult)), None)
     answers = [text for text in (assumed, *(text for part in parts for text in part.answer)) if text]
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None

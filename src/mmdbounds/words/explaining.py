@@ -19,11 +19,9 @@ from mmdbounds.results import (
 from mmdbounds.words import auditing, bounds, columns, testing
 from mmdbounds.words.phrases import (
     assumption,
-    considered,
     kernel_name,
     labellings_used,
     limited_odds,
-    percent,
     rows,
     shown,
     statistic,
@@ -72,25 +70,6 @@ def _other_way(result: Any) -> str:
 def measured(made: Provenance) -> str:
     """Say what the statistic measures."""
     return MEANING.format(ENERGY if made.kernel == "energy" else MMD)
-
-
-def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
-    """Say what was assumed, with the share as it was stated where one was."""
-    how, fewest, most = considered(result)
-    made: Any = getattr(result, "provenance", result)  # a table of columns has none
-    of_y, of_x = (made.misfiling.get(name) for name in ("x_in_y", "y_in_x"))
-    is_stated = isinstance(of_y, float) and (isinstance(of_x, float) or not result.n_moved_of_x)
-    if not is_stated or fewest not in (0, most) or not _any_rows(result):
-        return assumption(result)
-    x, y, exact = shown(result.name_x), shown(result.name_y), percent(result.epsilon)
-    share = f"{how} {percent(of_y)} of the true {x} rows"
-    count = f"{how} {most:,} of the {rows(result.n_samples_Y)} filed under {y}"
-    if not result.n_moved_of_x:
-        also = "" if percent(of_y) == exact else f", or {exact}"
-        return f"Assumed: {share} are misfiled, that is {count}{also}."
-    back = f"{how} {result.n_moved_of_x:,} of the {result.n_samples_X:,} filed under {x}"
-    both = f"{share} and {how} {percent(of_x)} of the true {y} rows"
-    return f"Assumed: {both} are misfiled, that is {count} and {back}."
 
 
 def _any_rows(result: Any) -> bool:
@@ -155,7 +134,7 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}{_other_way(first)}."]
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]
     if known:
-        stated = assumed(known[0]).removeprefix("Assumed: ")
+        stated = assumption(known[0]).removeprefix("Assumed: ")
         sentences.append(f"We assumed that {stated[0].lower()}{stated[1:]}")
         sentences += ["Nothing was assumed about which ones."] if _any_rows(known[0]) else []
         proved = all(r.is_certified if isinstance(r, BoundsResult) else r.is_valid for r in known)
@@ -183,12 +162,12 @@ def findings(results: Sequence[Result]) -> str:
     found, curve = first_of(results, BoundsResult), first_of(results, SweepResult)
     table, audit = first_of(results, ColumnTable), first_of(results, AuditResult)
     test = first_of(results, RobustTestResult)
-    sentences = [] if found is None else [assumed(found), bounds.finding(found)]
+    sentences = [] if found is None else [assumption(found), bounds.finding(found)]
     if curve is not None:
         point = point_at(curve, found)
         sentences += [] if point is None else [testing.pvalues_at(point, curve)]
         sentences.append(testing.breakdown(curve))
-    sentences += [] if test is None else [*([] if found else [assumed(test)]), testing.statement(test)]
+    sentences += [] if test is None else [*([] if found else [assumption(test)]), testing.statement(test)]
     sentences += [] if audit is None else [auditing.decision(audit)]
     sentences += [] if table is None else [columns.statement(table)]
     return " ".join(sentences)

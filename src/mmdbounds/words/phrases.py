@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import decimal
 import textwrap
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
@@ -111,31 +112,47 @@ def others(result: Misfiled) -> str:
 
 
 def assumption(result: Misfiled) -> str:
-    """Say back what was understood: how many rows are taken as misfiled."""
+    """Say back what was understood: how many rows are taken as misfiled, with shares as they were stated."""
     x, y = shown(result.name_x), shown(result.name_y)
     how, fewest, most = considered(result)
     of_x = getattr(result, "most_moved_of_x", result.n_moved_of_x)
     if not most and not of_x:
         return f"Assumed: no row is misfiled.{_less_than_a_row(result)}{changes(result)}"
-    share, count = percent(result.epsilon), f"{how} {most:,}"
+    stated = _stated(result)
+    share = exact = percent(result.epsilon)
+    count = f"{how} {most:,}"
     if how == "between":
-        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {share}"
+        share = f"{percent(fewest / (result.n_samples_X + fewest))} and {exact}"
         count = f"{fewest:,} to {most:,}"
-    where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
+    elif isinstance(stated.get("x_in_y"), float):
+        share = percent(stated["x_in_y"])
     known = getattr(result, "knowledge", None)
-    one_way = f"Assumed: {how} {share} of the true {x} rows are misfiled, {where}{restrictions(known, 'y')}"
+    where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
+    true_x = f"Assumed: {how} {share} of the true {x} rows"
     if not of_x:
-        return f"{one_way}{limited_odds(result)}.{origin(result)}{changes(result)}"
+        also = f", or {exact}" if how != "between" and share != exact else ""
+        which = f"{where}{also}{restrictions(known, 'y')}{limited_odds(result)}"
+        return f"{true_x} are misfiled, {which}.{origin(result)}{changes(result)}"
     both = "at most" if how == "between" else how
+    other = f"{both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x}"
+    where, of_known = f"{where}{restrictions(known, 'y')}", restrictions(known, "x")
+    if how != "between" and isinstance(stated.get("y_in_x"), float):
+        true_y = f"{how} {percent(stated['y_in_x'])} of the true {y} rows"
+        return f"{true_x} and {true_y} are misfiled, {where}; {other}{of_known}.{changes(result)}"
     belong = "belongs" if of_x == 1 else "belong"
-    other = f"{both} {of_x:,} of the {rows(result.n_samples_X)} filed under {x} {belong} to {y}"
-    return f"{one_way}; {other}{restrictions(known, 'x')}.{changes(result)}"
+    return f"{true_x} are misfiled, {where}; {other} {belong} to {y}{of_known}.{changes(result)}"
+
+
+def _stated(result: Misfiled) -> Mapping[str, Any]:
+    """Return how much misfiling was stated, by name."""
+    made: Any = getattr(result, "provenance", result)  # a table of columns has none
+    stated: Mapping[str, Any] = made.misfiling
+    return stated
 
 
 def _less_than_a_row(result: Misfiled) -> str:
     """Say that a share was stated that is less than one row, and the smallest that is not."""
-    made: Any = getattr(result, "provenance", result)  # a table of columns has none
-    stated = made.misfiling
+    stated = _stated(result)
     name = next((name for name in ("x_in_y", "share_of_y") if stated.get(name)), None)
     if name is None:
         return ""
@@ -204,15 +221,14 @@ def changes(result: Any) -> str:
 
 def origin(result: Misfiled) -> str:
     """Say where a limit on the number misfiled comes from, if it is one of an audit or a prevalence."""
-    made: Any = getattr(result, "provenance", result)  # a table of columns has none
-    stated = made.misfiling
+    stated = _stated(result)
     sure = f"This limit holds with {percent(stated.get('confidence', 0.95))} confidence"
     if "n_checked" in stated:
         found, checked = stated.get("n_found", 0), stated["n_checked"]
         looked = "at any time" if stated.get("anytime") else "the number to be checked was fixed in advance"
         return (
-            f" {sure}: of {checked:,} rows drawn at random and checked, {found:,} belong to "
-            f"{shown(result.name_x)} ({looked})."
+            f" {sure}: of {checked:,} rows drawn at random and checked, {found:,} "
+            f"{'belongs' if found == 1 else 'belong'} to {shown(result.name_x)} ({looked})."
         )
     return f" {sure}; it comes from a prevalence." if "prevalence" in stated else ""
 
