@@ -123,6 +123,7 @@ def resampling_interval(
             seed=seed,
             n_pairs=meter.n_pairs,
             seconds=time.perf_counter() - started,
+            misfiling=contamination.stated(),
         ),
     )
 
