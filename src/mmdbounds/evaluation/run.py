@@ -37,6 +37,7 @@ from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
 from mmdbounds.sums.threads import thread_count
 from mmdbounds.tables import as_groups
+from mmdbounds.tables.group import group_fields
 
 DEFAULT_METHODS = ("sharp", "s-sd")
 TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
@@ -294,13 +295,10 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
         exactly=bool(design.exactly),
         n_x=design.n_x,
         n_y=design.n_y,
-        n_samples_X=len(design.X),
-        n_samples_Y=len(design.Y),
+        **group_fields(design.X, design.Y),
         replace=bool(design.replace),
         scale=design.scale,
         mechanism=mechanism_name(design.mechanism),
-        name_x=design.X.name,
-        name_y=design.Y.name,
         provenance=_provenance(design, trials),
     )
 

@@ -167,12 +167,12 @@ class FloorPvalues:
 
     def null_fields(self, counts: Counts) -> dict[str, Any]:
         """Return the fields that say which labellings the p-value of a count comes from."""
-        return {
-            "null_weights": self.null.shares(self._column[counts.n_x]),
-            "is_exact": self.null.is_exact,
-            "n_labellings": self.null.n_labellings,
-            "null_rule": self.null_rule,
-        }
+        return {"null_weights": self.null.shares(self._column[counts.n_x]), **self.labelling_fields()}
+
+    def labelling_fields(self) -> dict[str, Any]:
+        """Return the fields that say which labellings the p-values of all counts come from."""
+        exact = {"is_exact": self.null.is_exact, "n_labellings": self.null.n_labellings}
+        return {**exact, "null_rule": self.null_rule}
 
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
