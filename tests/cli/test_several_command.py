@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from mmdbounds.tables.labelled_table import labelled_table
 
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 from mmdbounds.results import HsicResult, IndependenceResult
+from mmdbounds.tables.grouped_table import labelled_table
 
 TABLE = """\
 name,g,x,y
