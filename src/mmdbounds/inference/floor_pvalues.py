@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmdbounds.counts import Counts
-from mmdbounds.inference.labellings import distinct_rows
 from mmdbounds.inference.minimax import ComparedNull, Minimax
+from mmdbounds.inference.null import distinct_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.objective import Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
