@@ -12,7 +12,8 @@ import mmdbounds as mb
 from inference.test_null import stopped_naively
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.aggregate import FACTORS, N_SCALING, STREAM, aggregated_test
+from mmdbounds.inference.aggregate import FACTORS, aggregated_test
+from mmdbounds.inference.several_kernels import N_SCALING, STREAM
 from mmdbounds.inference.worst_case import NEARLY, WorstCase
 from mmdbounds.results.testing import AggregatedResult
 from mmdbounds.sums.bandwidth import canonical_order
