@@ -21,7 +21,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(mmdbounds.__path__, "mmdbounds.")
     if not module.name.endswith(LEFT_OUT)
 )
-LANGUAGES = {"python", "shell", "text", "sh"}
+LANGUAGES = {"python", "shell", "text", "sh", "r"}
 
 
 def test_the_pages_are_found() -> None:

@@ -336,6 +336,10 @@ class WorstCase:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
         return self.null.pvalue(value, self._column[counts.n_x], null)
 
+    def is_drawn_for_another(self, value: float, counts: Counts, null: Float64s) -> bool:
+        """Return whether that p-value needs no more labellings."""
+        return self.null.is_stopped(value, self._column[counts.n_x], null)
+
     def compared_of(self, counts: Counts) -> Float64s:
         """Return what a floor is compared with: the same, or less."""
         return self.null.compared_column(self._column[counts.n_x])

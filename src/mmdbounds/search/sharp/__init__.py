@@ -318,7 +318,7 @@ class SideSearch:
         n = proof.n_nodes
         # A convex function is largest where no row is split.
         fractional = bound if self._side == "upper" else fractional
-        return bound, fractional, f"{n:,} branch{'' if n == 1 else 'es'}" if n else ""
+        return bound, fractional, f"branch and bound: {n:,} branch{'' if n == 1 else 'es'}" if n else ""
 
     def _floor(self, i: int, problem: QuotaProblem, slack: float) -> Floor:
         f, labelling = self._quadratics[i], self._best[i]
