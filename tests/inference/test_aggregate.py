@@ -3,11 +3,13 @@
 import dataclasses
 import itertools
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 
 import mmdbounds as mb
+from inference.test_null import stopped_naively
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.aggregate import FACTORS, N_SCALING, STREAM, aggregated_test
@@ -114,18 +116,66 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
         {"epsilon": 0.15, "estimator": "biased"},
         {"epsilon": mb.Contamination(n_moved=2, n_moved_of_x=2)},
         {"epsilon": 0.1, "beta": 0.01},
+        {"epsilon": 0.1, "stop_after": 4, "level": 0.1},
     ):
         shared = {"n_permutations": 199, "rng": seed, **options}
         several = aggregated_test(X, Y, kernels=["rbf"], **shared)
         alone = mb.robust_test(X, Y, **shared)
         assert (several.pvalue, several.pvalue_as_filed) == (alone.pvalue, alone.pvalue_as_filed)
         assert (several.is_valid, several.is_tight) == (alone.is_valid, alone.is_tight)
+        assert (several.is_significant, several.level) == (alone.is_significant, alone.level)
+        assert (several.n_labellings, several.stop_after) == (alone.n_labellings, alone.stop_after)
         assert several.n_moved == alone.n_moved
         [part] = several.parts
         # A range of counts proves it by other sums.
         assert part.certified == pytest.approx(alone.statistic, rel=0, abs=of_mmd2(55))
         assert part.bandwidth == alone.provenance.bandwidth
         np.testing.assert_allclose(several.null * part.spread + part.centre, alone.null, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.5, 3.0])
+def test_drawing_stops_once_the_worst_case_is_known(shift):
+    X, Y = drawn(5, p=20, q=25, shift=shift)
+    how = {"kernels": KERNELS, "exactly": True, "n_permutations": 299, "null": "labellings", "rng": 2}
+    whole, stopped = (aggregated_test(X, Y, 0.1, stop_after=h, **how) for h in (None, 10))
+    assert stopped.pvalue == stopped_naively(whole.null, whole.statistic, 10)
+    assert stopped.n_labellings == (299 if shift == 3.0 else 100 * -(-round(10 / stopped.pvalue) // 100))
+    np.testing.assert_allclose(stopped.null, whole.null[: stopped.n_labellings], rtol=0, atol=ROUNDING)
+    sharper = aggregated_test(X, Y, 0.1, stop_after=10, **{**how, "null": "minimax"})
+    assert sharper.pvalue <= stopped.pvalue
+
+
+def test_the_level_is_decided_about_or_said_not_to_be():
+    """The labelling that is small for one kernel is not for the other: a proof for each leaves a gap."""
+    X, Y = drawn(2, p=12, q=14, shift=1.0)
+    ask = partial(aggregated_test, X, Y, mb.Contamination(n_moved=3), kernels=KERNELS, rng=0)
+    found = ask(n_permutations=199, level=0.9)
+    attained = max(count.attained for count in found.counts)
+    assert attained < found.pvalue < 0.9
+    for level, decision in ((0.9, True), (found.pvalue, True), (attained, None), (attained / 2, False)):
+        result = ask(n_permutations=199, level=level)
+        assert (result.pvalue, result.is_significant) == (found.pvalue, decision)
+        assert ("this is undecided" in result.summary()) == (decision is None)
+
+
+def test_what_is_tight_enough_for_a_pvalue_is_made_tighter_for_a_decision(monkeypatch):
+    X, Y = drawn(9, p=12, q=14)
+    ask = partial(aggregated_test, X, Y, mb.Contamination(n_moved=3), kernels=["rbf"], null="labellings")
+    attained = max(count.attained for count in ask(n_permutations=199, rng=0).counts)
+    tight = ask(n_permutations=199, rng=0, level=attained)
+    assert tight.pvalue == attained
+    below = np.sort(tight.null[tight.null < tight.statistic])[-3]
+    cheap = (tight.statistic - below) * tight.parts[0].spread  # by so much, three labellings more count
+    searched = WorstCase._search
+
+    def poor(self, counts, side, n_starts, slack, patience):
+        found = searched(self, counts, side, n_starts, slack, patience)
+        return dataclasses.replace(found, certified=found.certified - cheap) if slack else found
+
+    monkeypatch.setattr(WorstCase, "_search", poor)
+    loose, decided = (ask(n_permutations=199, rng=0, level=level) for level in (0.9, tight.pvalue))
+    assert tight.pvalue < loose.pvalue <= tight.pvalue / (1 - NEARLY)
+    assert (decided.pvalue, decided.is_significant) == (tight.pvalue, True)
 
 
 def test_repeating_a_kernel_changes_nothing():
@@ -285,6 +335,8 @@ def test_the_result_is_plain_data_and_back():
         ({"bandwidths": ["mean"]}, r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
         ({"kernels": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
         ({"kernels": ["precomputed"]}, r"`kernels` must be computed from the rows.*; got 'precomputed'\."),
+        ({"level": 0}, r"`level` must be larger than 0"),
+        ({"stop_after": 0}, r"`stop_after` must be a whole number from 1; got 0\."),
         ({"n_permutations": 0}, r"`n_permutations` must be a whole number from 1; got 0\."),
         ({"beta": 2}, r"`beta` must be in \[0, 1\); got 2\."),
         ({"exactly": 1}, r"`exactly` must be True or False; got 1\."),

@@ -88,6 +88,27 @@ def test_proofs_alone_hold(seed, monkeypatch):
     assert floor <= values.min() + WITHIN
 
 
+@pytest.mark.parametrize("estimator", ["biased", "unbiased"])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_first_floor_by_steps_is_the_tangent_at_the_labels(seed, estimator):
+    """HSIC plus its slope times the change, least over all labellings; pairs are centred by hand."""
+    p = replace(random_labelled(130 + seed), estimator=estimator, n_moved=2)
+    of, moves, start = pieces(p)
+    n, K = len(p.Z), p.K - np.eye(len(p.Z)) * (estimator == "unbiased")
+    rows = K.sum(axis=1)
+    a = rows / n - K.sum() / (2 * n**2)
+    if estimator == "unbiased":
+        a = rows / (n - 2) - K.sum() / (2 * (n - 1) * (n - 2))
+    M, w = p.K - a[:, None] - a, 1 / n**2 if estimator == "biased" else 1 / (n * (n - 3))
+    one_hot = np.eye(of.n_groups)
+    slope = 2 * w * (M + of.relief * np.eye(n)) @ one_hot[start.codes]
+    change = min((slope * (one_hot[labels] - one_hot[start.codes])).sum() for labels in admissible_labels(p))
+    floor, _ = label_proofs.by_steps(of, moves, start, -np.inf)
+    wanted = naive_hsic(p.K, start.codes, estimator) + change
+    np.testing.assert_allclose(floor, wanted, rtol=0, atol=2 * WITHIN)
+    assert (of.relief > 0) == (estimator == "unbiased")
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_without_a_matrix(seed, monkeypatch):
     monkeypatch.setattr(measure, "is_dense", lambda *_: False)

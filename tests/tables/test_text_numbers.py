@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.tables import groups
+from mmdbounds.tables.columns import _number_trouble
 from mmdbounds.tables.files import load_file
 from mmdbounds.tables.reading import Reading
 
@@ -88,7 +89,10 @@ def test_the_user_settles_it():
     [
         (
             ["1,234", "2,500", "900", "7"],
-            r"\(numbers with commas\)\. .*'point' if 1,234 is a thousand",
+            (
+                r"^1 column .*: 'c' \(numbers with commas\)\. Leave columns out .*, or set `decimal=` "
+                r"to 'point' if 1,234 is a thousand, or to 'comma' if it is not\.$"
+            ),
         ),
         (["1,234", "2.5", "900", "7"], r"or set `decimal=` to 'point' if commas separate thousands\.$"),
         (["1.234", "2,5", "900", "7"], r"or set `decimal=` to 'comma' if points separate thousands\.$"),
@@ -103,6 +107,25 @@ def test_what_is_refused_says_which_option_helps(cells: list, message: str):
     lines = ["g;c", *(f"{'AB'[i % 2]};{cell}" for i, cell in enumerate(cells))]
     with pytest.raises(DataError, match=message):
         groups(io.BytesIO("\n".join(lines).encode()), "g", hidden="A", among="B")
+
+
+@pytest.mark.parametrize(
+    ("cells", "remedy"),
+    [
+        (["1,234", "900"], ("decimal", "point")),  # both would do; the first is that of most files
+        (["1,234", "2.5"], ("decimal", "point")),
+        (["1.234", "2,5"], ("decimal", "comma")),
+        (["1,5", "2.5"], None),
+    ],
+)
+def test_what_helps_is_known_to_programs_too(cells: list, remedy: tuple | None):
+    assert _number_trouble(cells).remedy == remedy
+
+
+def test_who_has_said_what_decimals_are_is_not_told_to():
+    table = io.BytesIO(b"g;c\nA;1,5\nB;2,25\nA;3\nB;4")
+    with pytest.raises(DataError, match=r"`exclude=`, or write decimals with a point\.$"):
+        groups(table, "g", hidden="A", among="B", decimal="point")
 
 
 VALUES = st.lists(st.integers(-(10**12), 10**12), min_size=1, max_size=8)

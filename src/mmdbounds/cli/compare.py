@@ -141,8 +141,8 @@ def robust_test_command(
     """Test whether two groups of a table differ, even though rows may be misfiled.
 
     Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The p-value is
-    the largest over all sets of rows that they might be. With --wrong, test whether rows depend on their
-    group at all, with all groups of the table.
+    the largest over all sets of rows that they might be. With --wrong, test whether the rows depend on
+    their group, with all groups of the table, instead.
 
     \b
     Example:

@@ -85,7 +85,11 @@ class Aggregated:
     n_permutations: int = option(
         999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
+    stop_after: int | None = option(
+        None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
+    )
     null: str = option("minimax", NULL_HELP, "NAME")
+    level: float = option(0.05, "Significance level, about which the proof is to decide.", "SHARE")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 

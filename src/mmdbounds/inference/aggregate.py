@@ -26,15 +26,23 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import check_labellings, check_option, check_progress, check_seed, check_share
+from mmdbounds.checks import (
+    check_labellings,
+    check_level,
+    check_option,
+    check_progress,
+    check_seed,
+    check_share,
+)
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_tight, tighten
+from mmdbounds.inference.worst_case import WorstCase, expected_work, is_open, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
@@ -60,9 +68,11 @@ class Member:
         seed: int,
         meter: Meter,
         null: NullRule = "labellings",
+        stop_after: int | None = None,
     ) -> None:
         self.problem = problem
-        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, null=null)
+        which: dict[str, Any] = {"null": null, "stop_after": stop_after}
+        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, **which)
         sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
         null_of, means, deviations = self.worst.null, self.worst.null.means, self.worst.null.deviations
         if not null_of.is_exact:  # all labellings together treat none of them differently
@@ -109,19 +119,37 @@ class Several:
     def __init__(self, members: list[Member], meter: Meter | None = None) -> None:
         self.members, self._meter = members, meter or Meter()
 
-    def outcomes(self) -> list[Together]:
+    def outcomes(self, level: float | None = None) -> list[Together]:
         """Return what is known of each count, tight where it matters; as `WorstCase.outcomes` does."""
         considered = self.members[0].worst.considered
         found: list[Together] = []
         for counts in considered:
             self._meter.phase("count", len(found), len(considered))
             found.append(self.outcome(counts))
+        found = self._looked_at(found, level)
+        while not self._is_drawn(max(found, key=lambda each: each.pvalue)):
+            for member in self.members:
+                member.worst.draw()
+            found = self._looked_at([self._together(o.counts, list(o.each)) for o in found], level)
+        return found
+
+    def _looked_at(self, found: list[Together], level: float | None) -> list[Together]:
+        """Make p-values tighter with the labellings drawn so far."""
+
+        def is_done(outcomes: list[Together]) -> bool:
+            return is_tight(outcomes) and not self._open(outcomes) and not is_open(outcomes, level)
+
         self._meter.phase("worst count")
         for may_sharpen in (False, True):  # as `WorstCase` does
             for member in self.members:
                 member.worst.may_sharpen = may_sharpen
-            found = tighten(found, self._tightened, max, lambda o: is_tight(o) and not self._open(o))
+            found = tighten(found, self._tightened, max, is_done)
         return found
+
+    def _is_drawn(self, known: Together) -> bool:
+        """Return whether the p-value of a count needs no more labellings."""
+        compared = self.compared_of(known.counts)
+        return self.members[0].worst.is_drawn_for_another(known.floor, known.counts, compared)
 
     def _open(self, outcomes: Sequence[Together]) -> bool:
         """Return whether the count with the largest p-value may yet be compared with less."""
@@ -202,7 +230,9 @@ def aggregated_test(
     kernels: Sequence[KernelLike] | None = None,
     bandwidths: Sequence[Bandwidth] | None = None,
     n_permutations: int = 999,
+    stop_after: int | None = None,
     exactly: bool | None = None,
+    level: float = 0.05,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
@@ -223,8 +253,9 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, exactly, beta, unit, null, rng
-        As in `robust_test`.
+    n_permutations, stop_after, exactly, level, beta, unit, null, rng
+        As in `robust_test`. The decision at the level stays open more often, because proofs take one kernel
+        at a time.
 
     Returns
     -------
@@ -240,7 +271,8 @@ def aggregated_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations, _ = check_labellings(n_permutations)
+    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    level = check_level(level)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     check_option(null, "null", NULL_RULES)
@@ -258,9 +290,9 @@ def aggregated_test(
         members: list[Member] = []
         for one in posed:
             meter.phase("kernel", len(members), len(posed))
-            members.append(Member(one, admissible, n_permutations, seed, meter, null))
+            members.append(Member(one, admissible, n_permutations, seed, meter, null, stop_after))
         several = Several(members, meter)
-        outcomes = several.outcomes()
+        outcomes = several.outcomes(level - beta)
     name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"
     made = posed[0].provenance(
         several.members[0].worst.totals,
@@ -282,7 +314,8 @@ def aggregated_test(
         units_note=units_note,
         made=dataclasses.replace(made, kernel=name, kernel_options={}, bandwidth=length),
     )
-    return dataclasses.replace(result, **problem.knowledge_fields(contamination, admissible))
+    asked: dict[str, Any] = {"level": level, "stop_after": stop_after}
+    return dataclasses.replace(result, **asked, **problem.knowledge_fields(contamination, admissible))
 
 
 def _expected(posed: list[Problem], admissible: list[Counts], n_permutations: int) -> list[Phase]:

@@ -153,12 +153,12 @@ class Null:
         stopped = np.where(so_far[-1:] >= self.stop_after, self.stop_after / last, unstopped)
         return np.asarray(np.where(is_drawn, stopped[0], plain))
 
-    def is_stopped(self, threshold: float, place: int) -> bool:
-        """Return whether no more labellings are needed for the p-value at a threshold for one size."""
+    def is_stopped(self, threshold: float, place: int, values: Float64s | None = None) -> bool:
+        """Return whether `pvalue` needs no more labellings."""
         if self.is_complete or self.is_counted(place):
             return True
-        n_larger = int(np.count_nonzero(self.compared[: self.n_drawn, place] >= threshold))
-        return n_larger >= (self.stop_after or 0)
+        compared = self.compared[: self.n_drawn, place] if values is None else values
+        return int(np.count_nonzero(compared >= threshold)) >= (self.stop_after or 0)
 
     def critical(self, level: float, place: int, values: Float64s) -> float:
         """Return what must be exceeded for a p-value of at most `level`; infinite if nothing would do."""

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.results.base import OfLabellings, ReportedResult
-from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import NullRule, Provenance
+from mmdbounds.results.provenance import Knowledge, NullRule, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,7 +86,9 @@ class MisfilingTest(OfLabellings):
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
     n_admissible: int
+    stop_after: int | None = None
     null_rule: NullRule = "labellings"
+    level: float = 0.05
     beta: float = 0.0
     exactly: bool
     epsilon: float
@@ -99,6 +100,17 @@ class MisfilingTest(OfLabellings):
     def __iter__(self) -> Iterator[float]:
         # `statistic, pvalue = result`, as people know it from SciPy.
         return iter((self.statistic, self.pvalue))
+
+    @property
+    def is_significant(self) -> bool | None:
+        """Whether the groups differ at `level`, whichever rows are misfiled; `None` if undecided.
+
+        False if some labelling has a p-value above the level. Undecided if none was found, but none is
+        proved not to exist either.
+        """
+        if self.is_valid and self.pvalue <= self.level:
+            return True
+        return False if max(count.attained for count in self.counts) + self.beta > self.level else None
 
     @property
     def n_moved_range(self) -> tuple[int, int]:
@@ -184,22 +196,9 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         How the result was made.
     """
 
-    level: float = 0.05
-    stop_after: int | None = None
     pvalue_range: tuple[float, float] | None = None
     null_quantile: float | None = None
     null_quantile_as_filed: float | None = None
-
-    @property
-    def is_significant(self) -> bool | None:
-        """Whether the groups differ at `level`, whichever rows are misfiled; `None` if undecided.
-
-        False if some labelling has a p-value above the level. Undecided if none was found, but none is
-        proved not to exist either.
-        """
-        if self.is_valid and self.pvalue <= self.level:
-            return True
-        return False if max(count.attained for count in self.counts) + self.beta > self.level else None
 
     @property
     def in_null_quantiles(self) -> float | None:
@@ -232,7 +231,8 @@ class AggregatedResult(MisfilingTest):
         The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
     pvalue
         As in `RobustTestResult`. It needs no correction for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, null_rule, beta, exactly, epsilon, share_of_y
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, stop_after, null_rule, level, beta, exactly, \
+epsilon, share_of_y
         As in `RobustTestResult`.
     null, null_weights, is_exact, n_labellings
         As in `RobustTestResult`, of the maximum.

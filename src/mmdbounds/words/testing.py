@@ -97,13 +97,19 @@ def statement(result: RobustTestResult) -> str:
     if not result.is_valid:
         return f"The largest p-value found is {pvalue}. {_missing(result)} Its validity is not guaranteed."
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
-    if result.is_significant is None:
-        loose = f" At the {percent(result.level)} level this is undecided: the proof is not tight enough."
+    loose = _undecided(result) or loose
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups is {at_most(result)}"
         f"{pvalue} (proved).{loose}{_counted(result)} If {others(result)} rows are misfiled, it can be "
         "larger."
     )
+
+
+def _undecided(result: RobustTestResult | AggregatedResult) -> str:
+    """Say that the level is not decided about, if so."""
+    if result.is_significant is not None:
+        return ""
+    return f" At the {percent(result.level)} level this is undecided: the proof is not tight enough."
 
 
 def at_most(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
@@ -314,8 +320,8 @@ def _aggregated_statement(result: AggregatedResult) -> str:
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is {at_most(result)}{pvalue} (proved). If {others(result)} rows are misfiled, it can "
-        f"be larger. {as_filed}"
+        f"together, is {at_most(result)}{pvalue} (proved).{_undecided(result)} If {others(result)} rows are "
+        f"misfiled, it can be larger. {as_filed}"
     )
 
 
