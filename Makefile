@@ -22,10 +22,10 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ifneq ($(wildcard $(DATA)/.),)
 FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow"
-DOCS_DATA := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)"
+WITH_DATA := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)"
 else
 FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow and not data"
-DOCS_DATA :=
+WITH_DATA :=
 endif
 
 .PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
@@ -38,7 +38,7 @@ help:
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
 	@echo "make matrix   a slice of the tests in every environment: oldest and newest versions, no cache, no numba"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
-	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs"
+	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs; stories where DATA is"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
 	@echo "make bench-reach  seconds, gaps and memory from 1,000 to half a million rows, an hour; resumes where it stopped"
@@ -81,12 +81,13 @@ matrix: $(VENV)/.stamp-test $(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix
 	.ci/matrix
 
 docs: $(FULL)/.stamp-full
-	$(DOCS_DATA) $(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(FULL_BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(FULL_BIN)/python docs/_tools/no_requests.py docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 refresh: $(FULL)/.stamp-full
 	$(FULL_BIN)/python docs/_tools/pages.py --write
+	$(WITH_DATA) $(FULL_BIN)/python docs/_tools/kept.py
 
 wheel: $(FULL)/.stamp-full
 	rm -rf dist

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import sys
+from pathlib import Path
+
+from sphinx_gallery import gen_rst
 
 import mmdbounds
+
+sys.path.append(str(Path(__file__).parent / "_tools"))
+import kept
 
 project = "mmdbounds"
 author = "The mmdbounds developers"
@@ -34,13 +40,13 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the class template lists what is public
 numpydoc_xref_param_type = False
 
-# Stories need data that are not part of the package: without them their code is shown, but not run.
-HAS_DATA = bool(os.environ.get("MMDBOUNDS_DATA"))
+# Stories need data that are not part of the repository: what they print and draw is kept in it, and shown.
+gen_rst.execute_script = kept.shown_in_gallery(gen_rst.execute_script)
 
 sphinx_gallery_conf = {
     "examples_dirs": "examples",
     "gallery_dirs": "gallery",
-    "filename_pattern": "/plot_" if HAS_DATA else "/examples/plot_",
+    "filename_pattern": "/examples/plot_",
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_memory": False,
@@ -57,5 +63,6 @@ html_theme = "furo"
 html_title = f"mmdbounds {release}"
 html_static_path = ["_static"]
 html_css_files = ["pages.css"]
+html_js_files = ["offline.js"]
 html_copy_source = False
 html_show_sourcelink = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,20 @@ def _same_kernels(monkeypatch):
 
     for name in ("_CLASSES", "_NAMES"):
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, for what people look at."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.fail("there is no chromium to open pages in: apt-get install chromium")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield started
+        started.close()
 
 
 FULL = os.environ.get("MMDBOUNDS_FULL") == "1"

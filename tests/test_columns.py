@@ -122,7 +122,9 @@ def test_the_summary_names_the_surest_column_first():
     text = table.summary()
     lines = text.split("\n\n")[1].splitlines()
     least = {row.name: max(row.standardised_lower, -row.standardised_upper, 0) for row in table.rows}
-    assert text.startswith("4 of 4 columns differ between case and control in the same direction")
+    assert text.startswith(
+        "4 of 4 columns and categories differ between case and control in the same direction"
+    )
     assert "most of all site=A, whose share is higher in case by at least" in " ".join(text.split())
     assert lines[0].split() == [
         "case",

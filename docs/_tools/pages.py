@@ -10,6 +10,8 @@ Fenced blocks of a page run in order, in one namespace and one empty folder:
     directly after one of these: its output, which must be what really comes out.
 ``sh``
     for the reader's own shell (set-up, make); not executed.
+``r``
+    executed by docs/_tools/r_page.py, where there is R.
 
 The command line reference is generated from the help texts, the table of kernels from their classes.
 ``python docs/_tools/pages.py --write`` (``make refresh``) rewrites all of them where they have changed.
@@ -25,7 +27,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -100,12 +102,12 @@ def blocks(text: str) -> list[Block]:
     return found
 
 
-def outputs(text: str) -> list[tuple[Block, Block | None]]:
+def outputs(text: str, languages: tuple[str, ...] = ("python", "shell")) -> list[tuple[Block, Block | None]]:
     """Return the blocks to run, each with the block that shows its output."""
     lines, found = text.splitlines(), blocks(text)
     pairs: list[tuple[Block, Block | None]] = []
     for block, after in zip_longest(found, found[1:]):
-        if block.language in ("python", "shell"):
+        if block.language in languages:
             shown = after if after is not None and after.language == "text" else None
             if shown is not None and "".join(lines[block.stop + 1 : shown.start - 1]).strip():
                 shown = None  # there is prose in between
@@ -190,10 +192,10 @@ def _constant_paragraph(paragraph: str) -> str:
     return "\n".join(line.rstrip() for line in paragraph.splitlines())
 
 
-def with_outputs(text: str) -> str:
+def with_outputs(text: str, execute: Callable[[str], list[Ran]] = run_page) -> str:
     """Return a page with every output that no longer agrees written anew."""
     lines = text.splitlines()
-    for ran in reversed(run_page(text)):
+    for ran in reversed(execute(text)):
         if not ran.agrees and ran.shown is not None:
             lines[ran.shown.start : ran.shown.stop] = [line.rstrip() for line in ran.output.splitlines()]
     return "\n".join(lines) + "\n"

@@ -54,14 +54,14 @@ print("proved on both sides:", all(result.is_certified for result in results))
 # share, and at the true share it contains the truth. The value as filed always lies inside. Both ends are
 # proved: no labelling with that share, or a smaller one, lies beyond them.
 
-blue, vermilion = "#0072B2", "#D55E00"  # told apart by colour-blind readers, and in grey
+blue, vermilion, grey = "#0072B2", "#D55E00", "0.5"  # told apart by colour-blind readers, on any page
 percent = 100 * shares
 
 figure, ax = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
-ax.fill_between(percent, lower, upper, color=blue, alpha=0.15, linewidth=0)
+ax.fill_between(percent, lower, upper, color=blue, alpha=0.2, linewidth=0)
 ax.plot(percent, upper, color=blue, linewidth=1.8)
 ax.plot(percent, lower, color=blue, linewidth=1.8)
-ax.axhline(results[0].observed, color="black", linewidth=1.2, linestyle=(0, (5, 3)))
+ax.axhline(results[0].observed, color=grey, linewidth=1.5, linestyle=(0, (5, 3)))
 ax.plot(100 * true_share, truth, "D", color=vermilion, markersize=7, markeredgecolor="white")
 
 
@@ -69,9 +69,9 @@ def label(text, x, y, offset, **style):
     ax.annotate(text, (x, y), offset, textcoords="offset points", **style)
 
 
-label("at most", 30, np.interp(30, percent, upper), (0, -8), color=blue, ha="right", va="top")
-label("at least", 26, np.interp(26, percent, lower), (6, 6), color=blue)
-label("as filed", 40, results[0].observed, (0, 5), ha="right")
+label("largest possible value", 0.5, upper[0], (0, 12))
+label("smallest possible value", 26, np.interp(26, percent, lower), (8, 6))
+label("as filed", 40, results[0].observed, (-2, -6), ha="right", va="top")
 label("truth", 100 * true_share, truth, (8, -8), color=vermilion, va="top")
 ax.set(
     xlabel="malignant tumours assumed to be filed as benign (%)",

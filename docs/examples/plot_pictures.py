@@ -85,6 +85,6 @@ plt.show()
 # Axes in, axes out.
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-mb.plotting.plot_bounds(curve, axes[0]).set_title("bounds")
+mb.plotting.plot_bounds(curve, axes[0]).set(title="bounds", ylim=(None, 0.4))  # room for the legend
 mb.plotting.plot_pvalues(curve, axes[1]).set_title("p-values")
 plt.show()

@@ -87,6 +87,22 @@ def check_labellings(n_permutations: Any, stop_after: Any = None) -> tuple[int, 
     return count, check_count(stop_after, "stop_after", least=1, most=MOST_PERMUTATIONS)
 
 
+def check_one_or_pair(
+    value: Any, name: str, check: Callable[[Any, str], float]
+) -> float | tuple[float, float]:
+    """Return a share that passes `check`, or a pair (low, high) of such shares."""
+    if not isinstance(value, tuple | list):
+        return check(value, name)
+    if len(value) != 2:
+        msg = f"`{name}` must be a share or a pair (low, high); got {len(value)} numbers."
+        raise MmdBoundsError(msg)
+    low, high = (check(each, name) for each in value)
+    if low > high:
+        msg = f"`{name}` must be a pair (low, high) with low <= high; got ({low:g}, {high:g})."
+        raise MmdBoundsError(msg)
+    return low, high
+
+
 def check_chance(value: Any, name: str) -> float:
     """Return `value` as a probability strictly between 0 and 1."""
     return check_number(value, name, "a number between 0 and 1", lambda p: 0 < p < 1, percent_above=1)

@@ -27,6 +27,7 @@ from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.sums.threads import in_order, threads_for
 from mmdbounds.tables import Group
 from mmdbounds.tables.group import as_groups
+from mmdbounds.tables.scaling import units
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
@@ -178,7 +179,7 @@ def _sums_of_first(values: Floats, counts: Ints) -> Floats:
 
 def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> ColumnRow:
     """Compare one column."""
-    centre, unit, is_linear = _units(group.record.get("scaling", {}).get(name, []))
+    centre, unit, is_linear = units(group.record.get("scaling", {}).get(name, []))
     p, n, of_both = len(x), len(x) + len(y), moves.candidates(x, y)
     x.sort()
     y.sort()
@@ -218,14 +219,6 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
         in_units=is_linear,
         n_missing=int((group.record.get("n_filled_cells") or {}).get(name.partition("=")[0], 0)),
     )
-
-
-def _units(rule: Sequence[Any]) -> tuple[float, float, bool]:
-    """Return what a scaled column must be multiplied by, what is added, and whether that undoes the scale."""
-    if rule and isinstance(rule[0], str):  # ranks: the values themselves are gone
-        return 0.0, 1.0, False
-    *centres, unit = rule if len(rule) > 1 else (*rule, 1.0)
-    return float(sum(centres)), float(unit), True
 
 
 def _is_share(x: Floats, y: Floats, centre: float, unit: float) -> bool:

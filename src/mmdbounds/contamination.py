@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, Self
 
-from mmdbounds.checks import check_chance, check_count, check_flag, check_number, check_rate, check_share
+from mmdbounds.checks import (
+    check_chance,
+    check_count,
+    check_flag,
+    check_number,
+    check_one_or_pair,
+    check_rate,
+    check_share,
+)
 from mmdbounds.counts import SLACK, Counts, Movable, limited, sized
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.number_limits import (
     allowed_error,
     anytime_limits,
     check_audit,
-    check_prevalence,
     fixed_limits,
     prevalence_limit,
 )
@@ -107,12 +115,12 @@ class Contamination:
             ("limits", check_limits),
         ):
             object.__setattr__(self, name, check_rows(getattr(self, name)))
-        checks = {
-            "x_in_y": _check_epsilon,
+        checks: dict[str, Callable[[Any, str], Any]] = {  # users know `x_in_y` as epsilon
+            "x_in_y": lambda value, name: check_one_or_pair(value, "epsilon", check_share),
             "n_moved": check_count,
             "share_of_y": check_share,
             "n_checked": check_count,
-            "prevalence": check_prevalence,
+            "prevalence": lambda value, name: check_one_or_pair(value, name, check_chance),
         }
         given = [name for name in checks if getattr(self, name) is not None]
         if len(given) > 1 or not (given or self.says_which):
@@ -452,17 +460,3 @@ def check_odds(value: Any) -> float:
     """Return a factor of odds."""
     where = f"a number from 1 (misfiled at random) to {MOST_ODDS:,.0f}"
     return check_number(value, "odds", where, lambda factor: 1 <= factor <= MOST_ODDS)
-
-
-def _check_epsilon(value: Any, name: str) -> Share:
-    """Return a share, or a pair (low, high) of shares; users know them as epsilon."""
-    if not isinstance(value, tuple | list):
-        return check_share(value, "epsilon")
-    if len(value) != 2:
-        msg = f"`epsilon` must be a share or a pair (low, high); got {len(value)} numbers."
-        raise MmdBoundsError(msg)
-    low, high = (check_share(v, "epsilon") for v in value)
-    if low > high:
-        msg = f"`epsilon` must be a pair (low, high) with low <= high; got ({low:g}, {high:g})."
-        raise MmdBoundsError(msg)
-    return low, high

@@ -19,7 +19,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Movable, Stratum
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, quoted, quoted_list
 from mmdbounds.kernels import is_precomputed
-from mmdbounds.results.knowledge import Knowledge, Limits
+from mmdbounds.results.provenance import Knowledge, Limits
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.group import NOT_LOOKED_UP, REFILED, joined
 from mmdbounds.tables.group_column import match_key

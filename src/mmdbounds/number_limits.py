@@ -61,20 +61,6 @@ def check_audit(n_checked: Any, n_found: Any, *, n_rows: int | None = None) -> t
     return checked, found
 
 
-def check_prevalence(value: Any, name: str) -> float | tuple[float, float]:
-    """Return a share of X in the population between 0 and 1, or a pair (low, high) of such shares."""
-    if not isinstance(value, tuple | list):
-        return check_chance(value, name)
-    if len(value) != 2:
-        msg = f"`{name}` must be a share or a pair (low, high); got {len(value)} numbers."
-        raise MmdBoundsError(msg)
-    low, high = (check_chance(each, name) for each in value)
-    if low > high:
-        msg = f"`{name}` must be a pair (low, high) with low <= high; got ({low:g}, {high:g})."
-        raise MmdBoundsError(msg)
-    return low, high
-
-
 def fixed_limits(q: int, n_checked: int, n_found: int, alpha: Fraction) -> Limits:
     """Return the limits from one sample whose size was fixed in advance; each errs with at most `alpha`.
 

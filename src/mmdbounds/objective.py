@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
 from mmdbounds.results import Estimator
-from mmdbounds.sums.protocol import Float64s, KernelSums, Rows
+from mmdbounds.sums.protocol import Float64s, KernelSums
 
 LARGEST = 1e140  # largest size of kernel values: searches and tests square them, and add up their squares
 Indices = NDArray[np.intp]
@@ -186,17 +186,6 @@ class Labelling:
     def columns(self, rows: Indices, out: Float64s | None = None) -> Float64s:
         """Return the kernel values of `rows` to all active rows, one row each."""
         return self.quadratic.totals.sums.block(self.pooled(rows), self.active, out)
-
-    def swap_gain(self, leaving: Rows, entering: Rows) -> Float64s:
-        """Return by how much f changes when a row with u = 1 and one with u = 0 of a group change places.
-
-        Entry (i, j) is g_j - g_i + c (k_ii + k_jj - 2 k_ij) for leaving row i and entering row j.
-        """
-        f, g = self.quadratic, self.gradient()
-        out, into = (np.arange(len(g))[rows] for rows in (leaving, entering))
-        k = f.totals.sums.block(self.pooled(out), self.pooled(into))
-        d = f.totals.diagonal[self.active]
-        return np.asarray(g[into] - g[out][:, None] + f.c * (d[out][:, None] + d[into] - 2 * k))
 
     def pooled(self, rows: Indices) -> Indices:
         """Return places among the active rows as places in the pooled sample."""

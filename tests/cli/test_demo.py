@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -81,7 +82,7 @@ def test_what_to_try_next_works(
         ["mmdbounds", "demo"],
         ["mmdbounds", "bounds"],
         ["mmdbounds", "test"],
-        ["mmdbounds", "sweep"],
+        ["mmdbounds", "report"],
         ["mmdbounds", "--help"],
     ]
     for program, *arguments in suggested:
@@ -94,6 +95,7 @@ def test_what_to_try_next_works(
         in out
     )
     assert (tmp_path / "rows.csv").read_text().startswith("group,id,file_row,in_lower,in_upper,")
+    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     assert (
         "Assumed: at most 29.8 % of the true malignant rows are misfiled, that is at most 81 of the 378"
         in out
@@ -131,8 +133,13 @@ def test_commands_are_called_as_the_demo_was(tmp_path: Path, monkeypatch: pytest
     program.chmod(0o755)
     monkeypatch.setattr("sys.argv", [str(program), "demo"])
     monkeypatch.setenv("PATH", "")
-    assert f"\n  '{program}' sweep tumours.csv --group" in demo._try_next(None)
+    assert f"\n  '{program}' report tumours.csv --group" in demo._try_next(None)
     monkeypatch.setenv("PATH", str(folder))
-    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)
+    assert "\n  mmdbounds report tumours.csv --group" in demo._try_next(None)
     monkeypatch.setattr("sys.argv", ["-c"])
-    assert "\n  mmdbounds sweep tumours.csv --group" in demo._try_next(None)
+    assert "\n  mmdbounds report tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setattr("sys.argv", [str(folder / "mmdbounds" / "__main__.py"), "demo"])
+    assert "\n  mmdbounds report tumours.csv --group" in demo._try_next(None)
+    monkeypatch.setenv("PATH", "")
+    by_module = f"{shlex.quote(sys.executable)} -m mmdbounds"
+    assert f"\n  {by_module} report tumours.csv --group" in demo._try_next(None)

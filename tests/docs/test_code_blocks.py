@@ -6,8 +6,6 @@ import doctest
 import importlib
 import pkgutil
 import re
-import runpy
-from pathlib import Path
 
 import pytest
 
@@ -23,9 +21,7 @@ MODULES = sorted(
     for module in pkgutil.walk_packages(mmdbounds.__path__, "mmdbounds.")
     if not module.name.endswith(LEFT_OUT)
 )
-EXAMPLES = sorted((ROOT / "docs" / "examples").glob("plot_*.py"))
-STORIES = sorted((ROOT / "docs" / "examples" / "stories").glob("plot_*.py"))
-LANGUAGES = {"python", "shell", "text", "sh"}
+LANGUAGES = {"python", "shell", "text", "sh", "r"}
 
 
 def test_the_pages_are_found() -> None:
@@ -106,50 +102,3 @@ def test_some_docstrings_have_examples() -> None:
     counts = {m: sum(len(t.examples) for t in finder.find(importlib.import_module(m))) for m in MODULES}
     assert counts["mmdbounds.bounds"] >= 5
     assert counts["mmdbounds.contamination"] >= 2
-
-
-def draw(example: Path) -> None:
-    """Run an example, and see that it drew something."""
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    plt.close("all")
-    try:
-        runpy.run_path(str(example), run_name="__main__")
-        assert plt.get_fignums()
-    finally:
-        plt.close("all")
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
-def test_gallery_examples_run(example: Path) -> None:
-    draw(example)
-
-
-@pytest.mark.full
-@pytest.mark.data
-@pytest.mark.slow  # `make docs` runs them all; an example that fails ends it
-@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
-def test_stories_run(story: Path) -> None:
-    draw(story)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("story", STORIES, ids=lambda path: path.stem)
-def test_a_story_without_its_data_says_so_and_ends(
-    story: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    pytest.importorskip("matplotlib")
-    monkeypatch.delenv("MMDBOUNDS_DATA", raising=False)
-    with pytest.raises(SystemExit, match=r"^None$|^$") as ended:
-        runpy.run_path(str(story), run_name="__main__")
-    assert not ended.value.code
-    (line,) = capsys.readouterr().out.splitlines()
-    assert "MMDBOUNDS_DATA" in line
-
-
-def test_the_gallery_is_there() -> None:
-    assert len(STORIES) >= 7
-    assert len(EXAMPLES) + len(STORIES) >= 8

@@ -76,7 +76,8 @@ def run(words: list[str], room: Path, text: str | None = None) -> str:
 def test_the_steps_are_install_demo_own_table_report() -> None:
     texts = [text for _, text, _ in steps()]
     joined = "\n".join(texts)
-    found = [joined.find(each) for each in (".whl", "mmdbounds demo", "patients.csv", "--report", "import ")]
+    landmarks = (".whl", "mmdbounds demo", "patients.csv", "mmdbounds report", "import ")
+    found = [joined.find(each) for each in landmarks]
     assert found == sorted(found)
     assert -1 not in found
     assert not any(line.startswith("make") for line in joined.splitlines())

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from mmdbounds.inference.audit_state import (
+from mmdbounds.inference.audited_rows import (
     BELONGS_TO_X,
     BELONGS_TO_Y,
     NOT_LOOKED_UP,

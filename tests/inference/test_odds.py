@@ -14,8 +14,8 @@ import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.search.odds.hidden_weights import Weights
-from mmdbounds.search.odds.ranges import Ranges
+from mmdbounds.search.hidden_weights import Weights
+from mmdbounds.search.odds import Ranges
 
 ESTIMATORS = ("unbiased", "biased")
 ROUNDING = 1e-12  # values are sums of a few hundred kernel values of at most 1
@@ -225,7 +225,7 @@ def test_no_weights_lie_outside(estimator: str, d: int):
 
 
 def test_more_than_can_be_proved(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("mmdbounds.search.odds.hidden_weights.MOST_PROVED", 8)
+    monkeypatch.setattr("mmdbounds.search.hidden_weights.MOST_PROVED", 8)
     result = bounds(*groups(0), 2, 2, "unbiased")
     assert result.upper.certified is None
     assert result.lower.certified is not None

@@ -181,7 +181,7 @@ def test_a_subclass_with_another_formula_inherits_nothing_that_is_true_of_the_ol
     other, renamed = Other(1.0), Renamed(1.0)
     assert (other.forms, other.squared_scale, other.sensitivity) == (None, None, None)
     assert (other.is_positive_definite, other.is_nonnegative, other.upper_bound) == (None, False, np.inf)
-    assert (other.has_slope, other.has_tensor, other.has_frequencies) == (False, False, False)
+    assert (other.has_slope, other.has_tensor) == (False, False)
     assert renamed.forms is kernels.RBF.forms
     assert renamed.has_slope
     assert renamed.is_positive_definite

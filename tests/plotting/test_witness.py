@@ -168,6 +168,23 @@ def test_the_function_between_the_rows(columns: tuple[int, int]):
     np.testing.assert_allclose(found.function(point[None]), [wanted], rtol=0, atol=CLOSE)
 
 
+def test_columns_of_a_table_are_in_their_units():
+    rng = np.random.default_rng(1)
+    table = {"age": rng.integers(20, 90, 30), "dose": rng.gamma(2, 50, 30), "case": [1] * 12 + [0] * 18}
+    values = np.c_[table["age"], table["dose"]].astype(float)
+    for scale in ("standard", "robust", "none"):
+        gx, gy = mb.groups(table, "case", hidden=1, among=0, scale=scale)
+        found = look(mb.mmd_bounds(gx, gy, 0.1, method="s-sd"), gx, gy)
+        assert found.names == ["age", "dose"]
+        # Scaled and scaled back: a few roundings of numbers up to the largest.
+        np.testing.assert_allclose(found.places, values, rtol=0, atol=8 * np.spacing(values.max()))
+        # Kernel values change by less than the scaled columns, which are far below 1,000.
+        np.testing.assert_allclose(found.function(values), found.witness, rtol=0, atol=8 * np.spacing(1e3))
+    ranked = mb.groups(table, "case", hidden=1, among=0, scale="rank")
+    found = look(mb.mmd_bounds(*ranked, 0.1, method="s-sd"), *ranked, features="dose")
+    assert found.names == ["dose (as scaled)"]
+
+
 @pytest.fixture
 def axes():
     pytest.importorskip("matplotlib")

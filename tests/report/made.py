@@ -69,8 +69,8 @@ class Parsed(HTMLParser):
     def named(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
 
-    def under(self, tag: str) -> list[str]:
-        return [text for name, text in self.texts if name == tag]
+    def under(self, *tags: str) -> list[str]:
+        return [text for name, text in self.texts if name in tags]
 
     @property
     def words(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.words import testing
+from report.browser import Opened
 from report.made import CELL, COLUMN, GROUP, HIDDEN, many_rows
 from report.pdftext import pdf_text
 
@@ -22,19 +22,6 @@ pytestmark = pytest.mark.full
 KINDS = ["swept", "bounded", "tested", "audited", "together"]
 CHARTS = {"swept": 4, "open": 4, "bounded": 3, "many": 3, "tested": 1, "audited": 1, "together": 6}
 WIDTHS = {"phone": (390, 844), "desktop": (1280, 900)}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("there is no chromium to open the report in: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -51,32 +38,6 @@ def pages(
     swept.report(paths["open"], include_rows=True, data=table)
     many_rows(60_000).report(paths["many"])
     return paths
-
-
-class Opened:
-    """A page in the browser, and all that went wrong or out."""
-
-    def __init__(self, browser: Any, path: Path, **context: Any) -> None:
-        self.wrong: list[str] = []
-        self.requests: list[str] = []
-        self.failed: list[tuple[str, str | None]] = []
-        self.context = browser.new_context(**context)
-        self.page = self.context.new_page()
-        self.page.on("console", lambda message: self.wrong.append(message.text))
-        self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        self.page.on("dialog", self._dialog)
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("requestfailed", lambda request: self.failed.append((request.url, request.failure)))
-        self.address = path.as_uri()
-        self.page.goto(self.address)
-        self.page.wait_for_selector("html[data-ready=yes]", timeout=60_000)
-
-    def _dialog(self, dialog: Any) -> None:
-        self.wrong.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def text(self, selector: str) -> str:
-        return str(self.page.inner_text(selector))
 
 
 @pytest.fixture

@@ -75,7 +75,7 @@ def test_names_of_a_file_stay_text(kind: str, page_of: Any):
     parsed = Parsed(page)
     known = {"html", "head", "meta", "title", "style", "body", "main", "section", "h1", "h2", "h3", "p"}
     known |= {"noscript", "div", "figure", "figcaption", "table", "thead", "tbody", "tr", "th", "td", "dl"}
-    known |= {"dt", "dd", "ul", "li", "pre", "code", "script", "label", "input", "output"}
+    known |= {"dt", "dd", "ul", "li", "pre", "code", "span", "script", "label", "input", "output"}
     assert {tag for tag, _ in parsed.tags} <= known
     assert len(parsed.named("script")) == page.count("</script>") == 3
     assert not any(name.startswith("on") for _, attributes in parsed.tags for name in attributes)

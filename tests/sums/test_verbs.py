@@ -226,9 +226,10 @@ def test_laws_of_the_plan():
     assert plan.strips([0, 5, 12], 4) == [(0, 4), (4, 5), (5, 9), (9, 12)]
     assert plan.segments(np.array([[1.0], [1.0], [2.0], [1.0]])) == [0, 2, 3, 4]
     assert plan.segments(np.arange(20.0)[:, None]) is None
-    long_runs = np.repeat(np.arange(20.0), plan.RUN_ROWS)[:, None]
-    assert plan.segments(long_runs) == list(range(0, len(long_runs) + 1, plan.RUN_ROWS))
-    assert plan.segments(long_runs[1:]) is None
+    one_of_20 = np.repeat(np.eye(20), plan.RUN_ROWS, axis=0)
+    assert plan.segments(one_of_20) == list(range(0, len(one_of_20) + 1, plan.RUN_ROWS))
+    assert plan.segments(one_of_20[1:]) is None  # short runs
+    assert plan.segments(one_of_20 @ np.arange(20.0)[:, None]) is None  # one column is sooner multiplied
 
 
 def test_small_problems_keep_the_matrix_and_large_ones_do_not():

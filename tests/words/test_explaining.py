@@ -33,10 +33,19 @@ def test_the_share_is_said_as_it_was_typed(bounds: mb.results.BoundsResult):
         "under Y."
     )
     assert "at most 10 %" in explaining.assumed(mb.column_table(X, Y, 0.1))
+    both = explaining.assumed(mb.column_table(X, Y, mb.Contamination(0.1, y_in_x=0.08)))
+    assert both == (
+        "Assumed: at most 10 % of the true X rows and at most 8 % of the true Y rows are misfiled, that is "
+        "at most 2 of the 30 rows filed under Y and at most 2 of the 20 filed under X."
+    )
+    assert ", or the other way round." in explaining.compared(
+        mb.column_table(X, Y, mb.Contamination(0.1, y_in_x=0.1))
+    )
 
 
 @pytest.mark.parametrize(
-    "amount", [mb.Contamination(n_moved=2), (0.05, 0.2), mb.Contamination(0.1, y_in_x=0.1), 0.0, 0.01]
+    "amount",
+    [mb.Contamination(n_moved=2), (0.05, 0.2), mb.Contamination(n_moved=2, n_moved_of_x=1), 0.0, 0.01],
 )
 def test_other_amounts_are_said_as_everywhere(amount: mb.Contamination):
     result = mb.mmd_bounds(X, Y, amount, rng=0)

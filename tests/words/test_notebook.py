@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -63,6 +64,19 @@ def test_columns_are_a_table(rows: tuple[np.ndarray, np.ndarray]):
     table = page_of(mb.column_table(*rows, 0.1)).tables[0]
     assert table[0] == ["", "X", "Y", "difference", "in deviations", "exceeds", "sign lost at"]
     assert sorted(row[0] for row in table[1:]) == ["column 0", "column 1"]
+
+
+def test_rows_to_look_up_stand_below_each_other(rows: tuple[np.ndarray, np.ndarray]):
+    result = mb.audit(*rows, n_permutations=19, n_next=4, rng=0)
+    [table] = [table for table in page_of(result).tables if "Y[" in table[0][0]]
+    assert table == [[f"Y[{row}]"] for row in result.next_rows]
+
+
+def test_a_sentence_in_a_table_goes_on_in_its_line():
+    long = replace(make_result().lower, ids=["a" * 50, "b" * 50])  # longer than a line together
+    sentences = [row for table in page_of(make_result(lower=long)).tables for row in table if len(row) == 1]
+    assert [text.split()[0] for [text] in sentences] == ["moves", "moves"]
+    assert sentences[0][0].endswith(f"{'b' * 50} (row 7)")
 
 
 def test_settings_and_record_are_folded(rows: tuple[np.ndarray, np.ndarray]):

@@ -67,17 +67,19 @@ print(len(X.columns), "features, among them", ", ".join(X.columns[:5]))
 # should not change whether the finding stands.
 
 scales = ("standard", "robust", "rank")
-figure, axes = plt.subplots(1, 3, figsize=(11, 3.8), layout="constrained", sharex=True)
+figure, axes = plt.subplots(1, 3, figsize=(10, 4.2), layout="constrained", sharex=True, sharey=True)
 for scale, ax in zip(scales, axes, strict=True):
     pair = mb.groups(table, "cover", hidden="pine", among="spruce", missing="impute", scale=scale)
     curve = mb.sweep(*pair, epsilons=[0, 0.1, 0.2, 0.3, 0.4], n_permutations=99, rng=0)
     ends = curve.breakdown_epsilon
     print(f"{scale:9} breaks down at {'more than 40 %' if ends is None else f'{ends:.1%}'}")
     mb.plotting.plot_bounds(curve, ax).set(title=scale, xlabel="")
-    if ax is not axes[0]:
-        ax.get_legend().remove()
-        ax.set_ylabel("")
-figure.supxlabel("share of the true pines filed as spruce", fontsize="medium")
+    ax.get_legend().remove()
+    ax.label_outer()
+axes[1].set_xlabel("share of the true pines filed as spruce")
+handles, labels = ax.get_legend_handles_labels()
+labels = [label.split(":")[0] for label in labels]  # the numbers behind it are those of one scale
+figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
 plt.show()
 
 # %%

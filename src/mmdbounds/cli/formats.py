@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mmdbounds.evaluation import Evaluation
     from mmdbounds.results import AuditResult, BoundsResult, Result
-    from mmdbounds.results.curve import SweepResult
-    from mmdbounds.results.frontier import FrontierResult
+    from mmdbounds.results.curve import FrontierResult, SweepResult
     from mmdbounds.results.several import HsicResult
     from mmdbounds.results.testing import RobustTestResult
 

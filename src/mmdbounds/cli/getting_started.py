@@ -99,7 +99,7 @@ def _try_next(save: Path | None) -> str:
             *([f"  {program} demo --save {name}"] if save is None else []),
             f"  {program} bounds {table} --epsilon 0.1 --rows rows.csv",
             f"  {program} test {table} --epsilon 0.3",
-            f"  {program} sweep {table}",
+            f"  {program} report {table} --epsilon 0.1 --out report.html",
             f"  {program} --help",
         ]
     )
@@ -108,6 +108,8 @@ def _try_next(save: Path | None) -> str:
 def _program() -> str:
     """Return how to call this program: by its name, or as it was called if the shell would not find it."""
     called, found = Path(sys.argv[0]), shutil.which("mmdbounds")
+    if found is None and called.parts[-2:] == ("mmdbounds", "__main__.py"):
+        return f"{shlex.quote(sys.executable)} -m mmdbounds"
     if called.name != "mmdbounds" or (found is not None and Path(found).resolve() == called.resolve()):
         return "mmdbounds"
     return shlex.quote(str(called))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mmdbounds.counts import Counts
     from mmdbounds.results import Knowledge
     from mmdbounds.tables.group import Group
-    from mmdbounds.tables.survey import Survey
+    from mmdbounds.tables.table_rows import Survey
 
 COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
 PHASES = {  # in words, where a phase's name does not say enough

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
-    from mmdbounds.tables.survey import Survey
+    from mmdbounds.tables.table_rows import Survey
 
 STDERR = 2
 USUAL_SHARE = 0.1  # of the true X, where a page is about every share, or none was named
@@ -43,7 +43,7 @@ def read_split(
 
     In a dry run all problems of the table and of the amount are listed.
     """
-    from mmdbounds.tables.survey import TableError
+    from mmdbounds.tables.table_rows import TableError
 
     try:
         split = _split(table, known, scale)

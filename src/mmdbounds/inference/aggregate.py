@@ -38,10 +38,11 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_work, is_open, is_tight, tighten
+from mmdbounds.inference.worst_case import WorstCase, expected_work, is_open, is_tight, tighten
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose

@@ -32,8 +32,7 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
-from mmdbounds.inference.audit_state import AuditState
-from mmdbounds.inference.audited_rows import AuditedRows, audited_rows
+from mmdbounds.inference.audited_rows import AuditedRows, AuditState, audited_rows
 from mmdbounds.inference.breakdown import sweep
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.number_limits import allowed_error

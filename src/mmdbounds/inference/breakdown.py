@@ -27,13 +27,13 @@ from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.curve import Curve, expected_curve
+from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.frontier import expected_frontier, frontier
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import CountOutcome, expected_null, is_open
+from mmdbounds.inference.worst_case import expected_null, is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results.curve import SweepResult
-from mmdbounds.results.frontier import FrontierResult
+from mmdbounds.results.curve import FrontierResult, SweepResult
 from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions

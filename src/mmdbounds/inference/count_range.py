@@ -15,8 +15,9 @@ import numpy as np
 from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
-from mmdbounds.inference.size_range import EverySize, by_size
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor
+from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.size_range import AtOnce, EverySize, by_size
+from mmdbounds.inference.worst_case import WorstCase, expected_floor
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
@@ -70,7 +71,7 @@ def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
     return together("count", [repeated(floor, SOLVED), ranked, Phase("", units=LOOKED_AT * len(admissible))])
 
 
-class EveryCount(WorstCase):
+class EveryCount(AtOnce):
     """The p-values of all counts of a range, each of them proved."""
 
     def __init__(self, problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> None:
@@ -78,38 +79,13 @@ class EveryCount(WorstCase):
         self._meter.phase("count")
         ends = admissible[0], admissible[-1]
         self._first, self._is_dense = ends[0].n_moved, _is_dense(problem)
-        moved = self._first, ends[1].n_moved
+        moved, movable = (self._first, ends[1].n_moved), ends[1].movable
         self._range = FloorRange(
-            self.totals.precise,
-            problem.estimator,
-            moved,
-            is_dense=self._is_dense,
-            movable=ends[1].movable,
+            self.totals.precise, problem.estimator, moved, is_dense=self._is_dense, movable=movable
         )
-        self._tolerances = np.array([self.tolerance(counts) for counts in admissible])
-        self._places = [self._column[counts.n_x] for counts in admissible]
-        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        self._centres = self.null.means[self._places]
-        self._spreads = np.maximum(self.null.deviations[self._places], least)
+        self._scale_by_null()
         for counts in reversed(ends):  # the larger one decides on the relief
             self._solve(counts)
-
-    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
-        return admissible
-
-    def _looked_at(self, level: float | None) -> list[CountOutcome]:
-        """See `WorstCase`; the count that decides is a solved one."""
-        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
-            pvalues, attained = (self._pvalues(values) for values in self._both())
-            largest = np.flatnonzero(pvalues == pvalues.max())
-            worst = self.considered[largest[np.argmin(self._standings()[largest])]]
-            if worst in self._known and self.can_sharpen(self.outcome(worst)):
-                self.settled([self.outcome(counts) for counts in self.considered])
-                continue
-            is_tight = worst_case.is_near(pvalues.max(), attained.max())
-            if (is_tight and worst in self._known) or not self.closer(worst):
-                break
-        return self.decided([self.outcome(counts) for counts in self.considered], level)
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of a count that is not solved no labelling is kept."""
@@ -128,7 +104,7 @@ class EveryCount(WorstCase):
         return True
 
     def _solve(self, counts: Counts) -> None:
-        sums, found = self.totals.precise.sums, None
+        found = None
         if self._is_dense or counts.n_moved == 0:
             found = self._search(counts, "lower", 1, self._rough(counts), worst_case.CHEAP)
             moved = None if found.labelling is None else np.flatnonzero(found.labelling.moved)
@@ -136,8 +112,7 @@ class EveryCount(WorstCase):
             effort = Effort(worst_case.CHEAP, self._meter)
         else:
             start = self._range.start(counts)
-            fixed, each = sharp.EFFORT_THROUGH_SUMS
-            effort = Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
+            effort = sharp.effort_through_sums(self.totals.precise.sums, self._meter)
         with one_blas_thread():  # two threads would add in another order than one
             best = self._range.solve(start, self._rough(counts), effort)
         proved = float(self._range.floors[counts.n_moved - self._first])
@@ -160,18 +135,9 @@ class EveryCount(WorstCase):
         return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
-        """Return of each count what is proved, and what a labelling has."""
         floors, values = self._range.floors.copy(), self._range.values.copy()
         for counts, known in self._known.items():
             place = counts.n_moved - self._first
             floors[place] = max(floors[place], known.floor)
             values[place] = min(values[place], known.found.value)
         return floors, values
-
-    def _pvalues(self, values: Float64s) -> Float64s:
-        """Return the p-values at one value of each count."""
-        return self.null.pvalues(values - self._tolerances, self._places)
-
-    def _standings(self) -> Float64s:
-        """Return how far each floor lies above its null; see `standing`."""
-        return np.asarray((self._both()[0] - self._centres) / self._spreads)

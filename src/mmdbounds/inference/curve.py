@@ -19,7 +19,8 @@ import numpy as np
 
 from mmdbounds.costs import for_each, together
 from mmdbounds.counts import Counts
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase, expected_floor, is_near
+from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.worst_case import WorstCase, expected_floor, is_near
 from mmdbounds.knowledge import Places
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem

@@ -26,7 +26,7 @@ from mmdbounds.inference.worst_case import expected_floor, expected_null
 from mmdbounds.objective import Labelling
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results.frontier import FrontierPoint, FrontierResult
+from mmdbounds.results.curve import FrontierPoint, FrontierResult
 from mmdbounds.results.provenance import NullRule
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found, leading

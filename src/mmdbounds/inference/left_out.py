@@ -23,6 +23,7 @@ from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects
 from mmdbounds.search import Sharp
 from mmdbounds.tables import Group
 from mmdbounds.tables.group import as_groups
+from mmdbounds.tables.scaling import units
 from mmdbounds.words.columns import by_strength
 
 MOST_ROWS = 1_000  # rows that are compared again for each column; of more, a random sample
@@ -151,10 +152,9 @@ def _halves(
     first = np.all(pooled[:, features] == values[0], axis=1)
     if group.record.get("kinds", {}).get(column) == TRUE_OR_FALSE:
         return ["false", "true"], first
-    rule = group.record.get("scaling", {}).get(column, [])
-    *centres, unit = rule if len(rule) > 1 and not isinstance(rule[0], str) else (0.0, 1.0)
+    centre, unit, _ = units(group.record.get("scaling", {}).get(column, []))
     # What was scaled and is scaled back is off by its last digits.
-    exact = [round((sum(centres) + unit * float(value[0])) / unit, 9) * unit + 0.0 for value in values]
+    exact = [round((centre + unit * float(value[0])) / unit, 9) * unit + 0.0 for value in values]
     return [f"{value:.4g}" for value in exact], first
 
 

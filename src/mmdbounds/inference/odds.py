@@ -21,8 +21,7 @@ from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import OddsBreakdown, OddsPoint, OddsSweepResult
-from mmdbounds.search.odds import check_definite
-from mmdbounds.search.odds.ranges import Ranges
+from mmdbounds.search.odds import Ranges, check_definite
 
 CHANCE = 0.95  # the quantile of random labellings up to which a value counts as chance
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)

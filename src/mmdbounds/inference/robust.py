@@ -23,15 +23,10 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import (
-    CountOutcome,
-    WorstCase,
-    expected_ceilings,
-    expected_work,
-    is_tight,
-)
+from mmdbounds.inference.worst_case import WorstCase, expected_ceilings, expected_work, is_tight
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.provenance import NULL_RULES, NullRule

@@ -6,6 +6,7 @@ are tested together: at a floor of the statistic over all of their labellings (`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,8 @@ import numpy as np
 
 from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
-from mmdbounds.inference.worst_case import CountOutcome, WorstCase
+from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.worst_case import WorstCase
 from mmdbounds.problem import Problem
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
@@ -42,7 +44,48 @@ def by_size(problem: Problem, admissible: list[Counts]) -> bool:
     return provable and len(admissible) > few
 
 
-class EverySize(WorstCase):
+class AtOnce(WorstCase):
+    """The p-values of all counts from floors for all of them at once."""
+
+    def _scale_by_null(self) -> None:
+        """Keep of each count what p-values and standings are computed from."""
+        self._tolerances = np.array([self.tolerance(counts) for counts in self.considered])
+        self._places = [self._column[counts.n_x] for counts in self.considered]
+        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
+        self._centres = self.null.means[self._places]
+        self._spreads = np.maximum(self.null.deviations[self._places], least)
+
+    def _both(self) -> tuple[Float64s, Float64s]:
+        """Return of each count what is proved, and what a labelling has."""
+        raise NotImplementedError
+
+    def _settling(self) -> Iterable[Counts]:
+        """Return the counts whose null may be sharpened."""
+        return self.considered
+
+    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
+        return admissible
+
+    def _looked_at(self, level: float | None) -> list[CountOutcome]:
+        """See `WorstCase`; the count that decides is a solved one."""
+        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
+            floors, values = self._both()
+            pvalues, attained = (
+                self.null.pvalues(each - self._tolerances, self._places) for each in (floors, values)
+            )
+            largest = np.flatnonzero(pvalues == pvalues.max())
+            standings = (floors - self._centres) / self._spreads  # see `standing`
+            worst = self.considered[largest[np.argmin(standings[largest])]]
+            if worst in self._known and self.can_sharpen(self.outcome(worst)):
+                self.settled([self.outcome(counts) for counts in self._settling()])
+                continue
+            is_tight = worst_case.is_near(pvalues.max(), attained.max())
+            if (is_tight and worst in self._known) or not self.closer(worst):
+                break
+        return self.decided([self.outcome(counts) for counts in self.considered], level)
+
+
+class EverySize(AtOnce):
     """The p-values of all true sizes, each of them proved; `considered` are the largest pairs of each."""
 
     def __init__(self, problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> None:
@@ -59,20 +102,13 @@ class EverySize(WorstCase):
             self.totals.precise, problem.estimator, self._sizes, is_dense=self._is_dense
         )
         self._values = np.full(len(largest), np.inf)  # of labellings
-        self._tolerances = np.array([self.tolerance(counts) for counts in largest])
-        self._places = [self._column[counts.n_x] for counts in largest]
-        least = np.maximum(self._tolerances, np.finfo(np.float64).tiny)
-        self._centres = self.null.means[self._places]
-        self._spreads = np.maximum(self.null.deviations[self._places], least)
+        self._scale_by_null()
         self._begin()
 
     def _begin(self) -> None:
         """Solve the sizes at which most rows move, and both ends: floors of all others follow."""
         for place in dict.fromkeys((self._floors.corner, 0, len(self._sizes) - 1)):
             self._solve(self.considered[place])
-
-    def _chosen(self, admissible: list[Counts]) -> list[Counts]:
-        return admissible
 
     def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
         return self._sizes
@@ -82,21 +118,11 @@ class EverySize(WorstCase):
         """See `WorstCase`: a size covers all of its pairs."""
         return len(self._every)
 
-    def _looked_at(self, level: float | None) -> list[CountOutcome]:
-        """See `WorstCase`; the size that decides is a solved one."""
-        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
-            floors = self._floors.least()
-            pvalues, attained = self._pvalues(floors), self._pvalues(self._values)
-            largest = np.flatnonzero(pvalues == pvalues.max())
-            standings = (floors - self._centres) / self._spreads
-            worst = self.considered[largest[np.argmin(standings[largest])]]
-            if worst in self._known and self.can_sharpen(self.outcome(worst)):
-                self.settled([self.outcome(counts) for counts in self._known])
-                continue
-            is_tight = worst_case.is_near(pvalues.max(), attained.max())
-            if (is_tight and worst in self._known) or not self.closer(worst):
-                break
-        return self.decided([self.outcome(counts) for counts in self.considered], level)
+    def _both(self) -> tuple[Float64s, Float64s]:
+        return self._floors.least(), self._values
+
+    def _settling(self) -> Iterable[Counts]:
+        return self._known
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of sizes that are not solved no labelling is known."""
@@ -149,8 +175,7 @@ class EverySize(WorstCase):
         """Return what solving one size may spend."""
         if self._is_dense:
             return Effort(worst_case.CHEAP, self._meter)
-        sums, (fixed, each) = self.totals.precise.sums, sharp.EFFORT_THROUGH_SUMS
-        return Effort((fixed + each * sums.n_rows**2) / sums.pair_price, self._meter)
+        return sharp.effort_through_sums(self.totals.precise.sums, self._meter)
 
     def _note(self, counts: Counts, found: Found) -> None:
         """Keep a labelling of one of the pairs, if it is the best of its size."""
@@ -177,7 +202,3 @@ class EverySize(WorstCase):
         np.maximum.at(highest, places, known.proved())
         pairs = zip(self.considered, highest.tolist(), strict=True)
         return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
-
-    def _pvalues(self, values: Float64s) -> Float64s:
-        """Return the p-values at one value of each size."""
-        return self.null.pvalues(values - self._tolerances, self._places)

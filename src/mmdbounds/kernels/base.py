@@ -185,11 +185,6 @@ class Kernel:
         """Return k for a tensor of pair numbers (of x, with a `squared_scale`), which may be overwritten."""
         raise NotImplementedError
 
-    @property
-    def has_frequencies(self) -> bool:
-        """Whether frequencies can be drawn, which `RandomFeatures` needs."""
-        return type(self).frequencies is not Kernel.frequencies
-
     def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
         """Draw frequencies at bandwidth 1, (n_columns, count); k is their characteristic function."""
         raise NotImplementedError

@@ -311,5 +311,5 @@ def plot_coverage(result: Evaluation, ax: Any = None) -> Any:
     canvas.in_percent(ax.yaxis)
     canvas.small_numbers(ax, "x")
     ax.set_xlabel(f"mean width of the interval ({statistic(result)})")
-    ax.set_ylabel("trials in which the interval misses the truth")
+    ax.set_ylabel("trials that miss the truth")
     return canvas.explain(ax, given=given)

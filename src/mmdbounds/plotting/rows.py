@@ -116,8 +116,8 @@ def plot_witness(
     ax : matplotlib.axes.Axes, optional
         As in `plot_bounds`; the axes are returned.
     features : int, str or a pair of them, optional
-        One or two columns, by place or name. By default the only one or two there are, else the first two
-        principal components of the rows shown.
+        One or two columns, by place or name, drawn in their own units. By default the only one or two there
+        are, else the first two principal components of the rows shown, which have none.
     side : {"lower", "upper"}, optional
         Draw the witness of the groups after the rows of this side have moved, and mark these rows alone.
         By default that of the groups as filed, with the rows of both sides marked.

@@ -18,6 +18,7 @@ from mmdbounds.results import Bound, BoundsResult, Provenance
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
+from mmdbounds.tables.scaling import units
 from mmdbounds.words.phrases import percent
 
 Feature = int | str
@@ -31,12 +32,14 @@ class RowsShown:
 
     pooled: Float64s  # all rows, X first
     rows: NDArray[np.intp]  # those of them that are shown
-    places: Float64s  # where these stand on one or two axes, shape (rows, axes)
+    places: Float64s  # where these stand on one or two axes, in the units of a column, shape (rows, axes)
     names: list[str]  # of the axes
     columns: list[int] | None  # that the axes are; `None` for principal components
     witness: Float64s  # of the rows shown
     kernel: Kernel
     weights: Float64s  # of all rows; see `weights_of`
+    centres: Float64s  # that were taken from the columns of the axes, ...
+    units: Float64s  # ... before they were divided by these
 
     @property
     def is_whole(self) -> bool:
@@ -46,7 +49,7 @@ class RowsShown:
     def function(self, places: Float64s) -> Float64s:
         """Return the witness anywhere, if the axes are all columns."""
         points = np.empty_like(places)
-        points[:, self.columns] = places
+        points[:, self.columns] = (places - self.centres) / self.units
         return witness_at(points, self.pooled, self.kernel, self.weights)
 
 
@@ -68,13 +71,26 @@ def rows_shown(
     columns, chosen = columns_of(group_x, features), kernel_of(result.provenance, kernel)
     pooled = np.concatenate([group_x.values, group_y.values])
     rows, weights = thinned(len(pooled), max_rows), weights_of(result, side)
+    witness = witness_at(pooled[rows], pooled, chosen, weights)
+    centres, scales = np.zeros(2), np.ones(2)
     if columns is None:
         places, names = principal(pooled[rows])
     else:
-        places, known = pooled[rows][:, columns], group_x.columns
-        names = [f"column {i}" if known is None else name_text(known[i], LABEL_WIDTH) for i in columns]
-    witness = witness_at(pooled[rows], pooled, chosen, weights)
-    return RowsShown(pooled, rows, places, names, columns, witness, chosen, weights)
+        names, centres, scales = in_units(group_x, columns)
+        places = centres + scales * pooled[rows][:, columns]
+    return RowsShown(pooled, rows, places, names, columns, witness, chosen, weights, centres, scales)
+
+
+def in_units(group: Group, columns: list[int]) -> tuple[list[str], Float64s, Float64s]:
+    """Return what columns are called, and what brings them back to their own units: centres and factors."""
+    known = group.columns or [f"column {i}" for i in range(group.shape[1])]
+    undone = [units(group.record.get("scaling", {}).get(known[i], [])) for i in columns]
+    centres, scales, is_undone = zip(*undone, strict=True)
+    names = [
+        f"{name_text(known[i], LABEL_WIDTH)}{'' if own else ' (as scaled)'}"
+        for i, own in zip(columns, is_undone, strict=True)
+    ]
+    return names, np.array(centres), np.array(scales)
 
 
 def kernel_of(made: Provenance, given: Any) -> Kernel:

@@ -21,13 +21,15 @@ DOTTED = {"type": "rule", "color": GREY, "strokeDash": [2, 3], "strokeWidth": 1.
 UPRIGHT = "M0,-1V1"  # a short upright line, as a path
 HERE = f"datum.f0 == {CHOSEN}"
 TITLE_WIDTH = 46  # characters of a line below a chart: as many as a phone shows
+NARROW_WIDTH = 32  # the same where names stand left of the chart
+LABEL_ROOM = 1 / 3  # part of a chart that is wide enough for a name beside a vertical line
 BAND = 0.3  # opacity of what is shaded: seen on white and on dark
 
 UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
 FOUND_UPPER, FOUND_LOWER = "largest value found", "smallest value found"
 WORST, BEST = "largest p-value", "smallest p-value"
-KEPT, LOST = "same sign whichever rows are misfiled", "could be explained away"
+KEPT, LOST = "keeps its sign", "could lose its sign"  # short: beside long names a phone has little room
 VALUE_TITLES = {"f1": "what", "f2": "value"}
 # Colour and dashes of each series.
 STYLES: dict[str, tuple[str, list[int]]] = {
@@ -62,6 +64,7 @@ LEGEND = {
     "labelColor": DARK,
     "labelLimit": 300,
     "symbolSize": 90,
+    "symbolOpacity": 1,
 }
 
 
@@ -119,9 +122,9 @@ def quantitative(field: str, title: str | list[str], **more: Any) -> Spec:
     return {"field": field, "type": "quantitative", "title": title, **more}
 
 
-def in_lines(text: str) -> list[str]:
+def in_lines(text: str, width: int = TITLE_WIDTH) -> list[str]:
     """Return the title of a horizontal axis in lines that fit."""
-    return textwrap.wrap(text, TITLE_WIDTH, max_lines=3, placeholder=" ...")
+    return textwrap.wrap(text, width, max_lines=3, placeholder=" ...")
 
 
 def over_shares(
@@ -145,7 +148,7 @@ def over_shares(
         layer("points", band, {"x": x, "y": y, "y2": {"field": "f3"}}, both),
         *([layer("lines", {**band, "opacity": 0.5}, gap, "isValid(datum.f5)")] if _shaded(lines) else []),
         layer("lines", curve, {"x": x, "y": y, **looks}),
-        *_marked(marks),
+        *_marked(marks, x),
         layer("points", {"type": "rule", "strokeWidth": 1.5, "color": DARK}, {"x": x}, HERE, "here"),
         layer("lines", dot, {"x": x, "y": y, "color": looks["color"]}, moving),
         layer("points", {"type": "rule", "strokeWidth": 22, "opacity": 0}, {"x": x, "tooltip": texts}),
@@ -157,13 +160,17 @@ def _shaded(lines: Values) -> bool:
     return any(line["f5"] is not None for line in lines)
 
 
-def _marked(marks: Values) -> list[Spec]:
-    """Return vertical lines with their names at the top."""
+def _marked(marks: Values, over: Spec) -> list[Spec]:
+    """Return vertical lines with their names at the top; left of them if possible, where curves are low."""
+    if not marks:
+        return []
+    first, last = over["scale"].get("domain", (0.0, 1.0))
+    is_right = min(mark["f0"] for mark in marks) < first + LABEL_ROOM * (last - first)
     x = {"field": "f0", "type": "quantitative"}
-    at_top = {"align": "left", "baseline": "top", "dx": 5, "dy": 2}
-    text = {"type": "text", **at_top, "fontSize": 12, "color": DARK}
+    beside = {"align": "left", "dx": 5} if is_right else {"align": "right", "dx": -5}
+    text = {"type": "text", **beside, "baseline": "top", "dy": 2, "fontSize": 12, "color": DARK}
     name = {"x": x, "y": {"value": 0}, "text": {"field": "f1", "type": "nominal"}}
-    return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)] if marks else []
+    return [layer("marks", DOTTED, {"x": x}), layer("marks", text, name)]
 
 
 def row_changes(values: Values, side: str, statistic: str, words: str) -> Spec:
@@ -175,7 +182,7 @@ def row_changes(values: Values, side: str, statistic: str, words: str) -> Spec:
     of_bound = f"change of the {side} ({statistic})"
     encoding = {
         "y": _ranked("f2", "f1"),
-        "x": quantitative("f3", in_lines(of_bound), axis={"format": "~g", "tickCount": 4}),
+        "x": quantitative("f3", in_lines(of_bound, NARROW_WIDTH), axis={"format": "~g", "tickCount": 4}),
         "tooltip": tooltip({"f2": "row", "f5": "changes the bound by", "f6": "moved there"}),
     }
     mark = {"type": "point", "size": 70, "strokeWidth": 1.6, "color": STYLES[side][0]}
@@ -207,19 +214,19 @@ def column_differences(values: Values, axis: str, hover: Sequence[str], words: s
     Values are f0: name, f1: rank, f2: as filed, f3 and f4: ends, f5: `KEPT` or `LOST`, f6: whether it is the
     first; from f7 on the texts for hovering, whose titles are `hover`.
     """
-    x = {"axis": {"tickCount": 5}}
+    x, title = {"axis": {"tickCount": 5}}, in_lines(axis, NARROW_WIDTH)
     colours = {"domain": [KEPT, LOST], "range": [BLUE, GREY]}
     by = {"field": "f5", "type": "nominal", "legend": {"columns": 1, "symbolType": "stroke"}}
     texts = tooltip({"f0": "column", **{f"f{7 + i}": name for i, name in enumerate(hover)}})
     whole = {
         "y": _ranked("f0", "f1"),
-        "x": quantitative("f3", in_lines(axis), **x),
+        "x": quantitative("f3", title, **x),
         "x2": {"field": "f4"},
         "color": {**by, "scale": colours},
         "strokeWidth": {"condition": {"test": "datum.f6", "value": 5}, "value": 2.5},
         "tooltip": texts,
     }
-    filed = {"y": _ranked("f0", "f1"), "x": quantitative("f2", in_lines(axis), **x), "tooltip": texts}
+    filed = {"y": _ranked("f0", "f1"), "x": quantitative("f2", title, **x), "tooltip": texts}
     diamond = {"type": "point", "shape": "diamond", "filled": True, "size": 70, "color": ORANGE, "opacity": 1}
     layers = [
         _zero(),

@@ -28,7 +28,7 @@ NOT_PROVED = (
 )
 GAPS = (
     "Dashed lines: the most extreme values that were found. Where they differ from the proved bounds, the "
-    "extreme lies in the darker strip between the two."
+    "extreme lies in the coloured strip between the two."
 )
 CUT = "Intervals that are several times wider than most are cut off; the table has their ends."
 CHANCE = "Dashed grey line: if the groups did not differ, 95 % of all values would lie below it."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -240,10 +241,16 @@ def _origin(parts: Sequence[Part], record: Record) -> Html:
         element("h2", "Versions"),
         _facts(record.versions),
         element("h2", AGAIN),
-        element("pre", element("code", record.recipe), tabindex="0", role="region", aria_label=AGAIN),
+        element("pre", _code(record.recipe), tabindex="0", role="region", aria_label=AGAIN),
         class_="origin",
         aria_label="Where this comes from",
     )
+
+
+def _code(text: str) -> Html:
+    """Return code in which no line ends within a flag, such as ``--n-permutations``."""
+    parts = re.split(r"(?<= )(--[\w-]+)", text)
+    return element("code", *(element("span", each) if i % 2 else each for i, each in enumerate(parts)))
 
 
 def _assumptions(part: Part, *, alone: bool) -> Html:

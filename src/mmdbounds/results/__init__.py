@@ -14,13 +14,18 @@ if TYPE_CHECKING:
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
     from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
-    from mmdbounds.results.curve import SweepPoint, SweepResult
+    from mmdbounds.results.curve import (
+        FrontierPoint,
+        FrontierResult,
+        OddsBreakdown,
+        OddsPoint,
+        OddsSweepResult,
+        SweepPoint,
+        SweepResult,
+    )
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
-    from mmdbounds.results.frontier import FrontierPoint, FrontierResult
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
-    from mmdbounds.results.knowledge import Knowledge
-    from mmdbounds.results.odds import OddsBreakdown, OddsPoint, OddsSweepResult
-    from mmdbounds.results.provenance import Estimator, NullRule, Provenance, Side
+    from mmdbounds.results.provenance import Estimator, Knowledge, NullRule, Provenance, Side
     from mmdbounds.results.several import (
         HsicResult,
         IndependenceResult,
@@ -80,13 +85,18 @@ _HOME = {
     "base": ("ReportedResult", "Result"),
     "bounds": ("Approximation", "Bound", "BoundsResult", "Compared"),
     "columns": ("Benchmark", "ColumnEffect", "ColumnEffects", "ColumnRow", "ColumnTable"),
-    "curve": ("SweepPoint", "SweepResult"),
+    "curve": (
+        "FrontierPoint",
+        "FrontierResult",
+        "OddsBreakdown",
+        "OddsPoint",
+        "OddsSweepResult",
+        "SweepPoint",
+        "SweepResult",
+    ),
     "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds"),
-    "frontier": ("FrontierPoint", "FrontierResult"),
     "intervals": ("ConfidenceInterval", "CountedBounds", "MixtureCeiling"),
-    "knowledge": ("Knowledge",),
-    "odds": ("OddsBreakdown", "OddsPoint", "OddsSweepResult"),
-    "provenance": ("Estimator", "NullRule", "Provenance", "Side"),
+    "provenance": ("Estimator", "Knowledge", "NullRule", "Provenance", "Side"),
     "several": ("HsicResult", "IndependenceResult", "LabelBound", "PairRow", "PairwiseTable"),
     "testing": ("AggregatedResult", "CountTest", "KernelPart", "RobustTestResult"),
 }

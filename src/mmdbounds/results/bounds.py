@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.results.base import OfGroups, ReportedResult, TwoSided
-from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import Provenance, Side
+from mmdbounds.results.provenance import Knowledge, Provenance, Side
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import Held
 

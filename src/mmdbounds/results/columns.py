@@ -11,7 +11,7 @@ from typing import Any
 
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.results.base import OfGroups
-from mmdbounds.results.knowledge import Knowledge
+from mmdbounds.results.provenance import Knowledge
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""The curve over shares of misfiled rows, as it is returned."""
+"""Curves over shares of misfiled rows, as they are returned: one-way, both ways, and with limited odds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mmdbounds.results.base import OfLabellings, ReportedResult
-from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import NullRule, Provenance
+from mmdbounds.results.base import OfGroups, OfLabellings, ReportedResult
+from mmdbounds.results.provenance import Knowledge, NullRule, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,4 +130,152 @@ class SweepResult(OfLabellings, ReportedResult):
         return (
             f"SweepResult(breakdown epsilon {where}{proved} at level {self.level:g}, {len(self.points)} "
             f"points up to {self.most_moved} of {self.n_samples_Y} rows of Y, observed {self.observed:.6g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrontierPoint:
+    """One share of misfiled rows of X, and how many of Y the finding survives beside it.
+
+    Attributes
+    ----------
+    epsilon
+        Share of the true X filed under Y: up to this share.
+    y_in_x
+        The largest share of the true Y filed under X with which the test still rejects, whatever the numbers
+        up to both shares are. `None` if it does not reject even if no row of Y is misfiled.
+    n_moved, n_moved_of_x
+        The rows of Y and of X that both shares together make up, at the most.
+    breakdown_y_in_x
+        The first share of the true Y with which the test does not reject; `None` if above all tried.
+    is_tight
+        Whether some labelling then, or with at most 2 % more rows, has a p-value above the level: so much
+        misfiling can really explain the finding away.
+    """
+
+    epsilon: float
+    y_in_x: float | None
+    n_moved: int
+    n_moved_of_x: int
+    breakdown_y_in_x: float | None
+    is_tight: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FrontierResult(OfLabellings):
+    """The frontier of misfiling both ways: up to where a finding holds.
+
+    Attributes
+    ----------
+    points
+        The frontier, see `FrontierPoint`.
+    observed
+        Squared MMD of the groups as filed.
+    level
+        Level of the test.
+    most_y_in_x
+        The largest share of the true Y tried.
+    is_valid
+        Whether every p-value rests on a proof.
+    n_solved
+        Pairs of counts that were solved; the proofs of all others follow from them.
+    n_permutations, null_rule, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+        As in `RobustTestResult`.
+    conditions, units_note, provenance
+        As in `RobustTestResult`.
+    """
+
+    points: tuple[FrontierPoint, ...]
+    observed: float
+    level: float
+    most_y_in_x: float
+    is_valid: bool
+    n_solved: int
+    null_rule: NullRule = "labellings"
+    units_note: str = ""
+    provenance: Provenance
+
+    def __repr__(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        ends = [
+            f"{point.epsilon:.4g} and {'none' if point.y_in_x is None else f'{point.y_in_x:.4g}'}"
+            for point in (first, last)
+        ]
+        return (
+            f"FrontierResult({len(self.points)} points from {ends[0]} to {ends[1]} at level {self.level:g}, "
+            f"{self.n_samples_X} rows of X and {self.n_samples_Y} of Y, observed {self.observed:.6g})"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddsPoint:
+    """The range at one share and one factor; fields as in `BoundsResult` and `Bound`."""
+
+    epsilon: float
+    n_moved: int
+    odds: float
+    lower: float
+    lower_certified: float | None
+    upper: float
+    upper_certified: float | None
+    point: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OddsBreakdown:
+    """How far from random misfiling must be for the finding to break down, at one share.
+
+    Attributes
+    ----------
+    epsilon, n_moved
+        The share, and the number of misfiled rows of Y.
+    odds
+        The smallest factor, to within 1 %, at which the lower end is no larger than what chance alone
+        would give; `None` if it is above the largest factor tried.
+    """
+
+    epsilon: float
+    n_moved: int
+    odds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OddsSweepResult(OfGroups):
+    """Ranges over shares of misfiled rows and factors of the odds, and where the finding breaks down.
+
+    Attributes
+    ----------
+    points
+        See `OddsPoint`: for each share all factors, in ascending order.
+    breakdown
+        For each share, see `OddsBreakdown`.
+    chance
+        What counts as chance: the 95 % quantile of the squared MMD of random labellings with the sizes as
+        filed. The lower end is compared with it on the scale of the groups as filed.
+    observed, exactly, n_permutations, n_samples_X, n_samples_Y, name_x, name_y, provenance
+        As in `SweepResult`.
+    """
+
+    points: tuple[OddsPoint, ...]
+    breakdown: tuple[OddsBreakdown, ...]
+    chance: float
+    observed: float
+    exactly: bool
+    n_permutations: int
+    provenance: Provenance
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The shares."""
+        return tuple(each.epsilon for each in self.breakdown)
+
+    @property
+    def odds(self) -> tuple[float, ...]:
+        """The factors."""
+        return tuple(point.odds for point in self.points[: len(self.points) // len(self.breakdown)])
+
+    def __repr__(self) -> str:
+        return (
+            f"OddsSweepResult({len(self.epsilons)} shares up to {self.epsilons[-1]:.4g}, {len(self.odds)} "
+            f"factors up to {self.odds[-1]:g}, observed {self.observed:.6g}, chance {self.chance:.6g})"
         )

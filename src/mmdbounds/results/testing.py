@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.results.base import OfLabellings, ReportedResult
-from mmdbounds.results.knowledge import Knowledge
-from mmdbounds.results.provenance import NullRule, Provenance
+from mmdbounds.results.provenance import Knowledge, NullRule, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,7 +18,7 @@ FEW = 1.5  # times so many rows NumPy adds up before numba would be imported
 THREADS_PAY = 2_000_000  # kernel values from which on threads are worth their start
 TORCH_PAYS = 1_000_000_000  # kernel values from which on importing PyTorch (seconds) to look for a GPU pays
 MAX_SEGMENTS = 8  # weights with at most so many runs of equal rows need no product (see `segments`) ...
-RUN_ROWS = 128  # ... or with more, if they have so many rows on average
+RUN_ROWS = 128  # ... or with as many as columns, if they have so many rows on average
 MIB = 1 << 20
 
 
@@ -89,7 +89,7 @@ def segments(W: NDArray[np.float64]) -> list[int] | None:
     Inside a run of equal weights, such as a group, the kernel values only need to be added up, once.
     """
     changes = np.flatnonzero(np.any(W[1:] != W[:-1], axis=1)) + 1 if len(W) > 1 else np.empty(0, np.intp)
-    if len(changes) >= max(MAX_SEGMENTS, len(W) // RUN_ROWS):
+    if len(changes) >= max(MAX_SEGMENTS, min(W.shape[1], len(W) // RUN_ROWS)):
         return None
     return [0, *(int(i) for i in changes), len(W)]
 

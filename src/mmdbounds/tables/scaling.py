@@ -103,6 +103,14 @@ def _rule(centre: float, spread: float, exponent: int) -> Rule:
     return [math.ldexp(centre, exponent), math.ldexp(spread, exponent)]
 
 
+def units(rule: Rule) -> tuple[float, float, bool]:
+    """Return centre and unit of a scaled column, and whether centre + unit * value undoes the scale."""
+    if rule and isinstance(rule[0], str):  # ranks: the values themselves are gone
+        return 0.0, 1.0, False
+    *centres, unit = rule if len(rule) > 1 else (*rule, 1.0)
+    return float(sum(centres)), float(unit), True
+
+
 def without_quartiles(values: Floats, columns: Sequence[Column]) -> list[str]:
     """Return the columns of numbers whose quartiles are equal, so that ``"robust"`` takes their deviation."""
     pairs = zip(columns, values.T, strict=True)

@@ -114,18 +114,13 @@ def decision(result: AuditResult) -> str:
             f"Explained away: once the {found} refiled, no difference is shown at the {level} level, even "
             "if no other row is misfiled."
         )
-    return (
-        f"Check more: {to_go(result)} the {rows(result.n_unknown)} filed under {y} that were not looked up."
-    )
-
-
-def to_go(result: AuditResult) -> str:
-    """Say how many more rows are expected to decide."""
+    unknown = f"the {rows(result.n_unknown)} filed under {y} that were not looked up"
     if result.n_more >= result.n_unknown:
-        return "as it looks, it takes all of"
+        return f"Check more: as it looks, it takes all of {unknown}."
+    how = f"{result.n_more:,} more in the order decide if misfiled rows are as frequent as they look"
     if not result.n_random:
-        return f"if none is misfiled, {result.n_more:,} drawn at random decide, of"
-    return f"if misfiled rows are as frequent as they look, {result.n_more:,} more in the order decide, of"
+        how = f"{result.n_more:,} drawn at random decide if none of them is misfiled"
+    return f"Check more: of {unknown}, {how}."
 
 
 def looked_up(result: AuditResult) -> str:

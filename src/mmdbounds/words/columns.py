@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
 from mmdbounds.words.phrases import (
     assumption,
+    capitalised,
     number,
     percent,
     proved_number,
@@ -71,16 +72,21 @@ def statement(table: ColumnTable) -> str:
     if not kept:
         which = "the column's difference" if n == 1 else f"the difference of any of the {n:,} columns"
         return f"The misfiling that was assumed could explain away {which} between {x} and {y}."
-    columns = "the column" if n == 1 else f"{len(kept):,} of {n:,} columns"
+    what = "columns and categories" if any(map(_is_category, order)) else "columns"
+    columns = "the column" if n == 1 else f"{len(kept):,} of {n:,} {what}"
     first, direction = kept[0], "higher" if kept[0].difference > 0 else "lower"
     least = number(least_difference(first))
     most = f"{': ' if len(kept) == 1 else '; most of all '}{shown(first.name)}"
     what, differ = "share" if first.is_share else "mean", "differs" if len(kept) == 1 else "differ"
     return (
-        f"{columns[0].upper()}{columns[1:]} {differ} between {x} and {y} in the same "
+        f"{capitalised(columns)} {differ} between {x} and {y} in the same "
         f"direction whichever rows were misfiled{most}, whose {what} is {direction} in {x} by at least "
         f"{least} standard deviations."
     )
+
+
+def _is_category(row: ColumnRow) -> bool:
+    return row.is_share and "=" in row.name
 
 
 def best_column(table: ColumnTable) -> str:
@@ -159,14 +165,14 @@ def by_effect(result: ColumnEffects) -> list[ColumnEffect]:
     return sorted(result.columns, key=lambda column: column.lower)
 
 
-EFFECT_HEADINGS = ("column left out", "lower bound", "falls by", "of it")
+EFFECT_HEADINGS = ("column left out", "lower bound", "change", "in percent")
 
 
 def effect_cells(column: ColumnEffect, result: ColumnEffects) -> tuple[str, ...]:
     """Return what a line of the table of effects shows."""
-    fall = result.lower - column.lower
-    share = f"{100 * fall / result.lower:.2g} %" if result.lower > 0 else ""
-    return shown(column.name), number(column.lower), f"{fall:.2g}", share
+    change = column.lower - result.lower
+    share = f"{100 * change / result.lower:+.2g} %" if result.lower > 0 else ""
+    return shown(column.name), number(column.lower), f"{change:+.2g}", share
 
 
 def effects_note(result: ColumnEffects) -> str:
@@ -180,7 +186,7 @@ def effects_note(result: ColumnEffects) -> str:
         f"Lower bound on the {statistic(result)} ({proved}) if {few} is left out, of "
         f"{whom if result.n_used < n_rows else 'all rows'}; with all columns it is {number(result.lower)}. "
         "Columns that say the same as others contribute little; without one that says nothing, the bound "
-        "can rise."
+        "can rise. These bounds take less effort than others, so their last digits can differ."
     )
 
 
@@ -200,7 +206,8 @@ def table_notes(table: ColumnTable) -> list[str]:
         f"exact, but not all reached by the same rows. Difference: {x} less {y}. In deviations: the "
         "standardised difference, which is divided by the standard deviation over all rows. Exceeds: the "
         f"probability that a row of {x} exceeds one of {y}, ties half. Sign lost at: the share of the true "
-        f"{x} rows filed under {y} at which the difference could vanish or change its sign."
+        f"{x} rows filed under {y} at which the difference could vanish or change its sign"
+        f"{', with no row misfiled the other way' if table.n_moved_of_x else ''}."
     )
     notes = [explained]
     if not all(row.in_units for row in table.rows):

@@ -61,8 +61,12 @@ def compared(result: Any) -> str:
     x, y = shown(result.name_x), shown(result.name_y)
     return (
         f"X is {x} ({rows(result.n_samples_X)}), Y is {y} ({rows(result.n_samples_Y)}). Some rows "
-        f"that belong to {x} may be filed under {y}. {MISFILED}"
+        f"that belong to {x} may be filed under {y}{_other_way(result)}. {MISFILED}"
     )
+
+
+def _other_way(result: Any) -> str:
+    return ", or the other way round" if getattr(result, "n_moved_of_x", 0) else ""
 
 
 def measured(made: Provenance) -> str:
@@ -74,20 +78,19 @@ def assumed(result: BoundsResult | RobustTestResult | ColumnTable) -> str:
     """Say what was assumed, with the share as it was stated where one was."""
     how, fewest, most = considered(result)
     made: Any = getattr(result, "provenance", result)  # a table of columns has none
-    stated = made.misfiling.get("x_in_y")
-    if (
-        not isinstance(stated, float)
-        or result.n_moved_of_x
-        or fewest not in (0, most)
-        or not _any_rows(result)
-    ):
+    of_y, of_x = (made.misfiling.get(name) for name in ("x_in_y", "y_in_x"))
+    is_stated = isinstance(of_y, float) and (isinstance(of_x, float) or not result.n_moved_of_x)
+    if not is_stated or fewest not in (0, most) or not _any_rows(result):
         return assumption(result)
-    share, exact = percent(stated), percent(result.epsilon)
-    count = f"{how} {most:,} of the {rows(result.n_samples_Y)} filed under {shown(result.name_y)}"
-    also = "" if share == exact else f", or {exact}"
-    return (
-        f"Assumed: {how} {share} of the true {shown(result.name_x)} rows are misfiled, that is {count}{also}."
-    )
+    x, y, exact = shown(result.name_x), shown(result.name_y), percent(result.epsilon)
+    share = f"{how} {percent(of_y)} of the true {x} rows"
+    count = f"{how} {most:,} of the {rows(result.n_samples_Y)} filed under {y}"
+    if not result.n_moved_of_x:
+        also = "" if percent(of_y) == exact else f", or {exact}"
+        return f"Assumed: {share} are misfiled, that is {count}{also}."
+    back = f"{how} {result.n_moved_of_x:,} of the {result.n_samples_X:,} filed under {x}"
+    both = f"{share} and {how} {percent(of_x)} of the true {y} rows"
+    return f"Assumed: {both} are misfiled, that is {count} and {back}."
 
 
 def _any_rows(result: Any) -> bool:
@@ -149,7 +152,7 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
         f"We compared {rows(first.n_samples_X)} of {x} with {first.n_samples_Y:,} of {y} by the "
         f"{measure}{length}{of_columns})."
     )
-    sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}."]
+    sentences = [groups, f"Some rows that belong to {x} may have been filed under {y}{_other_way(first)}."]
     known = [r for r in results if isinstance(r, BoundsResult | RobustTestResult)]
     if known:
         stated = assumed(known[0]).removeprefix("Assumed: ")

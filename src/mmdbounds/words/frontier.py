@@ -8,7 +8,7 @@ from mmdbounds.words.phrases import number, percent, shown, statistic, wrapped
 from mmdbounds.words.testing import closing, units_lines
 
 if TYPE_CHECKING:
-    from mmdbounds.results.frontier import FrontierPoint, FrontierResult
+    from mmdbounds.results.curve import FrontierPoint, FrontierResult
 
 COLUMNS = ("{x} in {y}", "rows", "{y} in {x} up to", "rows", "explained from")
 """The frontier as a table; the last column is the first share of Y with which it breaks down."""

@@ -93,13 +93,16 @@ def _aligned(lines: Sequence[str]) -> str:
     places = [found.span() for found in re.finditer(r"x+(?: x+)*", is_blank)]
     cells = _parted([[row.ljust(width)[start:stop].strip() for start, stop in places] for row in rows])
     made: list[Row] = []
+    begun = 0  # how far the sentence that spans the table was indented
     for line in lines:
+        indent = len(line) - len(line.lstrip())
         if line in rows:
             made.append(cells[rows.index(line)])
-        elif made and len(made[-1]) == 1:  # the sentence goes on
+        elif made and len(made[-1]) == 1 and indent > begun:  # the sentence goes on
             made[-1] = [f"{made[-1][0]} {line.strip()}"]
         else:
             made.append([line.strip()])
+            begun = indent
     return _table(made)
 
 
@@ -126,17 +129,25 @@ def _table(rows: Sequence[Row]) -> str:
     """Return rows as a table: numbers to the right, a first row without numbers as heading."""
     n_cells = max(map(len, rows))
     has_heading = len(rows) > 2 and not any(map(_NUMERIC.fullmatch, rows[0])) and n_cells > 2
-    written = [_row(row, n_cells, "th" if has_heading and i == 0 else "td") for i, row in enumerate(rows)]
+    is_spanned = any(len(row) == 1 < n_cells for row in rows)
+    written = [
+        _row(row, n_cells, "th" if has_heading and i == 0 else "td", is_spanned=is_spanned)
+        for i, row in enumerate(rows)
+    ]
     return f"<table {_TABLE}>{''.join(written)}</table>"
 
 
-def _row(row: Row, n_cells: int, tag: str) -> str:
+def _row(row: Row, n_cells: int, tag: str, *, is_spanned: bool) -> str:
+    """Return a row; where a sentence spans the table, the last column takes the room that it needs."""
     span = f' colspan="{n_cells}"' if len(row) == 1 < n_cells else ""
     cells = []
     for i, cell in enumerate(row):
         is_number = n_cells > 2 and _NUMERIC.fullmatch(cell) is not None
         side = "right" if is_number or (tag == "th" and i) else "left"
-        style = _CELL.format(side, "nowrap" if is_number or tag == "th" else "normal")
+        is_last = i == len(row) - 1
+        is_whole = is_number or tag == "th" or (is_spanned and not is_last)
+        style = _CELL.format(side, "nowrap" if is_whole else "normal")
+        style += ";width:100%" if is_spanned and is_last and len(row) > 1 else ""
         cells.append(f'<{tag}{span} style="{style}">{escape(cell)}</{tag}>')
     return f'<tr style="background:none">{"".join(cells)}</tr>'
 

@@ -5,10 +5,10 @@ import pytest
 
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.sharp import pair_ceilings
+from mmdbounds.search.sharp.ceiling import with_squares
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
 from mmdbounds.search.sharp.quota_problem import QuotaProblem
 from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes, most_moves
-from mmdbounds.search.sharp.squares import with_squares
 from problems import all_labellings, naive_values, small_matrix, small_problem, totals_of
 
 from .test_same_sizes import BLOCKS, pairs_of

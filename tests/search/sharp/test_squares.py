@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mmdbounds.search.sharp import ceiling as ceilings
-from mmdbounds.search.sharp.ceiling import ceiling
+from mmdbounds.search.sharp.ceiling import ceiling, most_negative, with_squares
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort
-from mmdbounds.search.sharp.squares import most_negative, with_squares
 from problems import small_choice, small_matrix, small_problem
 from tolerances import UNIT
 

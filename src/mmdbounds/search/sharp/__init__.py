@@ -32,7 +32,7 @@ from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sam
 from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import Float64s
+from mmdbounds.sums.protocol import Float64s, KernelSums
 
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
@@ -188,6 +188,12 @@ def dense_effort(n: int) -> float:
     return branching + EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
 
 
+def effort_through_sums(sums: KernelSums, meter: Meter | None, patience: float = 1.0) -> Effort:
+    """Return what a proof without a matrix may spend."""
+    fixed, each = EFFORT_THROUGH_SUMS
+    return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, meter)
+
+
 class SideSearch:
     """The search of one side, from `n_starts` starts for each count.
 
@@ -256,8 +262,7 @@ class SideSearch:
         refine_enough(labelling, self._side)
 
     def _effort_through_sums(self, patience: float) -> Effort:
-        sums, (fixed, each) = self._task.totals.sums, EFFORT_THROUGH_SUMS
-        effort = Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, self._task.meter)
+        effort = effort_through_sums(self._task.totals.sums, self._task.meter, patience)
         self._efforts.append(effort)
         return effort
 
@@ -318,7 +323,7 @@ class SideSearch:
         n = proof.n_nodes
         # A convex function is largest where no row is split.
         fractional = bound if self._side == "upper" else fractional
-        return bound, fractional, f"{n:,} branch{'' if n == 1 else 'es'}" if n else ""
+        return bound, fractional, f"branch and bound: {n:,} branch{'' if n == 1 else 'es'}" if n else ""
 
     def _floor(self, i: int, problem: QuotaProblem, slack: float) -> Floor:
         f, labelling = self._quadratics[i], self._best[i]

@@ -6,12 +6,17 @@ antisymmetric, and :math:`\lambda_{ij}` falls where i counts on j and j does not
 The bound has kinks: a row counts on another or it does not. So the walk follows a smooth bound, in which rows
 near a threshold count in part, within a width that shrinks from step to step. With momentum (Nesterov's rule)
 this takes a quarter of the steps that subgradients take on draws of FOREST, and ends at a lower bound. Then
-squares are added to the gain, and the multipliers follow.
+squares are added to the gain, and the multipliers follow (docs/sharp.md, "Squares: what pairs have in
+common"). For a choice t of rows and any numbers v, :math:`(v \cdot t)^2` is not negative. So a bound for the
+gain plus such squares is a bound for the gain. It can be the lower one: the shares T of pairs on which a
+ceiling counts need not be those of a choice (or of a mixture of choices), which form a positive semidefinite
+matrix. Where :math:`v'Tv < 0`, the square of v lowers the bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +24,6 @@ import numpy as np
 from mmdbounds.objective import Indices
 from mmdbounds.search.protocol import largest_sums, partner_limits, within_limits
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
-from mmdbounds.search.sharp.squares import EPS, most_negative, with_squares
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -32,9 +36,11 @@ RATE, MEMORY = 0.7, 0.9  # length of a step, in units of the width, and how much
 CHECKED, PROGRESS = 10, 0.05  # a walk ends when this many steps take less than this share off the distance
 SQUARED_ROWS = 150  # squares pay for more rows than this; fewer are settled sooner by branching
 SQUARES, LEAST_SQUARES = 0.3, 0.1  # share of the distance that squares are to take off: at first, at last
+BLOCK, LARGEST_BLOCK, DEPTH = 8, 64, 4  # vectors at a time: one in so many rows, and at most; how many times
 ROUND_STEPS, ROUND_SHRINK = 8, 0.95  # steps after squares were added, and what they leave of the width
 PAIR, STEP = 0.4, 3000.0  # work of a step: for each pair of rows, and whatever their number...
 SQUARES_PAIR, SQUARES_STEP = 9.0, 1e5  # ... and of adding squares
+EPS = float(np.finfo(np.float64).eps)
 ULPS = 32 * EPS  # rounding of a sum of up to a million terms, in pairs
 STRIP = 256  # rows whose partners are ranked at a time
 THREADED_ROWS = 1024  # with more rows than this, steps are shared by threads
@@ -236,3 +242,42 @@ class _Walk:
         np.fill_diagonal(self._values, -np.inf)
         self._trail = np.zeros(self._values.shape)
         return Found(bound, self._problem, multipliers, self.share)
+
+
+def with_squares(problem: QuotaProblem, vectors: Float64s) -> QuotaProblem:
+    """Return the problem with the squares of `vectors`, shape (n, r), added to the gain of every choice."""
+    squares, rank = vectors @ vectors.T, vectors.shape[1]
+    own = squares.diagonal().copy()
+    pairs, linear = problem.pairs + squares, problem.linear + own
+    np.fill_diagonal(pairs, 0.0)
+    # Rounding must not take anything away. An entry is a sum of `rank` products, whose sizes add up to no
+    # more than the largest entry of the diagonal; then it is added to what was there.
+    n_chosen = sum(quota for _, quota in problem.parts())
+    size = max(pairs.max(), -pairs.min()) + np.abs(linear).max() + abs(problem.constant)
+    extra = EPS * n_chosen**2 * ((rank + 2) * own.max() + size)
+    return replace(problem, constant=float(problem.constant + extra), linear=linear, pairs=pairs)
+
+
+def most_negative(matrix: Float64s) -> tuple[Float64s, Float64s]:
+    """Return approximate eigenvalues of a symmetric matrix below 0, the lowest ones, with their vectors.
+
+    Ritz values of a block Krylov space: what they miss costs time and nothing else.
+    """
+    basis = np.eye(len(matrix)) if len(matrix) <= BLOCK * DEPTH else _krylov(matrix)
+    inner = basis.T @ (matrix @ basis)
+    values, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
+    below = values < 0
+    return values[below], basis @ vectors[:, below]
+
+
+def _krylov(matrix: Float64s) -> Float64s:
+    """Return an orthonormal basis of what a few vectors become when the matrix is applied again and again."""
+    n = len(matrix)
+    block = np.random.default_rng(0).standard_normal((n, min(-(-n // BLOCK), LARGEST_BLOCK)))
+    basis = np.empty((n, 0))
+    for _ in range(DEPTH):
+        for _ in range(2):  # twice is enough
+            block = np.linalg.qr(block - basis @ (basis.T @ block))[0]
+        basis = np.concatenate([basis, block], axis=1)
+        block = matrix @ block
+    return basis

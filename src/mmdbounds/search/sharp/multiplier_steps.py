@@ -22,6 +22,22 @@ NOBODY = np.inf  # the threshold of a row without partners in a group
 
 
 @part(_FASTMATH)
+def _next(low, high, stride, threshold, excess, rising, width):
+    """Return bracket, stride and threshold after a step of Newton's, or of halving, or of looking further."""
+    if excess > 0:
+        low = threshold
+    else:
+        high = threshold
+    newton = threshold + width * excess / max(rising, 1.0)
+    if rising > 0 and low < newton < high:
+        return low, high, stride, newton
+    if -np.inf < low and high < np.inf:
+        return low, high, stride, 0.5 * (low + high)
+    stride *= 4
+    return low, high, stride, threshold + (stride if excess > 0 else -stride)
+
+
+@part(_FASTMATH)
 def _threshold(row, count, width, threshold):
     """Return where shares that rise from 0 to 1 within `width` around a threshold add up to `count`."""
     low, high, stride, slope = -np.inf, np.inf, width, 1.0 / width
@@ -34,18 +50,7 @@ def _threshold(row, count, width, threshold):
         excess = total - count
         if abs(excess) <= NEARLY:
             break
-        if excess > 0:
-            low = threshold
-        else:
-            high = threshold
-        newton = threshold + width * excess / max(rising, 1.0)
-        if rising > 0 and low < newton < high:
-            threshold = newton
-        elif -np.inf < low and high < np.inf:
-            threshold = 0.5 * (low + high)
-        else:
-            stride *= 4
-            threshold += stride if excess > 0 else -stride
+        low, high, stride, threshold = _next(low, high, stride, threshold, excess, rising, width)
     return threshold
 
 
@@ -82,18 +87,7 @@ def _capped_threshold(row, edges, caps, count, width, threshold):
         excess = total - count
         if abs(excess) <= NEARLY:
             break
-        if excess > 0:
-            low = threshold
-        else:
-            high = threshold
-        newton = threshold + width * excess / max(rising, 1.0)
-        if rising > 0 and low < newton < high:
-            threshold = newton
-        elif -np.inf < low and high < np.inf:
-            threshold = 0.5 * (low + high)
-        else:
-            stride *= 4
-            threshold += stride if excess > 0 else -stride
+        low, high, stride, threshold = _next(low, high, stride, threshold, excess, rising, width)
     return threshold
 
 

@@ -18,11 +18,10 @@ from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
 from mmdbounds.search.sharp.at_most import SUMS
-from mmdbounds.search.sharp.ceiling import ULPS
+from mmdbounds.search.sharp.ceiling import EPS, ULPS
 from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.ranges import coefficients
 from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes
-from mmdbounds.search.sharp.squares import EPS
 from mmdbounds.sums.protocol import Float64s
 
 MOST_SPLIT = 4000  # pieces that are split at the most

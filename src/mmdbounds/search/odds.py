@@ -1,20 +1,29 @@
-"""Both ends for any number of misfiled rows and any factor of the odds, from one pass over the pairs.
+"""Between misfiled at random and misfiled at worst: a limit on how much the odds of being misfiled differ.
 
-More misfiled rows do two things to the quadratic of `hidden_weights`. They let t count for more (kappa), so
-on the scale of the groups as filed its smallest value falls and its largest rises. And they enlarge the scale
-itself. So over a range of numbers the upper end is that of the largest, and the lower end is searched:
-between two numbers it is at least the smallest value at the larger one, on the scale of the smaller one.
+The misfiled rows are distributed like the rows filed under X but for weights, and nothing ties them to single
+rows of Y (docs/odds.md). So the range is an estimate for the populations, and no labelling reaches its ends.
+
+One pass over the pairs gives both ends for any number of misfiled rows and any factor. More misfiled rows do
+two things to the quadratic of `hidden_weights`. They let t count for more (kappa), so on the scale of the
+groups as filed its smallest value falls and its largest rises. And they enlarge the scale itself. So over a
+range of numbers the upper end is that of the largest, and the lower end is searched: between two numbers it
+is at least the smallest value at the larger one, on the scale of the smaller one.
 """
 
 from __future__ import annotations
 
 import heapq
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
+from mmdbounds.counts import Counts
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums
+from mmdbounds.problem import Problem
 from mmdbounds.results import Estimator
-from mmdbounds.search.odds.hidden_weights import Extreme, HiddenWeights
+from mmdbounds.search import as_method
+from mmdbounds.search.hidden_weights import Extreme, HiddenWeights
+from mmdbounds.search.protocol import Found, Method, Task
 from mmdbounds.sums.protocol import Float64s
 
 MOST_NUMBERS = 24  # of misfiled rows at which the lower end is computed
@@ -117,3 +126,45 @@ class Ranges:
             middle = (holds * breaks) ** 0.5
             holds, breaks = (middle, breaks) if is_above(middle) else (holds, middle)
         return breaks
+
+
+@dataclass(frozen=True)
+class LimitedOdds(Method):
+    """The range if the odds of being misfiled lie within a factor `odds` of one value."""
+
+    odds: float
+    name: ClassVar[str] = "odds"
+
+    @classmethod
+    def instead_of(cls, method: str | Method, odds: float) -> LimitedOdds:
+        """Return the method that limited odds need; refuse another that was asked for by name."""
+        if (asked := as_method(method)) != as_method("sharp"):
+            came = f"method={asked.name!r}" if asked.name != "sharp" else "options of 'sharp'"
+            msg = f"`odds` has a method of its own; got {came} too. Leave one of them out."
+            raise MmdBoundsError(msg)
+        return cls(odds)
+
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse rows that are known: the range says nothing of single rows of Y."""
+        if counts.movable is not None:
+            msg = "`odds` cannot be combined with verified rows or limits: it says nothing of single rows."
+            raise MmdBoundsError(msg)
+
+    def both_sides(self, task: Task) -> tuple[Found, Found]:
+        """Return both ends over all admissible counts."""
+        numbers = range(task.admissible[0].n_moved, task.admissible[-1].n_moved + 1)
+        lower, upper = Ranges(task.totals, task.estimator).ends(numbers, self.odds)
+        return _found(lower), _found(upper)
+
+
+def check_definite(problem: Problem) -> None:
+    """Refuse kernels for which the lower end would not be proved."""
+    if not problem.kernel.is_conditionally_definite:
+        came = problem.kernel.name
+        msg = f"`odds` needs a kernel that is known to be positive definite; got kernel={came!r}."
+        raise MmdBoundsError(msg)
+
+
+def _found(end: End) -> Found:
+    rows = f"with {end.n_moved:,} misfiled row{'' if end.n_moved == 1 else 's'}"
+    return Found(end.value, None, kind="weights", status=rows, certified=end.certified, weights=end.weights)
