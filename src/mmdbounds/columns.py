@@ -32,7 +32,10 @@ from mmdbounds.tables.scaling import units
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Statistic = Callable[[Floats, Ints], Floats]  # of the sums S and the true sizes n_X
-TOGETHER = 8  # columns that are taken out of the rows at once: a line of the cache holds eight numbers
+TOGETHER = (
+    4  # columns that are taken out of the rows at once: half a line of the cache, so that threads share
+)
+SOON = 0.1  # part of the rows within which most columns lose their sign, if at all
 
 
 def column_table(
@@ -73,9 +76,10 @@ def column_table(
     X, Y, known = known_rows(X, Y, contamination, verified, None)
     x, y = as_groups(X, Y)
     admissible = contamination.possible(len(x), len(y), known.movable)
-    for counts in (min(admissible, key=lambda c: c.n_x), min(admissible, key=lambda c: c.n_y)):
-        check_sizes(counts, len(x), len(y), unbiased=False)
     moves = _Moves.of(admissible)
+    n_x = len(x) + moves.of_y - moves.of_x
+    for smallest in (np.argmin(n_x), np.argmax(n_x)):  # true X, and true Y
+        check_sizes(admissible[smallest], len(x), len(y), unbiased=False)
     names = x.columns or tuple(f"column {j}" for j in range(x.shape[1]))
     blocks = [slice(j, min(j + TOGETHER, x.shape[1])) for j in range(0, x.shape[1], TOGETHER)]
 
@@ -84,7 +88,7 @@ def column_table(
         return [_row(names[block.start + i], *pair, moves, x) for i, pair in enumerate(pairs)]
 
     found = in_order(blocks, compared, threads_for(x.values.size + y.values.size))
-    most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
+    most = int(moves.of_y.max()), int(moves.of_x.max())
     return ColumnTable(
         rows=tuple(row for _, rows in found for row in rows),
         n_moved=most[0],
@@ -93,7 +97,7 @@ def column_table(
         exactly=bool(contamination.exactly),
         misfiling=contamination.stated(),
         **known.fields_for(contamination, (len(x), len(y)), most[0]),
-        epsilon=max(c.n_moved / c.n_x for c in admissible),
+        epsilon=float((moves.of_y / n_x).max()),
         **group_fields(x, y),
         n_dropped=tuple(x.record.get("n_dropped_rows", (0, 0))),
     )
@@ -109,9 +113,6 @@ class _Candidates:
     @classmethod
     def of(cls, values: Floats, n_movable: int, strata: Sequence[tuple[int, int]]) -> _Candidates:
         """Return them from the values of a group whose rows that may move come first, in strata."""
-        if not strata and n_movable == len(values):
-            ascending = np.sort(values)
-            return cls(ascending, ascending[::-1])
         ends = np.cumsum([n for n, _ in strata]).tolist()
         parts = [np.sort(part) for part in np.split(values[:n_movable], ends[:-1])]
         most = [min(n, limit) for n, limit in strata] or [n_movable]
@@ -138,13 +139,17 @@ class _Moves:
         return cls(pairs[:, 0], pairs[:, 1], admissible[0].movable)
 
     def candidates(self, x: Floats, y: Floats) -> tuple[_Candidates, _Candidates]:
-        """Return the rows of X and of Y that may move; of X, they come last."""
-        if self.movable is None:
-            return _Candidates.of(x, len(x), ()), _Candidates.of(y, len(y), ())
-        rows = self.movable
+        """Sort X and Y, and return the rows that may move; of X, they come last."""
+        if (rows := self.movable) is None:
+            x.sort()
+            y.sort()
+            return _Candidates(x, x[::-1]), _Candidates(y, y[::-1])
         # Strata of X are consecutive too: turned round, with the rows.
         of_x = _Candidates.of(x[::-1], rows.of_x, rows.strata_of_x[::-1])
-        return of_x, _Candidates.of(y, rows.of_y, rows.strata_of_y)
+        of_y = _Candidates.of(y, rows.of_y, rows.strata_of_y)
+        x.sort()
+        y.sort()
+        return of_x, of_y
 
     def looked_at(self, both: tuple[_Candidates, _Candidates]) -> list[_Candidates]:
         """Return no more of the candidates than the largest counts move."""
@@ -178,8 +183,6 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
     """Compare one column."""
     centre, unit, is_linear = units(group.record.get("scaling", {}).get(name, []))
     p, n, of_both = len(x), len(x) + len(y), moves.candidates(x, y)
-    x.sort()
-    y.sort()
     middle = (x.sum() + y.sum()) / n
     # Sums of what is left after the mean is taken away do not cancel; no difference changes.
     of_x, of_y = x - middle, y - middle
@@ -190,8 +193,7 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
     difference = partial(_difference, total=total, n=n)
     every = (float(of_x.mean() - of_y.mean()), *moves.extremes(start, p, less, difference))
     filed, low, high = (0.0 if abs(d) <= blur else d for d in every)
-    # Over all rows, ranks add up to n^2 / 2.
-    rank_sum = n * n / 2 - float(_ranks(y, x, y).sum())
+    rank_sum = p * p / 2 + _n_exceeding(x, y)  # among themselves the ranks of p rows add up to p^2 / 2
     ranks = [each.mapped(lambda values: _ranks(values, x, y)) for each in moves.looked_at(of_both)]
     exceeds = partial(_exceeds, n=n)
     auc = float(exceeds(np.array([rank_sum]), np.array([p]))[0])
@@ -221,9 +223,9 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
 def _is_share(x: Floats, y: Floats, centre: float, unit: float) -> bool:
     """Return whether an ascending column holds nothing but 0 and 1, in its units."""
     low, high = min(x[0], y[0]), max(x[-1], y[-1])
-    two_values = all(np.count_nonzero(v[1:] != v[:-1]) <= 1 and v[0] in (low, high) for v in (x, y))
     # What was scaled and is scaled back is off by its last digits.
-    return two_values and bool(np.allclose((centre + unit * low, centre + unit * high), (0, 1), atol=1e-12))
+    ends = bool(np.allclose((centre + unit * low, centre + unit * high), (0, 1), atol=1e-12))
+    return ends and all(np.count_nonzero(v[1:] != v[:-1]) <= 1 and v[0] in (low, high) for v in (x, y))
 
 
 def _difference(sums: Floats, n_x: Ints, *, total: float, n: int) -> Floats:
@@ -239,6 +241,16 @@ def _ranks(values: Floats, x: Floats, y: Floats) -> Floats:
     """Return for each value how many rows of two ascending columns are below it, and half of those equal."""
     below = [np.searchsorted(rows, values, side) for rows in (x, y) for side in ("left", "right")]
     return np.asarray(sum(below) / 2)
+
+
+def _n_exceeding(x: Floats, y: Floats) -> float:
+    """Return in how many pairs a row of x exceeds one of y, ties half; both are ascending."""
+    if len(x) > len(y):  # it takes a search for each row of the first
+        return len(x) * len(y) - _n_exceeding(y, x)
+    below = np.searchsorted(y, x)
+    ties = y[np.minimum(below, len(y) - 1)] == x
+    equal = np.searchsorted(y, x[ties], "right") - below[ties]
+    return float(below.sum()) + float(equal.sum()) / 2
 
 
 def _blur(moved: Ints, n_x: Ints, n: int) -> Floats:
@@ -257,8 +269,12 @@ def _sign_lost(
     if difference == 0:
         return 0
     joining = of_y.least if difference > 0 else of_y.greatest
-    moved = np.arange(1, min(len(joining), n - p - 1) + 1)
-    n_x, sums = p + moved, start + np.cumsum(joining[: len(moved)])
-    left = np.sign(difference) * _difference(sums, n_x, total=total, n=n)
-    lost = left <= largest * _blur(moved, n_x, n)
-    return int(np.argmax(lost)) + 1 if lost.any() else None
+    every = min(len(joining), n - p - 1)
+    for most in (int(SOON * every), every):
+        moved = np.arange(1, most + 1)
+        n_x, sums = p + moved, start + np.cumsum(joining[:most])
+        left = np.sign(difference) * _difference(sums, n_x, total=total, n=n)
+        lost = left <= largest * _blur(moved, n_x, n)
+        if lost.any():
+            return int(np.argmax(lost)) + 1
+    return None
