@@ -5,7 +5,7 @@
 
 The true groups are real ones, or all of their rows split at random, so that there is no difference. A tenth
 of X is filed under Y: at random, the rows most typical of X (nonrandom), or those with the highest first
-column. Rows are looked up in batches of twenty in the recorded order until `mb.audit` has decided. A decision is
+column. Rows are looked up in batches of 20 in the recorded order until `mb.audit` has decided. A decision is
 wrong if it says that a difference stands where the groups were split at random. Where they were not, the rows
 that were checked are shown beside the number that `mb.plan_audit` (anytime) states beforehand for the true
 number of misfiled rows, and the width of the interval after 5, 10 and 20 % of Y were verified, at random and

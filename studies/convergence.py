@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
-from mmdbounds.evaluation.run import SHARP
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.paper.printed import QNO, S_SD, SD
 from mmdbounds.paper.results import mean_and_error, write_results
 from mmdbounds.plotting.canvas import check_available

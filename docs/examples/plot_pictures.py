@@ -80,6 +80,41 @@ mb.plotting.plot_rows(bounds, n_rows=10)
 plt.show()
 
 # %%
+# Each column by itself
+# ---------------------
+# The difference of the means in standard deviations, so that columns with other units can be compared. The
+# differences in their own units are in the table.
+
+mb.column_table(X, Y, epsilon=0.1).plot()
+plt.show()
+
+# %%
+# Misfiling both ways
+# -------------------
+# Up to which share of the other group the finding survives, for each share of the first.
+
+frontier = mb.sweep(X, Y, epsilons=np.arange(0, 0.26, 0.05), y_in_x=0.3, n_permutations=99, rng=0)
+frontier.plot()
+plt.show()
+
+# %%
+# Misfiling that is nearly random
+# -------------------------------
+# The lower end of the range, if the odds of being misfiled are the same for all rows up to a factor.
+
+odds = mb.odds_sweep(X, Y, epsilons=[0.1, 0.2, 0.3], odds=[1, 2, 4, 8], n_permutations=99, rng=0)
+odds.plot()
+plt.show()
+
+# %%
+# How many rows an audit will take
+# --------------------------------
+# To rule out that 20 of the 80 rows are misfiled, which is the breakdown above.
+
+mb.plan_audit(n_rows=80, breakdown=20).plot()
+plt.show()
+
+# %%
 # Several pictures in one figure
 # ------------------------------
 # Axes in, axes out.

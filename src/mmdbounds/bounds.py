@@ -206,10 +206,10 @@ def mmd_bounds(
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
         approximation = None
-        if isinstance(problem.kernel, ApproximateKernel):
+        if isinstance(kernel := problem.kernel, ApproximateKernel):
             from mmdbounds.search.approximation_error import compared_with_exact
 
-            approximation = compared_with_exact(found, problem, totals, admissible, meter)
+            approximation = compared_with_exact(found, problem, kernel, totals, admissible, meter)
     return BoundsResult(
         lower=lower,
         upper=upper,

@@ -26,7 +26,7 @@ from mmdbounds.knowledge import known_rows
 from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.sums.threads import in_order, threads_for
 from mmdbounds.tables import Group
-from mmdbounds.tables.group import as_groups
+from mmdbounds.tables.group import as_groups, group_fields
 from mmdbounds.tables.scaling import units
 
 Floats = NDArray[np.float64]
@@ -98,10 +98,7 @@ def column_table(
         misfiling=contamination.stated(),
         **known.fields_for(contamination, (len(x), len(y)), most[0]),
         epsilon=float((moves.of_y / n_x).max()),
-        n_samples_X=len(x),
-        n_samples_Y=len(y),
-        name_x=x.name,
-        name_y=y.name,
+        **group_fields(x, y),
         n_dropped=tuple(x.record.get("n_dropped_rows", (0, 0))),
     )
 

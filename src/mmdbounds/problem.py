@@ -24,6 +24,7 @@ from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.registry import pooled_groups
 from mmdbounds.tables import Group
+from mmdbounds.tables.group import group_fields
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
@@ -94,9 +95,8 @@ class Problem:
         return group_sums(sums, self.p, self.q)
 
     def group_fields(self) -> dict[str, Any]:
-        """Return the fields of a result that say how many rows the groups have, and their names."""
-        sizes = {"n_samples_X": self.p, "n_samples_Y": self.q}
-        return {**sizes, "name_x": self.X.name, "name_y": self.Y.name}
+        """Return the fields of a result that name the groups and their sizes."""
+        return group_fields(self.X, self.Y)
 
     def provenance(
         self,

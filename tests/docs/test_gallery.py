@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import logging.handlers
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -168,6 +170,31 @@ def test_what_was_kept_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert [path.name for path in sorted(kept.KEPT.glob("*.png"))] == ["plot_it_1.png"]
     story.write_text(SOURCE.replace("x = 1", "x = 2"), encoding="utf-8")
     assert kept.is_stale(story)
+
+
+@pytest.mark.full
+def test_pages_show_what_is_kept_and_warn_if_it_is_of_other_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = next(path for path in kept.STORIES if path.stem == "plot_golub")
+    blocks = [SimpleNamespace(type=kind) for kind in ("text", *["code", "text"] * 3)]
+    places = iter([str(tmp_path / "one.png"), str(tmp_path / "two.png")])
+    script = {"src_file": str(story), "image_path_iterator": places}
+    shown = kept.shown_in_gallery(lambda *_: ([""] * 7, 0.0))
+    outputs, _ = shown(blocks, script, {"src_dir": str(tmp_path)}, {})
+    assert [bool(output) for output in outputs] == [block.type == "code" for block in blocks]
+    assert "/one_2_00x.png 2.00x" in outputs[3]
+    assert "holds with" in outputs[3]
+    for path, drawn in zip(("one", "two"), sorted(kept.KEPT.glob("plot_golub_*.png")), strict=True):
+        assert (tmp_path / f"{path}_2_00x.png").read_bytes() == drawn.read_bytes()
+
+    said = logging.handlers.BufferingHandler(9)
+    monkeypatch.setattr(logging.getLogger("sphinx.kept"), "handlers", [said])
+    monkeypatch.setattr(kept, "digest", lambda _: "other")
+    assert shown(blocks, script, {}, {}) == ([""] * 7, 0.0)
+    (warning,) = said.buffer
+    assert "plot_golub.py is not the code whose output is kept: `make refresh`" in warning.getMessage()
+    assert shown(blocks, {"src_file": str(EXAMPLES[0])}, {}, {}) == ([""] * 7, 0.0)
 
 
 @pytest.mark.full

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.evaluation.run import METHODS, PRESETS, preset_of
+from mmdbounds.evaluation.presets import METHODS, PRESETS, preset_of
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 2)), RNG.normal(1, 1, size=(60, 2))

@@ -2,10 +2,10 @@
 
 import pytest
 
-from mmdbounds.inference import labellings
+from mmdbounds.inference import null
 
 
 @pytest.fixture
 def drawn(monkeypatch):
     """Labellings are drawn even if there are few: the tests of drawn ones are on small problems."""
-    monkeypatch.setattr(labellings, "EXACT", 0)
+    monkeypatch.setattr(null, "EXACT", 0)

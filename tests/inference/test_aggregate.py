@@ -12,7 +12,8 @@ import mmdbounds as mb
 from inference.test_null import stopped_naively
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.aggregate import FACTORS, N_SCALING, STREAM, aggregated_test
+from mmdbounds.inference.aggregate import FACTORS, aggregated_test
+from mmdbounds.inference.several_kernels import N_SCALING, STREAM
 from mmdbounds.inference.worst_case import NEARLY, WorstCase
 from mmdbounds.results.testing import AggregatedResult
 from mmdbounds.sums.bandwidth import canonical_order
@@ -135,7 +136,7 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
 
 @pytest.mark.parametrize("shift", [0.0, 0.5, 3.0])
 def test_drawing_stops_once_the_worst_case_is_known(shift):
-    X, Y = drawn(5, p=20, q=25, shift=shift)
+    X, Y = drawn(5, p=12, q=15, shift=shift)
     how = {"kernels": KERNELS, "exactly": True, "n_permutations": 299, "null": "labellings", "rng": 2}
     whole, stopped = (aggregated_test(X, Y, 0.1, stop_after=h, **how) for h in (None, 10))
     assert stopped.pvalue == stopped_naively(whole.null, whole.statistic, 10)

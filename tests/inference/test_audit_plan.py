@@ -93,6 +93,8 @@ def test_the_picture_of_a_plan():
     assert list(ax.lines[0].get_xdata()) == [0, 3, 6, 10, 13, 17, 20, 23, 27, 30]
     assert ax.lines[0].get_ydata()[0] == 29
     assert "breakdown: 34 rows" in ax.get_legend_handles_labels()[1]
+    whole = mb.plan_audit(80, 20).plot(Figure().subplots())
+    assert all(tick % 1 == 0 for tick in (*whole.get_xticks(), *whole.get_yticks()))
 
 
 @pytest.mark.parametrize(

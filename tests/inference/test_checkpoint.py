@@ -1,14 +1,12 @@
 """A test or a sweep that was stopped, and continues: the same bits, for fewer kernel values."""
 
-import json
-
 import numpy as np
 import pytest
 
 import mmdbounds as mb
+from interrupted import stopped_after, told
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import permutation
-from mmdbounds.progress import Meter
 from mmdbounds.sums import checkpoint, plan
 
 RNG = np.random.default_rng(8)
@@ -28,30 +26,6 @@ def _short_sums_count(monkeypatch):
     monkeypatch.setattr(checkpoint, "PAUSE", 0.0)
     monkeypatch.setattr(plan, "SMALL_ROWS", 0)
     monkeypatch.setattr(plan, "block_shape", lambda dtype: (64, 32))
-
-
-def told(result):
-    """What a result says, but for what this call cost."""
-    data = result.to_dict()
-    for cost in ("seconds", "n_pairs"):
-        del data["provenance"][cost]
-    return json.dumps(data)
-
-
-def stopped_after(n_times, call):
-    """Make a call and stop it when kernel values were counted so many times."""
-    original, left = Meter.add, [n_times]
-
-    def add(self, pairs):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        original(self, pairs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Meter, "add", add)
-        with pytest.raises(KeyboardInterrupt):
-            call()
 
 
 @pytest.mark.parametrize("name", CALLS)

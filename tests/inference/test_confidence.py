@@ -10,9 +10,8 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval
+from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval, largest_variance
 from mmdbounds.inference.resampling import Resampler, resampling_interval
-from mmdbounds.inference.within_groups import largest_variance
 from mmdbounds.objective import group_sums
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.errors import DataError
-from mmdbounds.inference.confidence import Kept, confidence_interval, drawn_rows, hold_out
+from mmdbounds.inference.confidence import confidence_interval
+from mmdbounds.inference.holdout import Kept, drawn_rows, hold_out
 from mmdbounds.tables import Group
 
 

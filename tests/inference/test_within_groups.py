@@ -5,7 +5,7 @@ import pytest
 
 from mmdbounds import kernels
 from mmdbounds.counts import Counts
-from mmdbounds.inference.within_groups import largest_variance
+from mmdbounds.inference.confidence import largest_variance
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums
 from problems import all_labellings, small_problem

@@ -12,6 +12,7 @@ from scipy.stats import energy_distance
 from typer.testing import CliRunner
 
 import mmdbounds as mb
+from inference.reference import admissible, tolerance
 from mmdbounds.cli.app import app
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.inference.left_out import benchmark, column_effects
@@ -19,6 +20,7 @@ from mmdbounds.kernels import Energy
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums
 from mmdbounds.sums.cpu.blocked import BlockedSums
+from problems import all_labellings, naive_matrix, naive_values, small_problem
 
 EXPONENTS = (1.0, 0.5, 1.5, 0.3, 1.9)
 CLOSE = 1e-12  # three means of up to 30 x 40 values below 30, each good to a few units in the last place
@@ -113,6 +115,30 @@ def test_a_test_at_most_so_many_rows_is_proved_and_matches_the_sweep(estimator, 
     assert sharp.lower.certified <= every.lower.value <= sharp.lower.value + CLOSE
     assert sharp.upper.value - CLOSE <= every.upper.value <= sharp.upper.certified
     assert mb.robust_test(X, Y, misfiling, n_permutations=99, **how).is_valid
+
+
+MANY = [pytest.param(range(first, first + 50), marks=pytest.mark.slow) for first in range(100, 600, 50)]
+
+
+@pytest.mark.parametrize("seeds", [range(3), *MANY])
+def test_bounds_are_those_of_every_labelling(seeds):
+    for seed in seeds:
+        problem, exactly = small_problem(seed, kernel="energy", most=(10, 6)), bool(seed % 2)
+        m, m_d = problem.counts.n_moved, problem.counts.n_moved_of_x
+        amount = mb.Contamination(n_moved=m, n_moved_of_x=m_d, exactly=exactly)
+        how = {"kernel": problem.kernel, "estimator": problem.estimator, "method": mb.Sharp(gap=0), "rng": 0}
+        found = mb.mmd_bounds(problem.X, problem.Y, amount, **how)
+        K, possible = naive_matrix(problem), list(admissible(problem, exactly=exactly))
+        every = [
+            naive_values(K, all_labellings(problem.p, problem.q, counts), problem.estimator)
+            for counts in possible
+        ]
+        least, largest = min(map(np.min, every)), max(map(np.max, every))
+        close = max(tolerance(K, counts) for counts in possible)
+        for bound, extreme, out in ((found.lower, least, -1), (found.upper, largest, 1)):
+            np.testing.assert_allclose(bound.value, extreme, rtol=0, atol=close, err_msg=str(seed))
+            assert out * (bound.certified - extreme) >= -close, seed
+            np.testing.assert_allclose(bound.certified, extreme, rtol=0, atol=100 * close)  # but for margins
 
 
 @pytest.mark.parametrize("estimator", ["biased", "unbiased"])

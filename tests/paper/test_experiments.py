@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.run import SHARP
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.journal import append
 from mmdbounds.paper import printed
 from mmdbounds.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, SOURCES, check_name, listing, protocol

@@ -11,7 +11,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.run import SHARP
+from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.journal import read_journal
 from mmdbounds.paper import results, runs
 from mmdbounds.paper.experiments import EXPERIMENTS, SOURCES, protocol

@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -64,16 +61,3 @@ def together(
 def without_vega(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages without the programs that draw: all the rest can be looked at by itself."""
     monkeypatch.setattr("mmdbounds.report.page.javascript", lambda: "window.vegaEmbed = null;")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        pytest.fail("there is no chromium to open the report in: apt-get install chromium")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        yield started
-        started.close()

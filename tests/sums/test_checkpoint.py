@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from interrupted import stopped_after, told
 from mmdbounds import journal, kernels
 from mmdbounds.progress import Meter
 from mmdbounds.sums import checkpoint as module
@@ -50,30 +51,6 @@ def bounds(path=None, epsilon=0.25, **options):
     return mb.mmd_bounds(
         X, Y, epsilon, checkpoint=path, **{"method": STEPS, "exactly": True, **BLOCKED, **options}
     )
-
-
-def stopped_after(n_strips, call):
-    """Make a call and stop it after so many strips, in whatever thread that is."""
-    original, left = Meter.add, [n_strips]
-
-    def add(self, pairs):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        original(self, pairs)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Meter, "add", add)
-        with pytest.raises(KeyboardInterrupt):
-            call()
-
-
-def told(result):
-    """Return what a result says, but for what this call cost."""
-    data = result.to_dict()
-    for cost in ("seconds", "n_pairs"):
-        del data["provenance"][cost]
-    return json.dumps(data)
 
 
 def header(path):

@@ -243,23 +243,6 @@ def load_logits(
         msg = f"`hidden` and `among` must be two groups; got {x!r} for both. The file holds {known}."
         raise DataError(msg)
     in_x, in_y = (arrays["group"] == known.index(name) for name in (x, y))
-    n_patients = None
-    if (patients := arrays.get("patient")) is not None:
-        n_patients = len(np.unique(patients[in_x])), len(np.unique(patients[in_y]))
-    card = Card(
-        title=str(arrays["title"]),
-        hidden=x,
-        among=y,
-        n_x=int(np.count_nonzero(in_x)),
-        n_y=int(np.count_nonzero(in_y)),
-        n_patients=n_patients,
-        columns="2: logits of the classes 0 and 1.",
-        notes=UNKNOWN_PATIENTS if patients is None else "",
-        source=str(arrays["source"]),
-        licence=str(arrays["licence"]),
-        file=place.name,
-        sha256=hashlib.sha256(data).hexdigest(),
-    )
     try:
         record = dict(json.loads(str(arrays["record"])))
     except (TypeError, ValueError):
@@ -271,10 +254,37 @@ def load_logits(
         in_y,
         names=(x, y),
         columns=LOGIT_COLUMNS,
-        card=card,
+        card=_card(arrays, (x, y), (in_x, in_y), place.name, hashlib.sha256(data).hexdigest()),
         prepared=f"read from {place.name}",
-        patients=patients,
+        patients=arrays.get("patient"),
         outcomes=arrays["y"],
         record=record,
         one_row_per_patient=one_row_per_patient,
+    )
+
+
+def _card(
+    arrays: Mapping[str, NDArray[Any]],
+    names: tuple[str, str],
+    members: tuple[NDArray[np.bool_], NDArray[np.bool_]],
+    file: str,
+    sha256: str,
+) -> Card:
+    """Return the card of a file of logits, for two of its groups."""
+    patients, n_patients = arrays.get("patient"), None
+    if patients is not None:
+        n_patients = len(np.unique(patients[members[0]])), len(np.unique(patients[members[1]]))
+    return Card(
+        title=str(arrays["title"]),
+        hidden=names[0],
+        among=names[1],
+        n_x=int(np.count_nonzero(members[0])),
+        n_y=int(np.count_nonzero(members[1])),
+        n_patients=n_patients,
+        columns="2: logits of the classes 0 and 1.",
+        notes=UNKNOWN_PATIENTS if patients is None else "",
+        source=str(arrays["source"]),
+        licence=str(arrays["licence"]),
+        file=file,
+        sha256=sha256,
     )

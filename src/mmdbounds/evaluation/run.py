@@ -1,4 +1,4 @@
-"""`evaluate`: the false coverage and the width of any method where the truth is known; and its presets."""
+"""`evaluate`: the false coverage and the width of any method where the truth is known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Unpack
 
 import numpy as np
@@ -20,7 +18,6 @@ from mmdbounds.bounds import expected_work
 from mmdbounds.checks import (
     MOST_TRIALS,
     check_count,
-    check_option,
     check_processes,
     check_progress,
     check_seed,
@@ -28,6 +25,7 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination
 from mmdbounds.costs import one_pass, repeated, together
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
@@ -36,79 +34,13 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator, Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
 from mmdbounds.results.serialize import plain
-from mmdbounds.search import Bootstrap, Method, QuasiNewton, Sharp, StepwiseDominance, Submodular, as_method
+from mmdbounds.search import Method, as_method
 from mmdbounds.sums.threads import thread_count
 from mmdbounds.tables import as_groups
+from mmdbounds.tables.group import group_fields
 
 DEFAULT_METHODS = ("sharp", "s-sd")
 TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
-PAPER, AS_PRINTED, PAPER_BIO, OURS = "paper", "paper-as-printed", "paper-bio", "ours"
-PRESETS = (PAPER, AS_PRINTED, PAPER_BIO, OURS)
-
-METHODS = S_SD, S_QNO, QNO, SD, SM, BOOTSTRAP = "S-SD", "S-QNO", "QNO", "SD", "SM", "Bootstrap"
-SHARP = "Sharp"  # the row that the paper does not have
-GAP = 0.01  # a proof within this share of the width is enough for coverage; a tighter one takes longer
-SM_WEIGHT = 0.05  # with the printed weight, 1, the witness has no influence
-SM_READ = 0.001  # weight that gives the paper's numbers on FOREST
-ITERATIONS = 200  # of QNO in a step, at most; more take twice as long for a few percent of the width on BIO
-ITERATIONS_BIO = 1  # before SciPy's limit, 15,000 evaluations, if 7,128 slopes a point are differences
-TOLERANCE_READ = 1e-5  # SciPy's own, which a program has that does not choose one
-RESAMPLES_READ = 200
-
-
-@dataclass(frozen=True)
-class Preset:
-    """A ready-made protocol: what `evaluate` computes in each trial.
-
-    The paper leaves much open: scaling, estimator, number of resamples, and weights that its formulas print
-    in two ways. ``"paper"`` is the reading, among those tried, whose numbers come closest to the printed
-    ones: S-SD and SD rank by the plain witness, and the free points of QNO snap to rows. ``"paper-bio"`` is
-    the one for its gene expressions, where QNO ends after one iteration. ``"paper-as-printed"`` keeps to the
-    formulas: the gradient for S-SD, equation 6 for QNO. ``"ours"`` has QNO on the squared MMD itself, and the
-    sharp method as a further row. All of them know the exact count of misfiled rows.
-    """
-
-    estimator: Estimator
-    scale: str
-    methods: Mapping[str, Method]  # by their rows in the paper's tables
-
-
-def preset_of(name: str) -> Preset:
-    """Return a protocol by its name."""
-    check_option(name, "preset", PRESETS)
-    as_read = name in (PAPER, PAPER_BIO)
-    methods: dict[str, Method] = {
-        S_SD: s_sd(None, name),
-        S_QNO: qno(None, name),
-        QNO: qno(1, name),
-        SD: s_sd(1, name),
-        SM: Submodular(weight=SM_READ if name == PAPER else SM_WEIGHT),
-        BOOTSTRAP: Bootstrap(n_resamples=RESAMPLES_READ) if as_read else Bootstrap(),
-    }
-    if name == OURS:
-        methods[SHARP] = Sharp(gap=GAP)
-    return Preset("unbiased", "none", MappingProxyType(methods))
-
-
-def s_sd(n_steps: int | None, preset: str) -> Method:
-    """Return S-SD as a protocol has it."""
-    return StepwiseDominance(n_steps=n_steps, weights="plain" if preset in (PAPER, PAPER_BIO) else "sums")
-
-
-def qno(n_steps: int | None, preset: str) -> Method:
-    """Return QNO as a protocol has it."""
-    if preset == OURS:
-        return QuasiNewton(n_steps=n_steps, max_iterations=ITERATIONS)
-    if preset == AS_PRINTED:
-        return QuasiNewton(n_steps=n_steps, max_iterations=ITERATIONS, start="random", objective="printed")
-    return QuasiNewton(
-        n_steps=n_steps,
-        start="random",
-        objective="means",
-        snap=True,
-        max_iterations=ITERATIONS if preset == PAPER else ITERATIONS_BIO,
-        tolerance=TOLERANCE_READ,
-    )
 
 
 @compares("estimator")
@@ -363,13 +295,10 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
         exactly=bool(design.exactly),
         n_x=design.n_x,
         n_y=design.n_y,
-        n_samples_X=len(design.X),
-        n_samples_Y=len(design.Y),
+        **group_fields(design.X, design.Y),
         replace=bool(design.replace),
         scale=design.scale,
         mechanism=mechanism_name(design.mechanism),
-        name_x=design.X.name,
-        name_y=design.Y.name,
         provenance=_provenance(design, trials),
     )
 

@@ -124,11 +124,8 @@ def sweep(
     level, seed = check_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     y_in_x = check_share(y_in_x, "y_in_x")
-    for name, given in (("value", value), ("stop_after", stop_after)):
-        if y_in_x and given:
-            what = f"`{name}` is for the one-way curve; got {given:g} with a `y_in_x` of {y_in_x:g}"
-            msg = f"{what}. Leave one out."
-            raise MmdBoundsError(msg)
+    if y_in_x:
+        _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after)
     check_progress(progress)
     check_option(null, "null", NULL_RULES)
     shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
@@ -140,13 +137,8 @@ def sweep(
         if known.movable is not None:
             msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
             raise MmdBoundsError(msg)
-        more: dict[str, Any] = {
-            "checkpoint": kept,
-            "units_note": units_note,
-            "progress": progress,
-            "null": null,
-        }
-        return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
+        more: dict[str, Any] = {"units_note": units_note, "progress": progress, "null": null}
+        return frontier(problem, shares, y_in_x, level, n_permutations, seed, checkpoint=kept, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter, kept or nullcontext():
@@ -162,9 +154,7 @@ def sweep(
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
         stop_after=stop_after,
-        is_exact=scan.worst.null.is_exact,
-        n_labellings=scan.worst.null.n_labellings,
-        null_rule=scan.worst.null_rule,
+        **scan.worst.labelling_fields(),
         **problem.group_fields(),
         conditions=sweep_conditions(of_units=bool(units_note), is_exact=scan.worst.null.is_exact),
         units_note=units_note,
@@ -277,6 +267,15 @@ def _breakdown_of_value(scan: Scan, value: float) -> dict[str, Any]:
     """Return the fields that say when the lower bound reaches `value`."""
     first = scan.first_below(value)
     return {"value": value, "breakdown_of_value": None if first is None else first.counts.n_moved}
+
+
+def _refuse_for_frontier(y_in_x: float, **given: float | None) -> None:
+    """Refuse what the frontier does not know."""
+    for name, value in given.items():
+        if value:
+            what = f"`{name}` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}"
+            msg = f"{what}. Leave one out."
+            raise MmdBoundsError(msg)
 
 
 def _checked_shares(epsilons: Any) -> list[float] | None:

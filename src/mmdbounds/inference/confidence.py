@@ -1,16 +1,19 @@
-"""Confidence intervals that hold at any sample size: proved bounds and a radius for chance.
+r"""Confidence intervals that hold at any sample size: proved bounds and a radius for chance.
 
 Two sources of doubt add up: which rows are misfiled (the bounds), and that the true groups are but
 samples (the radius).
 
-The kernel may be chosen on rows that are set aside, so that the others meet one that has not seen them.
-Which rows are set aside is drawn at random from all rows together, without looking at their groups. A share
-of each group as filed would not do: if the misfiled rows are special, and the groups give up different
-shares, special rows would be too many or too few among the rest of the true X. Drawn from all rows alike,
-what is left of each true group is a sample of its population as before, whatever the misfiling did.
+How much the rows of the true groups can vary, whichever rows are misfiled, follows from the sums of one pass.
+With S_X the sum of k over pairs of distinct rows of X, and k at most kappa and never negative, the variance
+of the mean embeddings of true groups of n_X and n_Y rows is estimated by at most
 
-How many of the misfiled rows are among those set aside is not known. So a count of misfiled rows becomes
-a range: from all of them that could have been set aside, to none.
+.. math::
+    \kappa \Big(\frac{1}{n_X} + \frac{1}{n_Y}\Big) - w_X S_X - w_Y S_Y, \qquad
+    w = \frac{1}{n^2 (n - 1)} .
+
+Rows B that move from Y to X add 2 sum_B k(b, X) + S_B to S_X, and take 2 sum_B k(b, Y - b) - S_B from S_Y.
+So the least of what is subtracted is at least a sum of the smallest scores. Rows that move both ways share
+pairs, each at most kappa.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -32,18 +35,16 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.counts import Counts
-from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.inference.within_groups import largest_variance
+from mmdbounds.errors import MmdBoundsError
+from mmdbounds.inference.holdout import Kept, hold_out
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
-from mmdbounds.objective import GroupSums, Indices
+from mmdbounds.objective import GroupSums
 from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.search.protocol import check_exact_count
-from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
 from mmdbounds.sums.features import ApproximateKernel
-from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.theory import deviation_radius, kernel_bound, variance_radius
 from mmdbounds.words.phrases import rows
@@ -302,6 +303,27 @@ def _radius(totals: GroupSums, same_size: list[Counts], kernel: Kernel, delta: f
     return variance_radius(largest_variance(totals, same_size, kappa), n_x, n_y, kernel, delta)
 
 
+def largest_variance(totals: GroupSums, same_size: list[Counts], kappa: float) -> float:
+    """Return a number that the variance of the true samples, V_X / n_X + V_Y / n_Y, does not exceed.
+
+    All counts leave true groups of the same sizes.
+    """
+    t, p, n_x, n_y = totals, totals.p, same_size[0].n_x, same_size[0].n_y
+    w_x, w_y = (1 / (n**2 * (n - 1)) for n in (n_x, n_y))
+    to_x, to_y = t.to_x.copy(), t.to_y.copy()
+    to_x[:p] -= t.diagonal[:p]
+    to_y[p:] -= t.diagonal[p:]
+    scores = 2 * (w_x * to_x - w_y * to_y)  # of rows that enter X; rows that leave it have the opposite
+    entering, leaving = (np.append(0.0, np.cumsum(np.sort(each))) for each in (scores[p:], -scores[:p]))
+    m, m_d = (np.array(each) for each in zip(*((c.n_moved, c.n_moved_of_x) for c in same_size), strict=True))
+    moved = float((entering[m] + leaving[m_d] - 2 * (w_x + w_y) * kappa * m * m_d).min())
+    within = float(w_x * to_x[:p].sum() + w_y * to_y[p:].sum()) + moved
+    # Nothing that is subtracted is negative in truth. A mean of kernel values is off by the margin.
+    largest = kappa * (1 / n_x + 1 / n_y)
+    lost = t.value_margin * (p + t.q) ** 2 * (w_x + w_y)
+    return min(max(largest - within + lost, 0.0), largest)
+
+
 def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, float]:
     """Return the union of the intervals of all counts, within what a root MMD can be."""
     kappa, nonnegative = kernel_bound(kernel)
@@ -309,95 +331,3 @@ def _ends(parts: tuple[CountedBounds, ...], kernel: Kernel) -> tuple[float, floa
     low = min(math.sqrt(max(part.lower, 0.0)) - part.radius for part in parts)
     high = max(math.sqrt(max(part.upper, 0.0)) + part.radius for part in parts)
     return max(low, 0.0), min(high, largest)
-
-
-FEWEST = 2  # rows that a median distance needs
-STREAM = 7  # keeps the draw apart from what the search draws with the same seed
-
-
-@dataclass(frozen=True, eq=False)
-class Kept:
-    """What is left of the groups, and the kernel that the rows set aside have chosen (or as given)."""
-
-    X: Group
-    Y: Group
-    kernel: KernelLike
-    held_of_x: int = 0
-    held_of_y: int = 0
-
-    @property
-    def n_held(self) -> int:
-        """Rows set aside."""
-        return self.held_of_x + self.held_of_y
-
-    @property
-    def n_before(self) -> tuple[int, int]:
-        """Rows filed under X and Y before any were set aside."""
-        return len(self.X) + self.held_of_x, len(self.Y) + self.held_of_y
-
-    def counts(self, before: list[Counts]) -> list[Counts]:
-        """Return every pair of counts that the rows left can have, given those that all rows can have."""
-        p, q = len(self.X), len(self.Y)
-        pairs = {
-            (m, m_d)
-            for c in before
-            for m in range(max(0, c.n_moved - self.held_of_y), min(c.n_moved, q) + 1)
-            for m_d in range(max(0, c.n_moved_of_x - self.held_of_x), min(c.n_moved_of_x, p) + 1)
-        }
-        return [Counts(m, m_d, p + m - m_d, q - m + m_d) for m, m_d in sorted(pairs)]
-
-
-def hold_out(X: Group, Y: Group, share: float, kernel: str, seed: int, working_memory: float = 1024) -> Kept:
-    """Set a share of all rows aside, choose the kernel on them, and return what is left.
-
-    The groups have the same columns, as `as_groups` returns them. Rows of a table that was standardised
-    are standardised anew, by the mean and the deviation of the rows set aside; a column that is constant
-    among these is left out.
-    """
-    pooled = np.concatenate([X.values, Y.values])
-    held = drawn_rows(pooled, share, seed)
-    is_kept = np.ones(len(pooled), dtype=np.bool_)
-    is_kept[held] = False
-    of_x, of_y = is_kept[: len(X)], is_kept[len(X) :]
-    if not (of_x.any() and of_y.any()):
-        group = "Y" if of_x.any() else "X"
-        msg = f"`holdout` must leave rows in both groups; got {share:g}, which leaves none in `{group}`."
-        raise DataError(msg)
-    record = dict(X.record)
-    if record.get("scale") == "standard":
-        pooled = _rescaled(pooled, held)
-        record["scale"] = "standard, by the rows held out"
-        record.pop("scaling", None)
-    return Kept(
-        X=Group(pooled[: len(X)][of_x], name=X.name, record=record),
-        Y=Group(pooled[len(X) :][of_y], name=Y.name, record=record),
-        kernel=resolve_kernel(kernel, "median", pooled[held], working_memory),
-        held_of_x=int(np.count_nonzero(~of_x)),
-        held_of_y=int(np.count_nonzero(~of_y)),
-    )
-
-
-def drawn_rows(pooled: Float64s, share: float, seed: int) -> Indices:
-    """Return the places of a random share of the rows, the same rows in whatever order they stand.
-
-    The draw is over an order that depends on the values alone, and independent of them: every set of rows
-    is as likely as any other. (A threshold on a hash of the values would not do: of rows that are
-    equal it takes all or none.)
-    """
-    n_held = int(share * len(pooled) + 1e-9)
-    if n_held < FEWEST:
-        msg = f"`holdout` must set at least {FEWEST} of the {len(pooled)} rows aside; got {share:g}."
-        raise DataError(msg)
-    places = np.random.default_rng([seed, STREAM]).choice(len(pooled), n_held, replace=False)
-    return np.sort(canonical_order(pooled)[places])
-
-
-def _rescaled(pooled: Float64s, held: Indices) -> Float64s:
-    """Return all rows on the scale of those held out."""
-    reference = np.sort(pooled[held], axis=0)  # sorted: not even the last bit hangs on the order of the rows
-    varies = reference[0] != reference[-1]
-    mean, deviation = reference[:, varies].mean(axis=0), reference[:, varies].std(axis=0)
-    if not varies.any():
-        msg = "all rows held out are equal, so there is no scale. Give a larger `holdout`, or a `bandwidth`."
-        raise DataError(msg)
-    return np.ascontiguousarray((pooled[:, varies] - mean) / deviation)

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from mmdbounds.counts import Counts
-from mmdbounds.inference.labellings import distinct_rows
 from mmdbounds.inference.minimax import ComparedNull, Minimax
+from mmdbounds.inference.null import distinct_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.objective import Mask, lost, observed_mmd2
 from mmdbounds.problem import Problem
@@ -167,12 +167,12 @@ class FloorPvalues:
 
     def null_fields(self, counts: Counts) -> dict[str, Any]:
         """Return the fields that say which labellings the p-value of a count comes from."""
-        return {
-            "null_weights": self.null.shares(self._column[counts.n_x]),
-            "is_exact": self.null.is_exact,
-            "n_labellings": self.null.n_labellings,
-            "null_rule": self.null_rule,
-        }
+        return {"null_weights": self.null.shares(self._column[counts.n_x]), **self.labelling_fields()}
+
+    def labelling_fields(self) -> dict[str, Any]:
+        """Return the fields that say which labellings the p-values of all counts come from."""
+        exact = {"is_exact": self.null.is_exact, "n_labellings": self.null.n_labellings}
+        return {**exact, "null_rule": self.null_rule}
 
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""

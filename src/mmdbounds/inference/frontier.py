@@ -100,9 +100,7 @@ def frontier(
         is_valid=True,  # without proofs there is no `Frontier`
         n_solved=found.n_solved,
         n_permutations=n_permutations,
-        is_exact=found.null.is_exact,
-        n_labellings=found.null.n_labellings,
-        null_rule=found.null_rule,
+        **found.labelling_fields(),
         **problem.group_fields(),
         conditions=frontier_conditions(of_units=bool(units_note), is_exact=found.null.is_exact),
         units_note=units_note,

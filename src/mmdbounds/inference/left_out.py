@@ -22,7 +22,7 @@ from mmdbounds.results import BoundsResult
 from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects
 from mmdbounds.search import Sharp
 from mmdbounds.tables import Group
-from mmdbounds.tables.group import as_groups
+from mmdbounds.tables.group import as_groups, group_fields
 from mmdbounds.tables.scaling import units
 from mmdbounds.words.columns import by_strength
 
@@ -64,7 +64,7 @@ def column_effects(
         n_used=len(some[0]) + len(some[1]),
         seed=seed,
         kernel=every.provenance.kernel,
-        **_groups(x, y),
+        **group_fields(x, y),
     )
 
 
@@ -97,7 +97,7 @@ def benchmark(
         upper=found.interval[1],
         is_certified=found.is_certified,
         kernel=found.provenance.kernel,
-        **_groups(x, y),
+        **group_fields(x, y),
     )
 
 
@@ -156,8 +156,3 @@ def _halves(
     # What was scaled and is scaled back is off by its last digits.
     exact = [round((centre + unit * float(value[0])) / unit, 9) * unit + 0.0 for value in values]
     return [f"{value:.4g}" for value in exact], first
-
-
-def _groups(x: Group, y: Group) -> dict[str, Any]:
-    sizes = {"n_samples_X": len(x), "n_samples_Y": len(y)}
-    return {**sizes, "name_x": x.name, "name_y": y.name}

@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, holds_matrix, together
-from mmdbounds.inference.labellings import DistinctRows, distinct_rows
-from mmdbounds.inference.null import Null
+from mmdbounds.inference.null import DistinctRows, Null, distinct_rows
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mmdbounds.evaluation.run import AS_PRINTED, METHODS, OURS, PAPER, SHARP
+from mmdbounds.evaluation.presets import AS_PRINTED, METHODS, OURS, PAPER, SHARP
 from mmdbounds.paper.experiments import (
     EXPERIMENTS,
     PROTOCOLS,

@@ -23,7 +23,7 @@ from mmdbounds.datasets.cards import STANDINS, Card
 from mmdbounds.datasets.files import PathLike
 from mmdbounds.datasets.loaders import load_bio, load_forest, load_standin
 from mmdbounds.errors import MmdBoundsError, did_you_mean
-from mmdbounds.evaluation.run import AS_PRINTED, OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
+from mmdbounds.evaluation.presets import AS_PRINTED, OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
 from mmdbounds.paper import printed
 from mmdbounds.paper.results import Line
 from mmdbounds.tables import Group

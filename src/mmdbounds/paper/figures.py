@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.run import AS_PRINTED, OURS, PAPER, SHARP
+from mmdbounds.evaluation.presets import AS_PRINTED, OURS, PAPER, SHARP
 from mmdbounds.paper import printed
 from mmdbounds.paper.experiments import PROTOCOLS, SOURCES, Setting, setting_of
 from mmdbounds.paper.results import Line, trials_in_words

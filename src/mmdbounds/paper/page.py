@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.evaluation.run import METHODS, SHARP
+from mmdbounds.evaluation.presets import METHODS, SHARP
 from mmdbounds.paper.comparison import (
     HEADS,
     NOTHING,

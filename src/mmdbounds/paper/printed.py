@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from mmdbounds.evaluation.run import METHODS
+from mmdbounds.evaluation.presets import METHODS
 from mmdbounds.paper.results import Line
 
 CITATION = (

@@ -26,7 +26,7 @@ from mmdbounds.checks import (
 from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.run import Preset
+from mmdbounds.evaluation.presets import Preset
 from mmdbounds.journal import read_journal
 from mmdbounds.paper import figures, results
 from mmdbounds.paper.experiments import (

@@ -35,6 +35,7 @@ def plot_plan(result: AuditPlan, ax: Any = None) -> Any:
     ax.axvline(result.breakdown_n_moved, **canvas.BREAKDOWN, label=breakdown)
     ax.axhline(result.n_samples_Y, **canvas.AS_FILED, label=f"all {rows(result.n_samples_Y)}")
     ax.set_ylim(bottom=0)
+    ax.locator_params(integer=True)  # of rows there are no halves
     ax.set_xlabel("rows that are misfiled")
     ax.set_ylabel("rows to check, drawn at random")
     return canvas.explain(ax, given=given)

@@ -38,7 +38,7 @@ SETTINGS: Any = {
 }
 SIZE = (6.4, 4.0)
 LABEL_WIDTH = 66  # characters of a line of text below a picture of the usual size
-HEIGHT_WIDTH = 44  # characters of a line of text beside it
+HEIGHT_WIDTH = 38  # characters of a line of text beside it
 LONGEST_NAME = 32  # characters of a name from the data: there is less room than in a sentence
 LEGEND: dict[str, Any] = {"fontsize": "small", "framealpha": 0.85}
 

@@ -6,7 +6,11 @@ import abc
 from dataclasses import dataclass
 from typing import Any
 
-from mmdbounds.results.serialize import Saved
+import numpy as np
+from numpy.typing import NDArray
+
+from mmdbounds.results.provenance import Side
+from mmdbounds.results.serialize import Held, Saved
 
 
 class Result(Saved, abc.ABC):
@@ -69,6 +73,29 @@ class OfLabellings(OfGroups):
         Result.__post_init__(self)
         if not self.n_labellings:
             object.__setattr__(self, "n_labellings", self.n_permutations)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OneSide(Held):
+    """One side of an interval, and the rows that reach it."""
+
+    side: Side
+    value: float
+    certified: float | None = None
+    rows: NDArray[np.intp]
+    ids: NDArray[np.str_] | None = None
+    file_rows: NDArray[np.intp] | None = None
+    status: str = ""
+
+    @property
+    def n_moved(self) -> int:
+        """How many `rows` there are."""
+        return len(self.rows)
+
+    @property
+    def gap(self) -> float | None:
+        """Distance between the proved and the attained value, `None` without a proof."""
+        return None if self.certified is None else abs(self.certified - self.value)
 
 
 class TwoSided:

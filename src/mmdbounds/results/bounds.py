@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, MmdBoundsError
-from mmdbounds.results.base import OfGroups, ReportedResult, TwoSided
-from mmdbounds.results.provenance import Knowledge, Provenance, Side
+from mmdbounds.results.base import OfGroups, OneSide, ReportedResult, TwoSided
+from mmdbounds.results.provenance import Knowledge, Provenance
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import Held
 
@@ -21,7 +21,7 @@ WITHOUT_ROWS = ("free points", "resampling", "weights")  # kinds whose value no 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Bound(Held):
+class Bound(OneSide):
     """One side of the interval.
 
     Attributes
@@ -66,24 +66,17 @@ class Bound(Held):
         In words how the search ended.
     """
 
-    side: Side
-    value: float
-    certified: float | None = None
     fractional: float | None = None
-    rows: NDArray[np.intp]
     rows_of_x: NDArray[np.intp]
-    ids: NDArray[np.str_] | None = None
     ids_of_x: NDArray[np.str_] | None = None
-    file_rows: NDArray[np.intp] | None = None
     file_rows_of_x: NDArray[np.intp] | None = None
     effects: NDArray[np.float64] | None = None
     effects_of_x: NDArray[np.float64] | None = None
     kind: str = "labelling"
     weights: NDArray[np.float64] | None = None
-    status: str = ""
 
     def __post_init__(self) -> None:
-        Held.__post_init__(self)
+        OneSide.__post_init__(self)
         if self.kind not in KINDS:
             msg = f"`kind` must be one of {', '.join(map(repr, KINDS))}; got {self.kind!r}."
             raise DataError(msg)
@@ -97,19 +90,9 @@ class Bound(Held):
         return self.kind not in WITHOUT_ROWS
 
     @property
-    def n_moved(self) -> int:
-        """Rows moved from Y to X."""
-        return len(self.rows)
-
-    @property
     def n_moved_of_x(self) -> int:
         """Rows moved from X to Y."""
         return len(self.rows_of_x)
-
-    @property
-    def gap(self) -> float | None:
-        """Distance between the proved and the attained value, `None` without a proof."""
-        return None if self.certified is None else abs(self.certified - self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

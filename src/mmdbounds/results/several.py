@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.results.base import Result, TwoSided
-from mmdbounds.results.provenance import Provenance, Side
-from mmdbounds.results.serialize import Held
+from mmdbounds.results.base import OneSide, Result, TwoSided
+from mmdbounds.results.provenance import Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LabelBound(Held):
+class LabelBound(OneSide):
     """One side of the interval.
 
     Attributes
@@ -36,24 +35,7 @@ class LabelBound(Held):
         In words how the search ended.
     """
 
-    side: Side
-    value: float
-    certified: float | None = None
-    rows: NDArray[np.intp]
     labels: tuple[str, ...]
-    ids: NDArray[np.str_] | None = None
-    file_rows: NDArray[np.intp] | None = None
-    status: str = ""
-
-    @property
-    def n_moved(self) -> int:
-        """Rows whose label is changed."""
-        return len(self.rows)
-
-    @property
-    def gap(self) -> float | None:
-        """Distance between the proved and the attained value, `None` without a proof."""
-        return None if self.certified is None else abs(self.certified - self.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

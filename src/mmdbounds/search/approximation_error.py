@@ -82,12 +82,14 @@ class Residual:
 
 
 def compared_with_exact(
-    found: tuple[Found, Found], problem: Problem, totals: GroupSums, admissible: list[Counts], meter: Meter
-) -> Approximation | None:
-    """Return what both sides say of the exact kernel, `None` if they were found with it."""
-    kernel = problem.kernel
-    if not isinstance(kernel, ApproximateKernel):
-        return None
+    found: tuple[Found, Found],
+    problem: Problem,
+    kernel: ApproximateKernel,
+    totals: GroupSums,
+    admissible: list[Counts],
+    meter: Meter,
+) -> Approximation:
+    """Return what both sides, found with the approximate kernel of the problem, say of the exact one."""
     feature_map = make_map(kernel, problem.pooled.shape[1])
     own = residuals.own_residuals(problem.pooled, kernel, totals.diagonal)
     residual = None

@@ -150,6 +150,11 @@ def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
     return np.where(chosen < 0, chosen.astype(np.intp) + n, chosen.astype(np.intp))
 
 
+def group_fields(x: Group, y: Group) -> dict[str, Any]:
+    """Return the fields of a result that say how many rows the groups have, and their names."""
+    return {"n_samples_X": len(x), "n_samples_Y": len(y), "name_x": x.name, "name_y": y.name}
+
+
 def joined(first: Group, second: Group) -> Group:
     """Return the rows of two groups one below the other; names, columns and record are those of the first."""
     unsaid = {"verified": "", "may_move": True, "strata": ""}  # what a group without such a field means by it

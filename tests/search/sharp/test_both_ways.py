@@ -9,14 +9,11 @@ from mmdbounds.search.sharp import at_most
 from problems import (
     KERNELS,
     SMALL_KERNELS,
-    all_labellings,
-    naive_values,
-    small_matrix,
     small_problem,
     totals_of,
 )
 
-from .test_at_most import spent_by
+from .test_at_most import extremes, spent_by
 from .test_same_sizes import pairs_of
 
 METHOD = mb.Sharp(n_starts=2)
@@ -30,13 +27,6 @@ def several_pairs(seed, kernel):
         if len(pairs) > at_most.FEW:
             return problem, pairs
         seed += 100_000
-
-
-def extremes(problem, pairs):
-    """The smallest and the largest statistic over all labellings of all pairs."""
-    K = small_matrix(problem)
-    every = [naive_values(K, all_labellings(problem.p, problem.q, c), problem.estimator) for c in pairs]
-    return min(map(np.min, every)), max(map(np.max, every))
 
 
 def check(seeds, kernels):

@@ -1,0 +1,198 @@
+r"""The p-values of several kernels together, count by count.
+
+A single bandwidth sees differences of its own scale only. Over several, each statistic is put on the scale of
+its null and the largest counts,
+
+.. math::
+    T = \max_k (T_k - a_k) / s_k, \qquad L = \max_k (L_k - a_k) / s_k \le T,
+
+on the same permutations for all kernels. Proved floors :math:`L_k \le T_k` give :math:`L`, and the share of
+permutations whose :math:`T` is no smaller is a valid p-value: the maximum is one statistic, so nothing needs
+correcting. Mean :math:`a_k` and standard deviation :math:`s_k` come from the pooled rows and permutations
+of their own: taken from those that are counted, they would not treat the true labelling like the others.
+
+The largest of the kernels' floors is a floor of the maximum. It need not be reached by any labelling even if
+each of them is by one, because these labellings differ; `is_tight` says whether one comes near.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mmdbounds.counts import Counts
+from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.permutation import PermutationNull, blind_order
+from mmdbounds.inference.worst_case import WorstCase, is_open, is_tight, tighten
+from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.problem import Problem
+from mmdbounds.progress import Meter
+from mmdbounds.results import NullRule
+from mmdbounds.sums.protocol import Float64s
+
+N_SCALING, STREAM = 200, 13
+"""Permutations for means and standard deviations, and what keeps them apart from those that are counted."""
+
+
+class Member:
+    """One of the kernels: its floors, and its statistic on the scale of its null; see `WorstCase`."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        admissible: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        null: NullRule = "labellings",
+        stop_after: int | None = None,
+    ) -> None:
+        self.problem = problem
+        which: dict[str, Any] = {"null": null, "stop_after": stop_after}
+        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, **which)
+        sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
+        null_of, means, deviations = self.worst.null, self.worst.null.means, self.worst.null.deviations
+        if not null_of.is_exact:  # all labellings together treat none of them differently
+            order, others = blind_order(problem), np.random.default_rng([seed, STREAM])
+            apart = PermutationNull(self.worst.totals, problem.estimator, order, N_SCALING, others)
+            drawn, is_counted = apart.values(sizes), [*map(null_of.is_counted, range(len(sizes)))]
+            means = np.where(is_counted, means, drawn.mean(axis=0))
+            deviations = np.where(is_counted, deviations, drawn.std(axis=0))
+        self.centre = dict(zip(sizes, means.tolist(), strict=True))
+        self.spread = dict(zip(sizes, deviations.tolist(), strict=True))
+
+    def standardised(self, values: Any, counts: Counts) -> Float64s:
+        """Return statistics in standard deviations of the null."""
+        spread = self.spread[counts.n_x]
+        if spread <= self.worst.tolerance(counts):  # a constant kernel tells no two labellings apart
+            return np.zeros(np.shape(values))
+        return np.asarray((values - self.centre[counts.n_x]) / spread)
+
+    def value(self, other: CountOutcome) -> float:
+        """Return this kernel's statistic for a labelling that was found with another kernel."""
+        f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
+        labelling, found = Labelling(f), other.found
+        of_x = found.rows_of_x - labelling.active.start
+        labelling.move(np.concatenate([of_x, labelling.n_active_x + found.rows]))
+        return labelling.value()
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """What is known of one count, all kernels together; see `CountOutcome`."""
+
+    counts: Counts
+    each: tuple[CountOutcome, ...]  # what each kernel says by itself
+    floor: float  # the largest standardised floor: no labelling has a smaller maximum
+    value: float  # the smallest maximum over the labellings found
+    pvalue: float
+    attained: float
+    is_proved: bool  # whether a kernel has a proof; others are left out of the floor
+
+
+class Several:
+    """The p-values of all admissible counts, all kernels together."""
+
+    def __init__(self, members: list[Member], meter: Meter | None = None) -> None:
+        self.members, self._meter = members, meter or Meter()
+
+    def outcomes(self, level: float | None = None) -> list[Together]:
+        """Return what is known of each count, tight where it matters; as `WorstCase.outcomes` does."""
+        considered = self.members[0].worst.considered
+        found: list[Together] = []
+        for counts in considered:
+            self._meter.phase("count", len(found), len(considered))
+            found.append(self.outcome(counts))
+        found = self._looked_at(found, level)
+        while not self._is_drawn(max(found, key=lambda each: each.pvalue)):
+            for member in self.members:
+                member.worst.draw()
+            found = self._looked_at([self._together(o.counts, list(o.each)) for o in found], level)
+        return found
+
+    def _looked_at(self, found: list[Together], level: float | None) -> list[Together]:
+        """Make p-values tighter with the labellings drawn so far."""
+
+        def is_done(outcomes: list[Together]) -> bool:
+            return is_tight(outcomes) and not self._open(outcomes) and not is_open(outcomes, level)
+
+        self._meter.phase("worst count")
+        for may_sharpen in (False, True):  # as `WorstCase` does
+            for member in self.members:
+                member.worst.may_sharpen = may_sharpen
+            found = tighten(found, self._tightened, max, is_done)
+        return found
+
+    def _is_drawn(self, known: Together) -> bool:
+        """Return whether the p-value of a count needs no more labellings."""
+        compared = self.compared_of(known.counts)
+        return self.members[0].worst.is_drawn_for_another(known.floor, known.counts, compared)
+
+    def _open(self, outcomes: Sequence[Together]) -> bool:
+        """Return whether the count with the largest p-value may yet be compared with less."""
+        top = max(outcomes, key=lambda each: each.pvalue)
+        return all(member.worst.can_sharpen(top) for member in self.members)
+
+    def outcome(self, counts: Counts) -> Together:
+        """Return what is known of one count from cheap proofs."""
+        return self._together(counts, [member.worst.outcome(counts) for member in self.members])
+
+    def null_of(self, counts: Counts) -> Float64s:
+        """Return the maximum over the kernels on random labellings of these sizes."""
+        nulls = [m.standardised(m.worst.null_of(counts), counts) for m in self.members]
+        return np.asarray(np.max(nulls, axis=0))
+
+    def compared_of(self, counts: Counts) -> Float64s:
+        """Return what a floor is compared with: the same, or less.
+
+        The largest floor is that of some kernel, which does not exceed what filing leaves of that one.
+        """
+        nulls = [m.standardised(m.worst.compared_of(counts), counts) for m in self.members]
+        return np.asarray(np.max(nulls, axis=0))
+
+    def at(self, values: Sequence[float], counts: Counts) -> float:
+        """Return the maximum for one statistic of each kernel, each lowered by what ties are worth."""
+        pairs = zip(self.members, values, strict=True)
+        return max(float(m.standardised(value - m.worst.tolerance(counts), counts)) for m, value in pairs)
+
+    def pvalue(self, level: float, counts: Counts, null: Float64s) -> float:
+        """Return the share of labellings, the true one included, for which `null` is no smaller."""
+        return self.members[0].worst.pvalue_of_another(level, counts, null)
+
+    def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
+        """Return every kernel's statistic for the labelling that one of them found."""
+        pairs = zip(self.members, each, strict=True)
+        return [own.found.value if own is one else member.value(one) for member, own in pairs]
+
+    def _tightened(self, known: Together) -> Together:
+        """Compare this count with less or, if that does not help, prove more where it raises the floor."""
+        if self._open([known]):
+            which = self.null_of(known.counts) >= known.floor
+            for member in self.members:
+                member.worst.lower_null([known.counts.n_x], which)
+            last, known = known, self._together(known.counts, list(known.each))
+            if known.pvalue < last.pvalue or is_tight([known]):
+                return known
+        each = list(known.each)
+        for k, member in enumerate(self.members):
+            if float(member.standardised(each[k].found.value, known.counts)) > known.floor:
+                each[k] = member.worst.tightened(each[k])
+        return self._together(known.counts, each)
+
+    def _together(self, counts: Counts, each: list[CountOutcome]) -> Together:
+        is_proved = any(one.is_proved for one in each)
+        floors = [one.floor if one.is_proved or not is_proved else -np.inf for one in each]
+        floor = self.at(floors, counts)
+        value = min(self.at(self._values(one, each), counts) for one in each)
+        return Together(
+            counts=counts,
+            each=tuple(each),
+            floor=floor,
+            value=value,
+            pvalue=self.pvalue(floor, counts, self.compared_of(counts)),
+            attained=self.pvalue(value, counts, self.compared_of(counts)),
+            is_proved=is_proved,
+        )
