@@ -32,9 +32,7 @@ from mmdbounds.tables.scaling import units
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
 Statistic = Callable[[Floats, Ints], Floats]  # of the sums S and the true sizes n_X
-TOGETHER = (
-    4  # columns that are taken out of the rows at once: half a line of the cache, so that threads share
-)
+TOGETHER = 4  # columns that a thread takes out of the rows at once: half a line of the cache
 SOON = 0.1  # part of the rows within which most columns lose their sign, if at all
 
 

@@ -152,6 +152,8 @@ def test_json_is_strict():
             r"^`ids` must be a list of text; got int64 of shape \(2,\)\.$",
         ),
         (lambda d: {**d, "lower": {**d["lower"], "rows": 3}}, r"^`rows` must be a list of whole numbers"),
+        (lambda d: {**d, "n_moved_range": [0]}, r"^`n_moved_range` must be a list of 2 values; got \[0\]\.$"),
+        (lambda d: {**d, "n_moved_range": 3}, r"^`n_moved_range` must be a list of 2 values; got 3\.$"),
         (
             lambda d: {**d, "lower": {**d["lower"], "effects": ["a", None]}},
             r"^`effects` must be a list of numbers; got <U\d+ of shape \(2,\)\.$",

@@ -54,7 +54,13 @@ def _held(given: Any, annotation: Any, name: str) -> Any:
     if given is not None and get_origin(needed) is np.ndarray:
         return _array(given, get_args(get_args(needed)[1])[0], name)
     if given is not None and get_origin(needed) is tuple:
-        return tuple(_held(each, get_args(needed)[0], name) for each in given)
+        holds = get_args(needed)
+        is_list = isinstance(given, list | tuple | np.ndarray)
+        if not is_list or (holds[-1] is not Ellipsis and len(given) != len(holds)):
+            what = "a list" if holds[-1] is Ellipsis else f"a list of {len(holds)} values"
+            msg = f"`{name}` must be {what}; got {given!r:.60}."
+            raise DataError(msg)
+        return tuple(_held(each, holds[0], name) for each in given)
     return given.item() if isinstance(given, np.generic) else given
 
 
