@@ -195,7 +195,7 @@ def test_bounds_of_one_row_per_unit(visits: str, tmp_path: Path, capsys: pytest.
     assert saved["provenance"]["data"]["units"]["seed"] == 4
     assert err == NOTE
     assert {line.split(",")[1] for line in rows.read_text().splitlines()[1:]} == set(drawn.Y.ids.tolist())
-    assert "--unit patient" in page.read_text()
+    assert "<span>--unit</span> patient" in page.read_text()
     assert run([*arguments, "--quiet"]) == 0
     assert capsys.readouterr().err == ""
 
@@ -213,7 +213,7 @@ def test_the_command_on_the_page_draws_the_same_rows(visits: str, tmp_path: Path
     page = tmp_path / "page.html"
     flags = ["--n-moved", "1", "--method", "s-sd", "--report", str(page), "--quiet"]
     assert run(["bounds", visits, *UNITS, *flags]) == 0
-    assert "--rng 4" in page.read_text()
+    assert "<span>--rng</span> 4" in page.read_text()
 
 
 def test_evaluation_of_one_row_per_unit(visits: str, capsys: pytest.CaptureFixture[str]):
