@@ -15,6 +15,7 @@ import pytest
 from docs.shown import kept
 
 EXAMPLES = sorted(kept.EXAMPLES.glob("plot_*.py"))
+LONGEST = ("plot_compas_audit", "plot_forest")
 SOURCE = '''"""
 Title
 =====
@@ -65,10 +66,15 @@ def test_no_kept_picture_is_cut(picture: Path) -> None:
     assert not is_cut(picture.read_bytes())
 
 
+def _timed(story: Path) -> Any:
+    """Return a story as a parameter; those that take a quarter of a minute are slow."""
+    return pytest.param(story, marks=[pytest.mark.slow] if story.stem in LONGEST else [], id=story.stem)
+
+
 @pytest.mark.full
 @pytest.mark.long
 @pytest.mark.data
-@pytest.mark.parametrize("story", kept.STORIES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("story", [*map(_timed, kept.STORIES)])
 def test_stories_print_and_draw_what_is_kept(story: Path) -> None:
     found = list(kept.differences(kept.read(story)[1], kept.run(story)))
     assert not found, "`make refresh` writes it anew"
