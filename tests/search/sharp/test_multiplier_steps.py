@@ -21,7 +21,7 @@ def drawn(seed, *, most=90):
     values = rng.choice([rng.normal(size=(n, n)), rng.integers(0, 3, size=(n, n)).astype(float)])  # ties too
     np.fill_diagonal(values, -np.inf)
     group = np.searchsorted(edges, np.arange(n), side="right") - 1
-    quotas = rng.integers(1, np.diff(edges))
+    quotas = rng.integers(1, np.diff(edges) + 1)  # all rows of a group, too
     return values, edges, quotas - (np.arange(len(quotas)) == group[:, None]), group, rng
 
 

@@ -137,8 +137,10 @@ def _numpy_thresholds(values, edges, counts, width, thresholds, sums):
 
 def _all_at_once(values, count, width):
     """Return the thresholds of all rows of `values`, each by Newton's steps between two that enclose it."""
-    ordered = np.partition(values, [-count - 1, -count], axis=1)
-    low, high = ordered[:, -count - 1] - width, ordered[:, -count] + width
+    next_place = min(count + 1, values.shape[1])
+    ordered = np.partition(values, [-next_place, -count], axis=1)
+    last, following = ordered[:, -count], ordered[:, -next_place]
+    low, high = np.where(np.isfinite(following), following, last) - width, last + width  # or all are taken
     threshold = 0.5 * (low + high)
     for _ in range(MOST_TRIES):
         share = (values - threshold[:, None]) / width + 0.5
