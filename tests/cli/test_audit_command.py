@@ -67,8 +67,10 @@ def test_the_summary_is_that_of_the_function(patients: Path, capsys: pytest.Capt
     result = mb.audit(X, Y, n_next=3, rng=5, n_permutations=39, bandwidth=1.5)
     assert CHANGING.sub("", " ".join(out.split())) == CHANGING.sub("", " ".join(result.summary().split()))
     assert err == ""
-    assert out.startswith("Check more: of the ")
-    assert "drawn at random decide if none of them is misfiled." in " ".join(out.split())
+    assert out.startswith(f"Check more: {result.n_more} of the ")
+    assert "should be enough if they are drawn at random and none of them is misfiled." in " ".join(
+        out.split()
+    )
     assert all(name in out for name in result.ids_next.tolist())
 
 

@@ -243,7 +243,7 @@ class Permutations:
         999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
     )
     stop_after: int | None = option(
-        None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
+        None, "Draw no more labellings once this many are no smaller than the worst case.", "NUMBER"
     )
     null: str = option("minimax", NULL_HELP, "NAME")
     checkpoint: Path | None = option(None, *CHECKPOINT)

@@ -123,7 +123,7 @@ def bounds_command(
 class Testing(Permutations):
     """Options of `robust_test`, under their names there."""
 
-    level: float = option(0.05, "Significance level, about which the proof is to decide.", "SHARE")
+    level: float = option(0.05, "Significance level of the test.", "SHARE")
     best_case: bool = option(False, "Also prove how small the p-value could be; takes longer.")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 

@@ -89,7 +89,7 @@ class Aggregated:
         None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
     )
     null: str = option("minimax", NULL_HELP, "NAME")
-    level: float = option(0.05, "Significance level, about which the proof is to decide.", "SHARE")
+    level: float = option(0.05, "Significance level of the test.", "SHARE")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 

@@ -26,7 +26,7 @@ from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.several_kernels import N_SCALING, Member, Several, Together
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import expected_work, is_tight
+from mmdbounds.inference.worst_case import WorstCase, expected_work, is_tight
 from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -108,7 +108,9 @@ def aggregated_test(
         members: list[Member] = []
         for one in posed:
             meter.phase("kernel", len(members), len(posed))
-            members.append(Member(one, admissible, n_permutations, seed, meter, null, stop_after))
+            which: dict[str, Any] = {"null": null, "stop_after": stop_after}
+            worst = WorstCase(one, admissible, n_permutations, seed, meter, **which)
+            members.append(Member(one, worst, seed))
         several = Several(members, meter)
         outcomes = several.outcomes(level - beta)
     name = chosen[0].name if len({kernel.name for kernel in chosen}) == 1 else "several"

@@ -30,7 +30,6 @@ from mmdbounds.inference.worst_case import WorstCase, is_open, is_tight, tighten
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.results import NullRule
 from mmdbounds.sums.protocol import Float64s
 
 N_SCALING, STREAM = 200, 13
@@ -40,19 +39,8 @@ N_SCALING, STREAM = 200, 13
 class Member:
     """One of the kernels: its floors, and its statistic on the scale of its null; see `WorstCase`."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        admissible: list[Counts],
-        n_permutations: int,
-        seed: int,
-        meter: Meter,
-        null: NullRule = "labellings",
-        stop_after: int | None = None,
-    ) -> None:
-        self.problem = problem
-        which: dict[str, Any] = {"null": null, "stop_after": stop_after}
-        self.worst = WorstCase(problem, admissible, n_permutations, seed, meter, **which)
+    def __init__(self, problem: Problem, worst: WorstCase, seed: int) -> None:
+        self.problem, self.worst = problem, worst
         sizes = sorted({problem.p, *(counts.n_x for counts in self.worst.considered)})
         null_of, means, deviations = self.worst.null, self.worst.null.means, self.worst.null.deviations
         if not null_of.is_exact:  # all labellings together treat none of them differently

@@ -116,11 +116,11 @@ def decision(result: AuditResult) -> str:
         )
     unknown = f"the {rows(result.n_unknown)} filed under {y} that were not looked up"
     if result.n_more >= result.n_unknown:
-        return f"Check more: as it looks, it takes all of {unknown}."
-    how = f"{result.n_more:,} more in the order decide if misfiled rows are as frequent as they look"
+        return f"Check more: all of {unknown} will probably be needed."
+    enough = f"Check more: {result.n_more:,} of {unknown} should be enough"
     if not result.n_random:
-        how = f"{result.n_more:,} drawn at random decide if none of them is misfiled"
-    return f"Check more: of {unknown}, {how}."
+        return f"{enough} if they are drawn at random and none of them is misfiled."
+    return f"{enough}, in the given order, if misfiled rows are as frequent among them as so far."
 
 
 def looked_up(result: AuditResult) -> str:
