@@ -103,8 +103,9 @@ def decision(result: AuditResult) -> str:
         most = f"as many as {result.n_left:,} of the rows not looked up were misfiled"
         condition = f"even if {most}" if result.n_left else "with all misfiled rows found"
         return (
-            f"The difference stands: at the {level} level the groups differ {condition}. This is wrong "
-            f"with a probability of at most {wrong}, that of the test and of the audit together."
+            f"The difference stands: at the {level} level the groups differ {condition}. If the true groups "
+            f"did not differ, an audit would still say this with a probability of at most {wrong}, test and "
+            "audit together."
         )
     if result.decision == "no difference shown":
         return f"At the {level} level no difference is shown even if nothing is misfiled: nothing to audit."
@@ -142,7 +143,8 @@ def _belong(count: int, x: str) -> str:
 def how_many(result: AuditResult) -> str:
     """Say how many rows are misfiled, as far as the audit knows."""
     if not result.n_random:
-        return "No row was drawn at random, so nothing is known yet about how many are misfiled."
+        nothing = "nothing is known about how many are misfiled."
+        return f"No row was drawn at random, so {nothing}" if result.n_chosen else nothing.capitalize()
     low, high = result.n_misfiled_range
     in_all = f"{low:,} to {high:,}" if low < high else f"{low:,}"
     return (
