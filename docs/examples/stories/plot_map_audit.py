@@ -102,7 +102,7 @@ while not now.is_decided:
     looks.append(now)
     low, high = now.n_misfiled_range
     it_takes = now.n_found + now.breakdown_n_moved
-    known = f"{now.n_random:3} visited, {now.n_found:2} are pines: {low:2} to {high:3} misfiled in all"
+    known = f"{now.n_random:3} visited, {now.n_found:2} are pines: {low:2} to {high:3} misfiled"
     print(f"{known}, {it_takes} would explain it away -> {now.decision}")
 
 # %%
@@ -135,8 +135,8 @@ print(f"(The true groups have {mb.mmd2(*true_groups):.4f}.)")
 # Narrower bounds
 # ---------------
 # The difference stands, but how large is it? For that the crew may visit the cells that matter most for the
-# lower bound (``by="effect"``). We compare twenty of them, ranked again after ten, with the next twenty in the
-# random order.
+# lower bound (``by="effect"``). We compare twenty of them, ranked again after ten, with the next twenty in
+# the random order.
 
 print(f"width now        -> {now.upper - now.lower:.4f}")
 for by in ("random", "effect"):
@@ -144,7 +144,7 @@ for by in ("random", "effect"):
     for _ in range(2):
         more |= visit(look(more, by=by, n_next=10).ids_next)
     then = look(more)
-    found = f"{then.n_found - now.n_found} pines found, at most {then.n_misfiled_range[1]} misfiled in all"
+    found = f"pines found: {then.n_found - now.n_found}; misfiled: at most {then.n_misfiled_range[1]}"
     print(f"20 more, {by:6} -> {then.upper - then.lower:.4f} ({found})")
 
 # %%
