@@ -229,7 +229,7 @@ def report(found, chosen, made):
 
 def main(arguments=None, chosen=SETTINGS):
     data = ("--data", {"default": os.environ.get("MMDBOUNDS_DATA"), "help": "folder with the data"})
-    options = testing.parse(arguments, "audits", __doc__, [data])
+    options = testing.parse(arguments, "audits", __doc__, [data], n_trials=200)
     drawing.check_folder(options.data, {setting.source for setting in chosen})
     placed = tuple(setting._replace(folder=options.data) for setting in chosen)
     if options.again:

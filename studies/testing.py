@@ -221,14 +221,14 @@ def by_setting(found, chosen):
     return [(s, [record for record in found if record["setting"] == s.name]) for s in chosen]
 
 
-def parse(arguments, study, about, more=()):
+def parse(arguments, study, about, more=(), n_trials=1000):
     """Return the options of a study; `more` are further options, as argparse takes them."""
     parser = argparse.ArgumentParser(
         prog=f"python -m studies.{study}",
         description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--trials", type=int, default=1000, help="trials per setting")
+    parser.add_argument("--trials", type=int, default=n_trials, help="trials per setting")
     parser.add_argument("--permutations", type=int, default=N_PERMUTATIONS, help="permutations of a test")
     parser.add_argument("--records", type=Path, default=records.RESULTS / f"{study}.jsonl")
     parser.add_argument("--processes", type=int, default=2)

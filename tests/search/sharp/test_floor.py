@@ -524,6 +524,7 @@ def semidefinite_optimum(choice, weights):
 def test_mixed_labellings_find_the_same_floor(monkeypatch, estimator, of_x):
     monkeypatch.setattr("mmdbounds.search.sharp.through_sums.WORKING_ROWS", (40, 40))
     monkeypatch.setattr("mmdbounds.search.sharp.through_sums.MIXED_ROWS", 2)
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.MANY", 0)
     added, add = [], Mixture.add
     monkeypatch.setattr(Mixture, "add", lambda self, *point: added.append(point) or add(self, *point))
     rng = np.random.default_rng(8)
@@ -540,6 +541,30 @@ def test_mixed_labellings_find_the_same_floor(monkeypatch, estimator, of_x):
         np.testing.assert_allclose(shared.share[-90:].sum(), 20, rtol=0, atol=1e-12)
     assert added
     np.testing.assert_allclose(floors[1], floors[0], rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_last_digits_of_kernel_values_do_not_decide_which_rows_share(monkeypatch, seed):
+    monkeypatch.setattr("mmdbounds.search.sharp.through_sums.WORKING_ROWS", (40, 40))
+    rng = np.random.default_rng(seed)
+    Z = np.repeat(rng.normal(size=(100, 3)), 3, axis=0)  # equal rows: only their last digits differ
+    Z[120:] += 0.7
+    problem = Problem(Z[:120], Z[120:], mb.kernels.RBF(1.5), "unbiased", Counts(40, 0, 160, 140))
+    shares = []
+    for off in (0.0, 4 * np.finfo(float).eps):
+        sums = BlockedSums(Z, problem.kernel, block=(32, 16))
+        for name in ("block", "apply"):
+            exact = getattr(sums, name)
+            setattr(sums, name, lambda *rows, exact=exact, off=off: _off_by(exact(*rows), off, rng))
+        shared = SharedRows(StepwiseDominance().from_quadratic(quadratic_of(problem, sums), "lower"))
+        shared.improve(1e-6, Effort(NO_END))
+        shares.append(shared.share)
+    assert shares[0][shares[0] < 1].max() > 0  # some rows do share
+    np.testing.assert_allclose(shares[1], shares[0], rtol=0, atol=1e-6)
+
+
+def _off_by(values, part, rng):
+    return values * (1 + part * rng.uniform(-1, 1, size=values.shape))
 
 
 def test_a_mixture_is_the_best_one_and_knows_its_product():

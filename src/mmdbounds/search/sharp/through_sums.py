@@ -1,7 +1,9 @@
 """The floor where no matrix of all pairs fits: through sums of kernel values alone (docs/sharp.md).
 
 The convex relaxation continues among the few hundred rows that gain most, then updates the gradient of all
-rows by their columns; on a GPU, where pairs are cheap and rounds are not, labellings are mixed first.
+rows by their columns; for many rows on a GPU, where pairs are cheap and rounds are not, labellings are mixed
+first. The last digits of kernel values and gradients do not decide which rows share: processors differ there,
+and a hundred rounds would make other rows of that.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ MIXED_ROWS = 512  # labellings are mixed as long as the next one differs from al
 CLOSE = 1e-6  # how far the weights of a mixture may be from the best ones, as a part of how far they were
 MOST_ROUNDS, MOST_STEPS = 1000, 100_000
 PAIR_ON_DEVICE = 0.002  # work of one kernel value that a GPU only adds up
+MANY = 50_000  # active rows beyond which a GPU mixes labellings, in float32, and takes a way of its own
+DIGITS = 1.5 * 2.0**-25  # kernel values are rounded to this part of the largest, which is 1 or a digit off...
+FINER = 0.25  # ... and gradients to this part of what a row may be off
 
 
 class SharedRows:
@@ -30,7 +35,8 @@ class SharedRows:
 
     def __init__(self, labelling: Labelling, start: tuple[Float64s, Float64s] | None = None) -> None:
         self._labelling, self._parts, self._limits = labelling, labelling.parts(), labelling.limits()
-        self._rough = labelling.quadratic.totals.sums.rough
+        sums = labelling.quadratic.totals.sums
+        self._rough = sums.rough if len(labelling.sign) > MANY else sums
         share, shift = start or (labelling.moved.astype(np.float64), labelling.shift)
         self.share: Float64s = share.copy()
         self._shift = shift.copy()
@@ -51,14 +57,15 @@ class SharedRows:
 
     def improve(self, tolerance: float, effort: Effort) -> None:
         """Let rows share until the gap is small enough, as far as rough sums tell."""
-        if self._rough.device != "cpu":
+        if self._rough.device != "cpu" and len(self.share) > MANY:
             self._mix(tolerance, effort)
         per_row = tolerance / (2 * sum(quota for _, quota in self._parts))
         for _ in range(MOST_ROUNDS):
             gradient = self._gradient()
             if effort.is_spent or self._gap(gradient) <= tolerance:
                 return
-            if not self._share_among(self._working_rows(gradient), per_row, effort):
+            gradient = _to_multiples(gradient, FINER * per_row)
+            if not self._share_among(gradient, per_row, effort):
                 return
 
     def _mix(self, tolerance: float, effort: Effort) -> None:
@@ -107,25 +114,35 @@ class SharedRows:
             working.append(part.start + np.unique(np.concatenate(both)))
         return working
 
-    def _share_among(self, groups: list[Indices], tolerance: float, effort: Effort) -> bool:
-        """Let some rows share among themselves; return whether anything changed."""
+    def _share_among(self, gradient: Float64s, tolerance: float, effort: Effort) -> bool:
+        """Let the working rows share among themselves; return whether anything changed."""
         from mmdbounds.search.sharp.pairwise_steps import share_out
 
+        groups = self._working_rows(gradient)
         labelling, f, rows = self._labelling, self._labelling.quadratic, np.concatenate(groups)
         here, sign = labelling.pooled(rows), labelling.sign[rows]
-        pairs = -f.c * sign[:, None] * self._rough.block(here, here) * sign
+        values = self._rough.block(here, here)
+        values = _to_multiples(values, DIGITS * float(np.abs(values).max()))
+        pairs = -f.c * sign[:, None] * values * sign
         np.fill_diagonal(pairs, 0.0)
         own, share = f.c * f.totals.diagonal[here], self.share.copy()
         edges = np.cumsum([0, *(len(group) for group in groups)])
-        among, gradient = share[rows], self._gradient()[rows]
-        limited = rooms(self._parts, self._limits, share)
-        steps = share_out((pairs, own, gradient), among, edges, limited, tolerance, MOST_STEPS)
+        among, limited = share[rows], rooms(self._parts, self._limits, share)
+        steps = share_out((pairs, own, gradient[rows]), among, edges, limited, tolerance, MOST_STEPS)
         share[rows] = among
         changed = rows[among != self.share[rows]]
         self._shift += self._columns(self._rough, changed, share - self.share)
         self.share = share
         effort.spend(0.1 * (steps * len(rows) + (len(changed) + 1) * len(share) + len(rows) ** 2))
         return len(changed) > 0
+
+
+def _to_multiples(values: Float64s, unit: float) -> Float64s:
+    """Return the nearest multiples of the power of two above a unit."""
+    if unit == 0.0:
+        return values
+    exponent = -np.frexp(unit)[1]
+    return np.asarray(np.ldexp(np.rint(np.ldexp(values, exponent)), -exponent))
 
 
 class Mixture:
