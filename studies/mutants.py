@@ -5,7 +5,7 @@
 A line of the package is chosen by its text alone (a seeded hash), lines of the rooms that compute four times
 as readily as others, and one mutation is made in it: a comparison, a sign, a constant off by one, and/or,
 min/max, a dropped `not`, True/False. All mutants meet the tests of their file's name first; those that
-survive meet those of its folder, and then a wider slice. All of it happens in temporary copies of the tree.
+survive meet those of its folder and, unless they are explained, a wider slice. All of it happens in temporary copies of the tree.
 One JSON line a run goes to FILE (default: studies/results/mutants.jsonl); what was stopped continues, and
 mutants already there are not run again: remove the file after a change of the sources. `--survivors` runs
 those again that survived, after tests were added. The table goes to the file of the same name that ends in
@@ -160,10 +160,13 @@ def room(file, tree):
 def wider(file, tree):
     """Return the tests that are left for a mutant which those nearby did not notice."""
     top = sorted(str(path.relative_to(tree)) for path in (tree / "tests").glob("test_*.py"))
-    return [*top, *(name for name in WIDER if name not in room(file, tree))]
+    above = Path("tests") / Path(file).relative_to(SOURCES).parts[0]
+    rest = [name for name in WIDER if name not in room(file, tree)]
+    return sorted(rest, key=lambda name: name != str(above)) + top
 
 
 STAGES = (own, room, wider)
+LAST = len(STAGES) - 1
 
 
 def run_tests(tests, mutant, tree):
@@ -247,9 +250,11 @@ def collect(chosen, path, again, trees):
     done = known_records(path)
     if again:
         done = {key: record for key, record in done.items() if record["by"]}
-    n_run = 0
+    n_run, known = 0, explanations()
     for stage in range(len(STAGES)):
         missing = [m for m in chosen if m.key not in done or _is_open(done[m.key], stage)]
+        if stage == LAST:
+            missing = [m for m in missing if explanation(m, known) is None]
         progress = records.Progress(len(missing))
         for mutant, record in _results(missing, stage, trees):
             record["seconds"] += done[mutant.key]["seconds"] if mutant.key in done else 0
@@ -307,7 +312,7 @@ def report(found, made):
     for mutant, record in sorted(found, key=lambda pair: (pair[1]["by"] is not None, pair[0][:3])):
         place = f"{Path(mutant.file).relative_to(SOURCES)}:{mutant.line}"
         why = record["by"] or explanation(mutant, known) or "**not explained**"
-        open_yet = record["stage"] < len(STAGES) - 1
+        open_yet = record["stage"] < LAST and explanation(mutant, known) is None
         outcome = "killed" if record["by"] else "survived so far" if open_yet else "survived"
         cells = f"{place} `{mutant.text}`", mutant.mutation, outcome, why
         rows.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")

@@ -307,6 +307,7 @@ def test_breakdown_is_where_the_lower_end_meets_chance():
     X, Y = groups(0, p=30, q=40)
     curve = mb.odds_sweep(X, Y, [0.05, 0.3], [1, 2], bandwidth=1.0, n_permutations=199, rng=0)
     few, many = curve.breakdown
+    assert [(each.n_moved, each.epsilon) for each in curve.breakdown] == [(1, 1 / 31), (12, 12 / 42)]
     assert few.odds is None or few.odds > many.odds
     for odds, is_above in ((many.odds / 1.02, True), (many.odds, False)):
         one = bounds(X, Y, many.n_moved, odds, "unbiased")
