@@ -41,7 +41,7 @@ help:
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs; stories where DATA is"
 	@echo "make wheel    build sdist and wheel: dist/"
 	@echo "make bench    run benchmarks/pair_rates.py"
-	@echo "make bench-reach  seconds, gaps and memory from 1,000 to half a million rows, an hour; resumes where it stopped"
+	@echo "make bench-reach  seconds, gaps and memory from 200 to half a million rows, estimates, NumPy and PyTorch beside; 1-2 hours"
 	@echo "make bench-peers  seconds and memory beside other packages, half an hour; resumes where it stopped"
 	@echo "make fuzz     draw whole calls and compare with long double, MINUTES=20; in .venv-full, torch and pandas included"
 	@echo "make study-coverage  does the certified interval hold the truth? 9,600 trials, hours; resumes where it stopped"
@@ -97,9 +97,11 @@ bench: $(VENV)/.stamp-test
 	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
 	$(BIN)/python benchmarks/pair_rates.py
 
-bench-reach: $(VENV)/.stamp-test
+bench-reach: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
-	$(BIN)/python -m benchmarks.reach --data "$(DATA)"
+	$(FULL_BIN)/python -m benchmarks.reach --data "$(DATA)"
+	$(FULL_BIN)/python -m benchmarks.estimates --data "$(DATA)" --out benchmarks/results/estimates.md
+	$(FULL_BIN)/python benchmarks/small.py --out benchmarks/results/small.md
 
 bench-peers: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
