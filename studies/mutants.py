@@ -5,13 +5,13 @@
 A line of the package is chosen by its text alone (a seeded hash), lines of the rooms that compute four times
 as readily as others, and one mutation is made in it: a comparison, a sign, a constant off by one, and/or,
 min/max, a dropped `not`, True/False. All mutants meet the tests of their file's name first; those that
-survive meet those of its folder and, unless they are explained, a wider slice. All of it happens in temporary copies of the tree.
-One JSON line a run goes to FILE (default: studies/results/mutants.jsonl); what was stopped continues, and
-mutants already there are not run again: remove the file after a change of the sources. `--survivors` runs
-those again that survived, after tests were added. The table goes to the file of the same name that ends in
-.md, with what mutants_explained.json says of those that no test can tell from the original; `--table` writes
-it of what is there and runs nothing. The exit code is 1 if a mutant survives without an explanation, 2 if the
-call is wrong.
+survive meet those of its folder and, unless they are explained, a wider slice. All of it happens in temporary
+copies of the tree. One JSON line a run goes to FILE (default: studies/results/mutants.jsonl); what was
+stopped continues, and mutants already there are not run again: remove the file after a change of the sources.
+`--survivors` runs those again that survived, after tests were added. The table goes to the file of the same
+name that ends in .md, with what mutants_explained.json says of those that no test can tell from the original;
+`--table` writes it of what is there and runs nothing. The exit code is 1 if a mutant survives without an
+explanation, 2 if the call is wrong.
 """
 
 from __future__ import annotations

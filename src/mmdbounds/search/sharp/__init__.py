@@ -25,7 +25,7 @@ from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leadi
 from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
 from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, some_pairs
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
-from mmdbounds.search.sharp.floor import EXACT_STEPS, Floor, raised
+from mmdbounds.search.sharp.floor import Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
 from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sample
@@ -311,8 +311,7 @@ class SideSearch:
         if self._side == "lower":
             relax = self._floor(i, problem, slack)
             if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
-                exact = replace(relax, tolerance=self._task.totals.margin, most_steps=EXACT_STEPS)
-                fractional = exact.plain(problem, effort).bound
+                fractional = replace(relax, tolerance=self._task.totals.margin).plain(problem, effort).bound
         improve = partial(self._improved, i)
         climbs = self._side == "upper"
         search = BranchAndBound(relax, self.best_gain, slack, effort, improve, room, climbs=climbs)

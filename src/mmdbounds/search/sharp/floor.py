@@ -24,8 +24,7 @@ from mmdbounds.search.protocol import Part
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, State
 from mmdbounds.sums.protocol import Float64s
 
-MOST_STEPS = 100_000  # pairwise steps of a relaxation that is one of many...
-EXACT_STEPS = 5_000_000  # ... and of one whose optimum is wanted itself
+MOST_STEPS = 100_000  # pairwise steps of one relaxation: a second or two for 2,000 rows
 TIGHTEST_ROWS = 300  # up to this many rows the diagonal is the tightest, beyond that raised by one number...
 EIGENVALUE_ROWS = 1500  # ... up to this many
 DIAGONAL_ROUNDS = 4  # rounds of shares and diagonal in turn
@@ -44,7 +43,6 @@ class Floor:
     diagonal: Float64s  # one entry for each active row, for which the problem is concave
     start: Indices  # the rows (places among the active ones) of the best choice known: where the shares start
     tolerance: float  # gap left by the pairwise steps
-    most_steps: int = MOST_STEPS
 
     def __call__(
         self, problem: QuotaProblem, gain: float, enough: float, effort: Effort, state: State = (), **_: bool
@@ -89,7 +87,7 @@ class Floor:
         edges = np.array([0, *(stratum.stop for stratum, _ in problem.limits or problem.parts())])
         among = edges, rooms(problem.parts(), problem.limits, share)
         tolerance = self.tolerance / sum(quota for _, quota in problem.parts())
-        steps = share_out((problem.pairs, diagonal, gradient), share, *among, tolerance, self.most_steps)
+        steps = share_out((problem.pairs, diagonal, gradient), share, *among, tolerance, MOST_STEPS)
         effort.spend(steps * len(share) / 10)
         # A fresh gradient: what the steps added up proves less.
         with_pairs = problem.pairs @ share
