@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fuzzing import naive  # the independent reference
 
 SIZES = (1e6, 1e7, 1e8, 1e10, 1e12, 1e14, 1e16, 1e18, 1e100, 1e300)
-KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52")
+KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "energy")
 
 
 def ways():
@@ -65,18 +65,19 @@ def outcome(size, number, backend):
     """Return "held", "refused" or what was violated."""
     X, Y, kernel, length, estimator, n_moved = drawn(size, number)
     Z, p, q = np.concatenate([X, Y]), len(X), len(Y)
+    scaled = {} if kernel == "energy" else {"bandwidth": length}
     if not np.isfinite(Z).all():
         return "refused"  # no number any more
     try:
         found = mb.mmd_bounds(
-            X, Y, mb.Contamination(n_moved=n_moved, exactly=True), kernel=kernel, bandwidth=length,
-            estimator=estimator, rng=0, backend=backend,
+            X, Y, mb.Contamination(n_moved=n_moved, exactly=True), kernel=kernel,
+            estimator=estimator, rng=0, backend=backend, **scaled,
         )  # fmt: skip
     except mb.MmdBoundsError:
         return "refused"
     except Exception as error:
         return f"{type(error).__name__} in {kernel}"
-    K = naive.kernel_matrix(Z, kernel, bandwidth=length)
+    K = naive.kernel_matrix(Z, kernel, **scaled)
     exact = naive.extremes(K, p, q, (n_moved, 0), estimator)
     if found.lower.certified > exact.lower + exact.error or found.upper.certified < exact.upper - exact.error:
         return f"certificate of {kernel}"

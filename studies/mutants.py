@@ -161,8 +161,9 @@ def wider(file, tree):
     """Return the tests that are left for a mutant which those nearby did not notice."""
     top = sorted(str(path.relative_to(tree)) for path in (tree / "tests").glob("test_*.py"))
     above = Path("tests") / Path(file).relative_to(SOURCES).parts[0]
-    rest = [name for name in WIDER if name not in room(file, tree)]
-    return sorted(rest, key=lambda name: name != str(above)) + top
+    folders = [name for name in WIDER if name not in room(file, tree)]
+    near = [name for name in folders if name == str(above)]
+    return [*near, *top, *(name for name in folders if name not in near)]
 
 
 STAGES = (own, room, wider)

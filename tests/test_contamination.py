@@ -148,6 +148,16 @@ def test_wrong_shares(arguments, message):
         ({"n_moved": 2, "prevalence_error": 0.1}, r"together with a single `prevalence`\."),
         ({"x_in_y": (0.1, 0.2), "exactly": True}, r"`exactly` must be left out where `epsilon` is a pair"),
         ({"x_in_y": 0.1, "exactly": 1}, r"`exactly` must be True or False; got 1\."),
+        (
+            {"x_in_y": 0.1, "odds": 0.5},
+            r"`odds` must be a number from 1 \(misfiled at random\) to .*; got 0\.5\.",
+        ),
+        ({"x_in_y": 0.1, "odds": "2"}, r"`odds` must be a number from 1 .*; got '2'\."),
+        ({"x_in_y": 0.1, "odds": 2, "y_in_x": 0.1}, r"`odds` cannot be combined with two-way misfiling: "),
+        (
+            {"x_in_y": 0.1, "odds": 2, "may_move": [True] * 5},
+            r"`odds` cannot be combined with `may_move`, `strata` or `limits`: ",
+        ),
     ],
 )
 def test_wrong_combinations(options, message):
@@ -241,6 +251,13 @@ def test_exactly_is_said_inside_or_beside(inside, beside, decided):
     assert as_contamination(Contamination(0.2, exactly=inside), beside).exactly is decided
     if inside is None:
         assert as_contamination(0.2, beside).exactly is decided
+
+
+def test_odds_are_refused_unless_they_are_asked_for():
+    amount = Contamination(0.2, odds=2)
+    with pytest.raises(MmdBoundsError, match=r"^`odds` is for `mmd_bounds`; got 2 here\."):
+        as_contamination(amount)
+    assert as_contamination(amount, takes_odds=True).odds == 2
 
 
 def test_what_was_stated_makes_the_same_again():

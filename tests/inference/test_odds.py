@@ -389,20 +389,6 @@ def test_population_value_by_numerical_integration():
 
 
 @pytest.mark.parametrize(
-    ("said", "message"),
-    [
-        ({"odds": 0.5}, "`odds` must be a number from 1 (misfiled at random) to 1,000,000; got 0.5."),
-        ({"odds": "2"}, "`odds` must be a number from 1 (misfiled at random) to 1,000,000; got '2'."),
-        ({"y_in_x": 0.1}, "`odds` cannot be combined with two-way misfiling"),
-        ({"may_move": [True] * 5}, "`odds` cannot be combined with `may_move`, `strata` or `limits`"),
-    ],
-)
-def test_assumptions_that_are_refused(said: dict[str, Any], message: str):
-    with pytest.raises(MmdBoundsError, match=f"^{re.escape(message)}"):
-        mb.Contamination(0.2, **{"odds": 2, **said})
-
-
-@pytest.mark.parametrize(
     ("asked", "message"),
     [
         ({"kernel": lambda A, B: A @ B.T}, "`odds` needs a kernel that is known to be positive definite;"),

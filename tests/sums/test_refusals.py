@@ -68,6 +68,7 @@ def test_values_that_overflow_float64():
         (1e8, {"kernel": mb.kernels.Polynomial(5), "dtype": "float32"}),
         (1e25, {"bandwidth": 1.0, "dtype": "float32"}),
         (1e200, {"bandwidth": 1.0}),
+        (1e307, {"kernel": "energy"}),
     ],
 )
 @pytest.mark.parametrize("small_rows", [4096, 10])

@@ -210,7 +210,8 @@ class BlockedSums(KernelSums):
 
         def add(span: Span, found: tuple[Float64s, Float64s]) -> None:
             i0, i1 = span
-            result[i0:i1] += found[0] @ values
+            with np.errstate(over="ignore", invalid="ignore"):  # who asks refuses what is not finite
+                result[i0:i1] += found[0] @ values
             if strips.mirrored:
                 mine = values[int(np.searchsorted(cuts, i0, side="right")) - 1]
                 for column in np.flatnonzero(mine):  # one of two, for the sums of the groups
