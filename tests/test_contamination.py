@@ -150,7 +150,7 @@ def test_wrong_shares(arguments, message):
         ({"x_in_y": 0.1, "exactly": 1}, r"`exactly` must be True or False; got 1\."),
         (
             {"x_in_y": 0.1, "odds": 0.5},
-            r"`odds` must be a number from 1 \(misfiled at random\) to .*; got 0\.5\.",
+            r"`odds` must be a number from 1 \(misfiled at random\) .*; got 0\.5\.",
         ),
         ({"x_in_y": 0.1, "odds": "2"}, r"`odds` must be a number from 1 .*; got '2'\."),
         ({"x_in_y": 0.1, "odds": 2, "y_in_x": 0.1}, r"`odds` cannot be combined with two-way misfiling: "),
