@@ -78,6 +78,14 @@ def test_overflow_is_refused_for_few_rows_and_for_many(monkeypatch, small_rows, 
         mb.mmd2(X * factor, Y * factor, **options)
 
 
+@pytest.mark.parametrize("small_rows", [4096, 0])
+def test_distances_that_overflow_in_units_of_the_bandwidth_are_far(monkeypatch, small_rows):
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", small_rows)
+    far, farther = ([[0.1], [0.2], [0.5], [distance]] for distance in (1e3, 1e305))
+    values = [mb.mmd2(rows[:2], rows[2:], kernel="laplacian", bandwidth=1e-8) for rows in (far, farther)]
+    assert values == [0.0, 0.0]
+
+
 def test_tiny_values_are_not_taken_for_equal():
     np.testing.assert_allclose(mb.mmd2(X * 1e-90, Y * 1e-90), mb.mmd2(X, Y), rtol=1e-12)
     with pytest.raises(MmdBoundsError, match="Rescale the columns"):

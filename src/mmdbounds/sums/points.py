@@ -391,7 +391,8 @@ def own_value(kernel: Kernel, n_rows: int) -> Float64s:
 
 def checked_values(kernel: PairKernel, t: NDArray[Any]) -> Float64s:
     """Return the kernel values of pair numbers."""
-    return checked(kernel, kernel.value(t), t.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what does not become a number is refused
+        return checked(kernel, kernel.value(t), t.shape)
 
 
 def checked(kernel: PairKernel, values: Any, shape: tuple[int, ...]) -> Float64s:
