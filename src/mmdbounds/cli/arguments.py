@@ -40,6 +40,11 @@ NULL_HELP = (
     "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
     "would leave of it: p-values are as valid, and never larger)."
 )
+N_PERMUTATIONS = (
+    "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.",
+    "NUMBER",
+)
+STOP_AFTER = ("Draw no more labellings once this many are no smaller than the worst case.", "NUMBER")
 PROGRESS = "Show progress.  [default: on a terminal]"
 
 
@@ -239,12 +244,8 @@ class Search:
 class Permutations:
     """The random labellings of a test."""
 
-    n_permutations: int = option(
-        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
-    )
-    stop_after: int | None = option(
-        None, "Draw no more labellings once this many are no smaller than the worst case.", "NUMBER"
-    )
+    n_permutations: int = option(999, *N_PERMUTATIONS)
+    stop_after: int | None = option(None, *STOP_AFTER)
     null: str = option("minimax", NULL_HELP, "NAME")
     checkpoint: Path | None = option(None, *CHECKPOINT)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
-from mmdbounds.cli.arguments import Comparison, KnownRows, Output, PageWithRows, Table
+from mmdbounds.cli.arguments import N_PERMUTATIONS, Comparison, KnownRows, Output, PageWithRows, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
 from mmdbounds.cli.table import (
@@ -38,9 +38,7 @@ class Auditing:
         "NAME",
     )
     n_next: int = option(20, "How many rows to name.", "NUMBER", SHOWN, "--next")
-    n_permutations: int = option(
-        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
-    )
+    n_permutations: int = option(999, *N_PERMUTATIONS)
 
 
 @grouped

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.cli.arguments import NULL_HELP, Comparison, KnownRows, Misfiling, Output, Table
+from mmdbounds.cli.arguments import (
+    N_PERMUTATIONS,
+    NULL_HELP,
+    STOP_AFTER,
+    Comparison,
+    KnownRows,
+    Misfiling,
+    Output,
+    Table,
+)
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import COMPARED, DONE, grouped, option, options
 from mmdbounds.cli.table import (
@@ -82,12 +91,8 @@ class Aggregated:
         "VALUE,...",
         COMPARED,
     )
-    n_permutations: int = option(
-        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
-    )
-    stop_after: int | None = option(
-        None, "Stop drawing once this many are no smaller than the worst case.", "NUMBER"
-    )
+    n_permutations: int = option(999, *N_PERMUTATIONS)
+    stop_after: int | None = option(None, *STOP_AFTER)
     null: str = option("minimax", NULL_HELP, "NAME")
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")

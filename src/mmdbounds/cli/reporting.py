@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mmdbounds.cli.arguments import Comparison, KnownRows, Misfiling, Output, Table
+from mmdbounds.cli.arguments import N_PERMUTATIONS, Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, grouped, option, options
 from mmdbounds.cli.side_files import STDIN, plan_file, say
@@ -65,9 +65,7 @@ class Reporting:
     """What is run for the page."""
 
     level: float = option(0.05, "Significance level of the test.", "SHARE")
-    n_permutations: int = option(
-        999, "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.", "NUMBER"
-    )
+    n_permutations: int = option(999, *N_PERMUTATIONS)
     benchmark: str | None = option(
         None, "Column with two values, such as sex: how different are the rows that it divides?", "COL"
     )
