@@ -140,7 +140,7 @@ def test_comes_back_as_it_was(name: str, way: str):
 def test_none_is_forgotten():
     modules = (mb, mb.results, mb.kernels, mb.datasets, mb.theory, contamination, mechanisms, units)
     public = [getattr(module, name) for module in modules for name in vars(module) if name[0] != "_"]
-    public += [getattr(module, name) for module in (mb, mb.results) for name in module.__all__]
+    public += [getattr(module, name) for module in (mb, mb.results, mb.kernels) for name in module.__all__]
     classes = {each.__name__ for each in public if isinstance(each, type) and dataclasses.is_dataclass(each)}
     assert set(MADE) | PARTS <= classes
     named = {name for module in (mb, mb.results, mb.datasets) for name in module.__all__} & classes

@@ -11,6 +11,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError, MmdBoundsError, VerifiedWarning
+from mmdbounds.inference.breakdown import find_breakdown
 
 QUICK = {"n_permutations": 39, "bandwidth": 1.5, "rng": 0}
 
@@ -78,6 +79,29 @@ def test_the_pvalue_is_that_of_the_test_with_the_error_of_the_audit_added():
     assert result.pvalue == pytest.approx(min(1.0, test.pvalue + 0.1), abs=1e-15)
     curve = mb.sweep(X, Y, verified=verified, **QUICK)
     assert result.breakdown_n_moved == curve.breakdown_n_moved
+
+
+def test_without_a_proof_of_the_bounds_the_decision_is_the_same():
+    X, Y, misfiled = filed()
+    rows = mb.audit(X, Y, n_next=15, **QUICK).next_rows
+    verified = looked_up(30, rows, misfiled)
+    proved, attained = (mb.audit(X, Y, verified=verified, certify=how, **QUICK) for how in ("auto", False))
+    assert (proved.is_certified, attained.is_certified) == (True, False)
+    for name in ("decision", "pvalue", "breakdown_n_moved", "is_valid", "n_more", "order_digest"):
+        assert getattr(attained, name) == getattr(proved, name)
+    assert proved.lower <= attained.lower < attained.upper <= proved.upper
+    assert "not proved" in words(attained)
+
+
+@pytest.mark.parametrize(("shift", "most"), [(0.0, 20), (0.8, 20), (2.0, 20), (2.0, 4), (3.0, 0)])
+def test_the_breakdown_alone_is_that_of_the_curve(shift, most):
+    X, Y, _ = filed(shift=shift)
+    how = {**QUICK, "null": "labellings", "progress": False}
+    alone = find_breakdown(X, Y, most, level=0.05, **how)
+    curve = mb.sweep(X, Y, epsilons=[most / (len(X) + most)], **how)
+    for name in ("level", "breakdown_n_moved", "holds_n_moved", "observed", "most_moved", "n_labellings"):
+        assert getattr(alone, name) == getattr(curve, name)
+    assert alone.is_valid
 
 
 def test_a_difference_stands_at_the_level_of_its_pvalue_and_not_below():
@@ -218,6 +242,7 @@ def test_an_audit_is_saved_and_read_back():
         ({"audit_level": 95}, r"`audit_level` must be .*; got 95. Did you mean 0.95\?"),
         ({"n_next": -1}, "`n_next` must be a whole number from 0; got -1"),
         ({"by": "chance"}, "`by` must be one of 'random', 'effect'; got 'chance'"),
+        ({"certify": "yes"}, "`certify` must be 'auto', True or False; got 'yes'"),
         ({"rng": -1}, "`rng` must be a whole number from 0; got -1"),
         ({"n_permutations": 0}, "`n_permutations` must be a whole number from 1; got 0"),
         ({"verified": "yes"}, "`verified` must be a pair"),

@@ -201,6 +201,14 @@ def _limit(text: str) -> tuple[str, int | float]:
         raise MmdBoundsError(msg) from None
 
 
+def chosen_proof(certify: str) -> Any:
+    """Return what `--certify` says, as the functions take it."""
+    if certify.casefold() not in CERTIFY:
+        msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {certify!r}."
+        raise MmdBoundsError(msg)
+    return CERTIFY[certify.casefold()]
+
+
 @options(DONE)
 class Search:
     """The method that searches for the extremes, and its options."""
@@ -223,10 +231,7 @@ class Search:
         """Return the method with its options, which go with that method only."""
         from mmdbounds.search import Sharp, StepwiseDominance, as_method
 
-        name, method, certify = self.method, as_method(self.method), CERTIFY.get(self.certify.casefold())
-        if certify is None:
-            msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {self.certify!r}."
-            raise MmdBoundsError(msg)
+        name, method, certify = self.method, as_method(self.method), chosen_proof(self.certify)
         if name != "s-sd" and (self.n_steps is not None or self.schedule != "even"):
             msg = f"`--n-steps` and `--schedule` go with `--method s-sd`; got --method {name}."
             raise MmdBoundsError(msg)

@@ -5,7 +5,15 @@ from __future__ import annotations
 import warnings
 from functools import partial
 
-from mmdbounds.cli.arguments import N_PERMUTATIONS, Comparison, KnownRows, Output, PageWithRows, Table
+from mmdbounds.cli.arguments import (
+    N_PERMUTATIONS,
+    Comparison,
+    KnownRows,
+    Output,
+    PageWithRows,
+    Table,
+    chosen_proof,
+)
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
 from mmdbounds.cli.table import (
@@ -37,6 +45,12 @@ class Auditing:
         "Which rows to name: 'random' (in the recorded order) or 'effect' (on the lower bound).",
         "NAME",
     )
+    certify: str = option(
+        "auto",
+        "Proof of the bounds, on which the decision does not depend: 'auto' (a fixed amount of work), 'yes' "
+        "(up to twenty times as much) or 'no'.",
+        "WHEN",
+    )
     n_next: int = option(20, "How many rows to name.", "NUMBER", SHOWN, "--next")
     n_permutations: int = option(999, *N_PERMUTATIONS)
 
@@ -65,6 +79,7 @@ def audit_command(
     if table.unit is not None:
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
+    certify = chosen_proof(auditing.certify)
     page.plan(table)
     how = comparison.keywords()
     with warnings.catch_warnings():  # an audit begins with nothing looked up
@@ -80,6 +95,7 @@ def audit_command(
         return
     note_changes(X, output)
     given = {name: value for name, value in vars(auditing).items() if name != "verified"}
+    given["certify"] = certify
     with interruptible():
         result = audit(X, Y, **given, rng=comparison.rng, progress=output.progress, **how)
     output.show(result)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -33,13 +33,14 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
 from mmdbounds.inference.audited_rows import AuditedRows, AuditState, audited_rows
-from mmdbounds.inference.breakdown import sweep
+from mmdbounds.inference.breakdown import Breakdown, find_breakdown
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
 from mmdbounds.problem import ComparisonOptions, compares, comparison
-from mmdbounds.results import BoundsResult, SweepResult
+from mmdbounds.results import BoundsResult
 from mmdbounds.results.audit import AuditResult, By, Decision
+from mmdbounds.search.sharp import Sharp
 from mmdbounds.words.auditing import audit_conditions
 
 POWER = 0.9  # with which so many more rows decide, if misfiled rows are as frequent as they look
@@ -55,6 +56,7 @@ def audit(
     audit_level: float = 0.95,
     n_next: int = 20,
     by: By = "random",
+    certify: Literal["auto"] | bool = "auto",
     n_permutations: int = 999,
     rng: int | None = None,
     progress: bool | None = None,
@@ -81,6 +83,9 @@ def audit(
     by : {"random", "effect"}, default="random"
         Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
         bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
+    certify : {"auto", True, False}, default="auto"
+        Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
+        where only it matters, ``False`` saves their proof.
     n_permutations : int, default=999
         As in `robust_test`; what is compared with is always ``null="labellings"``.
     rng : int, optional
@@ -120,6 +125,7 @@ def audit(
     n_next = check_count(n_next, "n_next")
     check_option(by, "by", ("random", "effect"))
     check_labellings(n_permutations)
+    method = Sharp(certify=certify)
     how = comparison("audit", options)
     rows = audited_rows(X, Y, verified, how.kernel, seed)
     if rng is None and rows.state.n_random + rows.state.n_chosen:
@@ -127,7 +133,7 @@ def audit(
         msg = f"{got}; got none. It is in the last lines of its result; for a new audit choose one."
         raise MmdBoundsError(msg)
     _warn_of_choice(rows.state, seed)
-    call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations)
+    call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations, method)
     finding = _finding(rows, alpha, call)
     return AuditResult(
         **finding,
@@ -141,12 +147,16 @@ def audit(
         n_samples_Y=rows.state.n_rows,
         name_x=rows.X.name,
         name_y=rows.Y.name,
-        conditions=audit_conditions(rows.n_refiled_to_y, is_exact=call.curve.is_exact),
+        conditions=audit_conditions(rows.n_refiled_to_y, is_exact=call.margin.is_exact),
         n_permutations=n_permutations,
-        is_exact=call.curve.is_exact,
-        n_labellings=call.curve.n_labellings,
+        is_exact=call.margin.is_exact,
+        n_labellings=call.margin.n_labellings,
         provenance=replace(
-            call.curve.provenance, method="audit", misfiling={}, seconds=time.perf_counter() - started
+            call.margin.provenance,
+            method="audit",
+            options={"certify": certify},
+            misfiling={},
+            seconds=time.perf_counter() - started,
         ),
     )
 
@@ -154,29 +164,27 @@ def audit(
 class Calls:
     """The calls that an audit makes, with the same options."""
 
-    curve: SweepResult
+    margin: Breakdown
 
-    def __init__(self, options: dict[str, Any], level: float, n_permutations: int) -> None:
-        self.options, self.level = options, level
-        self._testing: dict[str, Any] = {"n_permutations": n_permutations, "null": "labellings"}
+    def __init__(self, options: dict[str, Any], level: float, n_permutations: int, method: Sharp) -> None:
+        self.options, self._method = options, method
+        self._test: dict[str, Any] = {"level": level, "n_permutations": n_permutations, "null": "labellings"}
 
-    def breakdown(self, rows: AuditedRows, most: int) -> SweepResult:
-        """Return the sweep up to `most` misfiled rows."""
-        shares = [most / (len(rows.X) + most)]
-        how = {**self.options, **self._testing}
-        # One-way, so that it is no frontier.
-        self.curve = cast(SweepResult, sweep(rows.X, rows.Y, epsilons=shares, level=self.level, **how))
-        return self.curve
+    def breakdown(self, rows: AuditedRows, most: int) -> Breakdown:
+        """Return where the finding breaks down, with up to `most` misfiled rows."""
+        self.margin = find_breakdown(rows.X, rows.Y, most, **self._test, **self.options)
+        return self.margin
 
     def pvalue(self, rows: AuditedRows, most: int) -> tuple[float, bool]:
         """Return the largest p-value up to `most` misfiled rows, and whether it is valid."""
-        how = {**self.options, **self._testing}
-        test = robust_test(rows.X, rows.Y, Contamination(n_moved=most), level=self.level, **how)
+        amount = Contamination(n_moved=most)
+        test = robust_test(rows.X, rows.Y, amount, **self._test, **self.options)
         return test.pvalue, test.is_valid
 
     def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:
         """Return the bounds with at most so many misfiled rows."""
-        return mmd_bounds(rows.X, rows.Y, Contamination(n_moved=most), **self.options)
+        amount = Contamination(n_moved=most)
+        return mmd_bounds(rows.X, rows.Y, amount, method=self._method, **self.options)
 
 
 def _books(state: AuditState) -> dict[str, Any]:
@@ -190,46 +198,46 @@ def _finding(rows: AuditedRows, alpha: Fraction, call: Calls) -> dict[str, Any]:
     n_left = limits[1] - state.n_found
     smallest = 2 if call.options.get("estimator", "unbiased") == "unbiased" else 1
     testable = min(state.n_unknown, len(rows.Y) - smallest)
-    curve = call.breakdown(rows, max(testable, 0))
+    margin = call.breakdown(rows, max(testable, 0))
     fields: dict[str, Any] = dict.fromkeys(("pvalue", "pvalue_of_test", "lower", "upper"))
-    is_valid, is_certified = curve.is_valid, False
+    is_valid, is_certified = margin.is_valid, False
     if state.n_random and n_left <= testable:
         fields["pvalue_of_test"], is_valid = call.pvalue(rows, n_left)
         fields["pvalue"] = min(1.0, fields["pvalue_of_test"] + float(alpha))
         bounds = call.bounds(rows, n_left)
         (fields["lower"], fields["upper"]), is_certified = bounds.interval, bounds.is_certified
-    decision = _decision(state, curve, fields["pvalue_of_test"], is_valid)
+    decision = _decision(state, margin, fields["pvalue_of_test"], is_valid)
     return {
         **fields,
         "decision": decision,
-        "n_more": _rows_to_go(state, curve, alpha) if decision == "check more" else 0,
+        "n_more": _rows_to_go(state, margin, alpha) if decision == "check more" else 0,
         "n_misfiled_range": limits,
         "n_left": n_left,
         "is_valid": is_valid,
         "is_certified": is_certified,
-        "observed": curve.observed,
-        "breakdown_n_moved": curve.breakdown_n_moved,
-        "most_moved": curve.most_moved,
+        "observed": margin.observed,
+        "breakdown_n_moved": margin.breakdown_n_moved,
+        "most_moved": margin.most_moved,
     }
 
 
-def _decision(state: AuditState, curve: SweepResult, pvalue: float | None, is_valid: bool) -> Decision:
-    if curve.holds_n_moved is None:
+def _decision(state: AuditState, margin: Breakdown, pvalue: float | None, is_valid: bool) -> Decision:
+    if margin.holds_n_moved is None:
         return "explained away" if state.n_found else "no difference shown"
-    stands = pvalue is not None and pvalue <= curve.level and is_valid
+    stands = pvalue is not None and pvalue <= margin.level and is_valid
     return "the difference stands" if stands else "check more"
 
 
-def _rows_to_go(state: AuditState, curve: SweepResult, alpha: Fraction) -> int:
+def _rows_to_go(state: AuditState, margin: Breakdown, alpha: Fraction) -> int:
     """Return how many more rows in the order decide, if misfiled rows are as frequent as they look."""
-    if curve.breakdown_n_moved is None:
+    if margin.breakdown_n_moved is None:
         return min(1, state.n_unknown)
-    margin = state.n_found + curve.breakdown_n_moved
+    least = state.n_found + margin.breakdown_n_moved
     share = state.n_found_random / max(state.n_random, 1)
     misfiled = state.n_found + round(share * state.n_unknown)
-    if misfiled >= margin:
+    if misfiled >= least:
         return state.n_unknown
-    stairs = Stairs(state.n_rows, margin, alpha, True)
+    stairs = Stairs(state.n_rows, least, alpha, True)
     start = state.n_random, state.n_found_random
     return state.n_unknown_before(rows_until_ruled_out(stairs, misfiled, POWER, start)[0])
 

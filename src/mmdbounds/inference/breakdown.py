@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from mmdbounds.inference.worst_case import expected_null, is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import FrontierResult, SweepResult
-from mmdbounds.results.provenance import NULL_RULES, NullRule
+from mmdbounds.results.provenance import NULL_RULES, NullRule, Provenance
 from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
@@ -171,6 +171,55 @@ def sweep(
     )
 
 
+class Breakdown(NamedTuple):
+    """Where a finding breaks down; the fields are those of `SweepResult`."""
+
+    level: float
+    breakdown_n_moved: int | None
+    holds_n_moved: int | None
+    observed: float
+    is_valid: bool
+    most_moved: int
+    is_exact: bool
+    n_labellings: int
+    provenance: Provenance
+
+
+def find_breakdown(
+    X: Any,
+    Y: Any,
+    most: int,
+    *,
+    level: float,
+    n_permutations: int,
+    null: NullRule,
+    rng: int,
+    progress: bool | None,
+    **options: Unpack[ComparisonOptions],
+) -> Breakdown:
+    """Return where the finding breaks down with up to `most` misfiled rows, as `sweep` does, but no curve."""
+    how = comparison("find_breakdown", options)
+    X, Y, known, _ = known_units(X, Y, _checked_which(None), None, None, how.kernel, rng)
+    problem = pose(X, Y, how, known)
+    grid = _grid(problem, [most / (problem.p + most)])
+    with Meter(partial(_expected_scan, problem, grid, n_permutations), show=progress) as meter:
+        scan = Scan(problem, grid, n_permutations, rng, meter, null=null)
+        where = _breakdown(scan, level)
+    return Breakdown(
+        level,
+        where["breakdown_n_moved"],
+        where["holds_n_moved"],
+        observed=scan.worst.observed,
+        is_valid=scan.is_proved,
+        most_moved=grid[-1].n_moved,
+        is_exact=scan.worst.null.is_exact,
+        n_labellings=scan.worst.null.n_labellings,
+        provenance=problem.provenance(
+            scan.worst.totals, method="sweep", options={}, seed=rng, n_pairs=meter.n_pairs, seconds=0.0
+        ),
+    )
+
+
 def expected_sweep(
     problem: Problem,
     shares: list[float] | None,
@@ -184,11 +233,14 @@ def expected_sweep(
         return expected_frontier(problem, shares, y_in_x, n_permutations)
     grid = _grid(problem, shares)
     every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
-    return [
-        *expected_null(problem, [*every, *grid], n_permutations),
-        expected_counts(problem, every),
-        expected_curve(problem, grid, every, exactly=exactly),
-    ]
+    scan = _expected_scan(problem, grid, n_permutations)
+    return [*scan, expected_curve(problem, grid, every, exactly=exactly)]
+
+
+def _expected_scan(problem: Problem, grid: list[Counts], n_permutations: int) -> list[Phase]:
+    """Return the phases of a `Scan` up to the end of the curve."""
+    every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
+    return [*expected_null(problem, [*every, *grid], n_permutations), expected_counts(problem, every)]
 
 
 class Scan:

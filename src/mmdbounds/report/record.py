@@ -321,17 +321,21 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
     if isinstance(result, SweepResult):
         shares = [point.n_moved / (result.n_samples_X + point.n_moved) for point in result.points]
         return {"epsilons": shares, "exactly": bool(result.exactly)}
+    method, options = result.provenance.method, result.provenance.options
     if isinstance(result, AuditResult):
-        return {}
+        return _proof_flag(options)
     if isinstance(result, RobustTestResult):
         return {"exactly": bool(result.exactly)}
-    method, options = result.provenance.method, result.provenance.options
     if method not in METHOD_CLASSES:
         return {"exactly": bool(result.exactly), "method": "YOUR_METHOD"}
     flags = {name: options.get(name) for name in METHOD_FLAGS.get(method, ())}
-    if isinstance(certify := flags.get("certify"), bool):
-        flags["certify"] = "yes" if certify else "no"
-    return {"exactly": bool(result.exactly), "method": method, **flags}
+    return {"exactly": bool(result.exactly), "method": method, **flags, **_proof_flag(options)}
+
+
+def _proof_flag(options: Options) -> dict[str, Any]:
+    """Return `--certify` as it is typed where somebody has; a saved result may hold anything."""
+    certify = options.get("certify")
+    return {"certify": "yes" if certify else "no"} if isinstance(certify, bool) else {}
 
 
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
@@ -384,8 +388,11 @@ def _call(result: Reproducible) -> str:
     elif getattr(result, "units_note", ""):
         options["unit"] = _Code("(units_of_x, units_of_y)")
     if isinstance(result, AuditResult):
-        given = {} if "verified_column" in made.data else {"verified": _Code("(None, verified_of_y)")}
-        return f"mb.audit(X, Y, {_keywords({**given, **options})})"
+        if "verified_column" not in made.data:
+            options = {"verified": _Code("(None, verified_of_y)"), **options}
+        if isinstance(certify := made.options.get("certify"), bool):
+            options["certify"] = certify
+        return f"mb.audit(X, Y, {_keywords(options)})"
     known, named = result.knowledge, "verified_column" in made.data
     if known is not None and known.n_verified_x + known.n_verified_y and not named:
         options["verified"] = _Code("(verified_of_x, verified_of_y)")
