@@ -9,9 +9,8 @@ import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.search.protocol import Task
-from mmdbounds.search.sharp import SideSearch, dense_effort
+from mmdbounds.search.sharp import SideSearch, dense_effort, pairwise_steps
 from mmdbounds.search.sharp.floor import EXTRA, Floor, filled, raised, tightest
-from mmdbounds.search.sharp.pairwise_steps import pairwise_steps
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import Mixture, SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
@@ -140,9 +139,12 @@ def test_shares_are_brought_to_the_quotas(seed, more):
         assert (room[: max(last, 0)] <= 1e-12).all()
 
 
-@pytest.mark.parametrize("compiled", [True, False])
-def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(compiled):
-    steps = pairwise_steps if compiled else getattr(pairwise_steps, "py_func", pairwise_steps)
+STEPS = {"compiled": pairwise_steps._compiled_pairwise, "NumPy": pairwise_steps._numpy_pairwise}
+
+
+@pytest.mark.parametrize("form", STEPS)
+def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(form):
+    steps = STEPS[form]
     for seed in range(30):
         problem = definite(seed)
         choice, _, _ = small_choice(problem, "lower")
@@ -171,12 +173,32 @@ def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(compiled):
             assert taking.max() - giving.min() <= tolerance
 
 
-def test_steps_that_run_out_are_counted():
+def test_both_forms_make_the_same_steps():
+    for seed in range(30):
+        problem = definite(seed)
+        choice, _, _ = small_choice(problem, "lower")
+        diagonal, edges = (
+            natural(quadratic_of(problem), choice),
+            [0, *(part.stop for part, _ in choice.parts())],
+        )
+        start = random_shares(choice, np.random.default_rng(seed))
+        slope = choice.linear + diagonal + 2 * (choice.pairs @ start - diagonal * start)
+        share, gradient = ({form: values.copy() for form in STEPS} for values in (start, slope))
+        for form, steps in STEPS.items():
+            steps(choice.pairs, diagonal, gradient[form], share[form], np.array(edges), 0.0, 3)
+        # Each of three steps rounds a share twice.
+        np.testing.assert_allclose(share["NumPy"], share["compiled"], rtol=0, atol=1e-12)
+        atol = 1e-12 * np.abs(slope).max() + 1e-12 * np.abs(choice.pairs).max()
+        np.testing.assert_allclose(gradient["NumPy"], gradient["compiled"], rtol=0, atol=atol)
+
+
+@pytest.mark.parametrize("form", STEPS)
+def test_steps_that_run_out_are_counted(form):
     choice, _, _ = small_choice(definite(5), "lower")
     n = len(choice.rows)
     share = np.full(n, sum(choice.quotas) / n)
     gradient = np.arange(n, dtype=float)
-    assert pairwise_steps(choice.pairs, np.ones(n), gradient, share, np.array([0, n]), 1e-12, 2) == 2
+    assert STEPS[form](choice.pairs, np.ones(n), gradient, share, np.array([0, n]), 1e-12, 2) == 2
 
 
 def least_eigenvalue(choice, diagonal):

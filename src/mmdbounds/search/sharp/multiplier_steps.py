@@ -131,17 +131,18 @@ def _numpy_thresholds(values, edges, counts, width, thresholds, sums):
             if count == 0:
                 thresholds[rows, k] = NOBODY
                 continue
-            found = thresholds[rows, k] = _all_at_once(columns[rows], count, width)
+            found = _all_at_once(columns[rows], count, width, thresholds[rows, k])
+            thresholds[rows, k] = found
             sums[rows] += count * found + np.maximum(columns[rows] - found[:, None], 0.0).sum(axis=1)
 
 
-def _all_at_once(values, count, width):
-    """Return the thresholds of all rows of `values`, each by Newton's steps between two that enclose it."""
+def _all_at_once(values, count, width, start):
+    """Return the thresholds of all rows of `values`, by Newton's steps between two that enclose each."""
     next_place = min(count + 1, values.shape[1])
     ordered = np.partition(values, [-next_place, -count], axis=1)
     last, following = ordered[:, -count], ordered[:, -next_place]
     low, high = np.where(np.isfinite(following), following, last) - width, last + width  # or all are taken
-    threshold = 0.5 * (low + high)
+    threshold = np.clip(start, low, high)  # the last ones are near
     for _ in range(MOST_TRIES):
         share = (values - threshold[:, None]) / width + 0.5
         excess = np.clip(share, 0.0, 1.0).sum(axis=1) - count
@@ -169,7 +170,7 @@ def _numpy_capped(values, edges, groups, counts, caps, width, thresholds, sums):
             could_be_full = (cap > 0) & (cap < np.isfinite(row).sum(axis=1))
             for k in np.unique(cap[could_be_full]):
                 rows = could_be_full & (cap == k)
-                own[rows] = np.maximum(own[rows], _all_at_once(row[rows], k, width))
+                own[rows] = np.maximum(own[rows], _all_at_once(row[rows], k, width, own[rows]))
             more = cap * (own - common) + np.maximum(row - own[:, None], 0.0).sum(axis=1)
             sums += np.where(nobody | (cap == 0), 0.0, more)
             thresholds[:, first + h] = np.where(nobody | (cap == 0), NOBODY, own)

@@ -7,38 +7,34 @@ A file of its own, imported where it is used: it loads the compiler.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
-from mmdbounds.compiled import entry, part
+from mmdbounds.compiled import entry, numba_is_there, part
 from mmdbounds.objective import Indices
 from mmdbounds.sums.protocol import Float64s
 
 
 @part()
-def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
+def _give(diagonal, gradient, share, giver, taker, amount):
     """Give the share `amount` of one row to another; what rounding would leave of a row counts as nothing."""
     whole_giver, whole_taker = amount >= share[giver], amount >= 1.0 - share[taker]
     share[giver] = 0.0 if whole_giver else share[giver] - amount
     share[taker] = 1.0 if whole_taker else share[taker] + amount
-    for i in range(len(gradient)):
-        gradient[i] += 2.0 * amount * (pairs[taker, i] - pairs[giver, i])
     gradient[taker] -= 2.0 * amount * diagonal[taker]
     gradient[giver] += 2.0 * amount * diagonal[giver]
 
 
+@part()
+def _shift(pairs, diagonal, gradient, share, giver, taker, amount):
+    for i in range(len(gradient)):
+        gradient[i] += 2.0 * amount * (pairs[taker, i] - pairs[giver, i])
+    _give(diagonal, gradient, share, giver, taker, amount)
+
+
 @entry()
-def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
-    """Maximise a concave quadratic over shares with fixed sums, two rows at a time.
-
-    The quadratic's second part is t'(pairs - diag(diagonal))t. In each step the row of the largest
-    gradient that has room takes from the row of its group from which it gains most (second order, exact
-    line search). It ends when no group has two rows whose gradients differ the wrong way by more than
-    `tolerance`, or after `most` steps; the number of steps is returned.
-
-    `pairs`, shape (n, n), is symmetric with 0 on its diagonal; `diagonal`, shape (n,), makes the quadratic
-    concave. `gradient` and `share`, shape (n,), are updated in place. Group k holds the rows ``edges[k]`` to
-    ``edges[k + 1]``.
-    """
+def _compiled_pairwise(pairs, diagonal, gradient, share, edges, tolerance, most):
     for step in range(most):
         best, giver, taker, amount = 0.0, -1, -1, 0.0
         for k in range(len(edges) - 1):
@@ -62,6 +58,41 @@ def pairwise_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
             return step
         _shift(pairs, diagonal, gradient, share, giver, taker, amount)
     return most
+
+
+@np.errstate(divide="ignore", invalid="ignore")  # of a curvature of 0, where all there is room for is taken
+def _numpy_pairwise(pairs, diagonal, gradient, share, edges, tolerance, most):
+    groups = [slice(*ends) for ends in itertools.pairwise(edges.tolist()) if ends[0] < ends[1]]
+    for step in range(most):
+        best, giver, taker, amount = 0.0, -1, -1, 0.0
+        for here in groups:
+            j = here.start + int(np.where(share[here] < 1.0, gradient[here], -np.inf).argmax())
+            wrong = gradient[j] - gradient[here]
+            curvature = 2.0 * (diagonal[here] + diagonal[j] + 2.0 * pairs[j, here])
+            room = np.minimum(share[here], 1.0 - share[j])
+            t = np.where(curvature * room <= wrong, room, wrong / curvature)
+            gain = np.where((room > 0.0) & (wrong > tolerance), t * (wrong - 0.5 * curvature * t), 0.0)
+            i = int(gain.argmax())
+            if gain[i] > best:
+                best, giver, taker, amount = gain[i], here.start + i, j, t[i]
+        if giver < 0:
+            return step
+        gradient += 2.0 * amount * (pairs[taker] - pairs[giver])
+        _give(diagonal, gradient, share, giver, taker, amount)
+    return most
+
+
+# Maximise a concave quadratic over shares with fixed sums, two rows at a time.
+#
+# The quadratic's second part is t'(pairs - diag(diagonal))t. In each step the row of the largest gradient
+# that has room takes from the row of its group from which it gains most (second order, exact line search).
+# It ends when no group has two rows whose gradients differ the wrong way by more than `tolerance`, or after
+# `most` steps; the number of steps is returned.
+#
+# `pairs`, shape (n, n), is symmetric with 0 on its diagonal; `diagonal`, shape (n,), makes the quadratic
+# concave. `gradient` and `share`, shape (n,), are updated in place. Group k holds the rows ``edges[k]`` to
+# ``edges[k + 1]``.
+pairwise_steps = _compiled_pairwise if numba_is_there() else _numpy_pairwise
 
 
 @part()
