@@ -146,13 +146,14 @@ def _all_at_once(values, count, width, start):
     for _ in range(MOST_TRIES):
         share = (values - threshold[:, None]) / width + 0.5
         excess = np.clip(share, 0.0, 1.0).sum(axis=1) - count
-        if np.abs(excess).max() <= NEARLY:
+        is_found = np.abs(excess) <= NEARLY  # and stays, so that no row depends on those beside it
+        if is_found.all():
             break
         low, high = np.where(excess > 0, threshold, low), np.where(excess < 0, threshold, high)
         rising = ((share > 0) & (share < 1)).sum(axis=1)
         newton = threshold + width * excess / np.maximum(rising, 1)
         middle = (newton <= low) | (newton >= high) | (rising == 0)
-        threshold = np.where(middle, 0.5 * (low + high), newton)
+        threshold = np.where(is_found, threshold, np.where(middle, 0.5 * (low + high), newton))
     return threshold
 
 

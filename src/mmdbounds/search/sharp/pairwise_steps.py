@@ -60,8 +60,12 @@ def _compiled_pairwise(pairs, diagonal, gradient, share, edges, tolerance, most)
     return most
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # of a curvature of 0, where all there is room for is taken
 def _numpy_pairwise(pairs, diagonal, gradient, share, edges, tolerance, most):
+    with np.errstate(divide="ignore", invalid="ignore"):  # a curvature of 0, then unused
+        return _numpy_steps(pairs, diagonal, gradient, share, edges, tolerance, most)
+
+
+def _numpy_steps(pairs, diagonal, gradient, share, edges, tolerance, most):
     groups = [slice(*ends) for ends in itertools.pairwise(edges.tolist()) if ends[0] < ends[1]]
     for step in range(most):
         best, giver, taker, amount = 0.0, -1, -1, 0.0
@@ -150,7 +154,7 @@ def limited_steps(pairs, diagonal, gradient, share, edges, groups, room, toleran
 
 
 def share_out(
-    quadratic: tuple[Float64s, ...],
+    quadratic: tuple[Float64s, Float64s, Float64s],
     share: Float64s,
     edges: Indices,
     limited: tuple[Indices, Float64s] | None,
