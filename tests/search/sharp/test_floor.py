@@ -173,23 +173,22 @@ def test_pairwise_steps_end_at_the_optimum_and_keep_their_gradient(form):
             assert taking.max() - giving.min() <= tolerance
 
 
-def test_both_forms_make_the_same_steps():
+def test_both_forms_make_the_same_step():
     for seed in range(30):
         problem = definite(seed)
         choice, _, _ = small_choice(problem, "lower")
-        diagonal, edges = (
-            natural(quadratic_of(problem), choice),
-            [0, *(part.stop for part, _ in choice.parts())],
-        )
+        diagonal = natural(quadratic_of(problem), choice)
+        edges = np.array([0, *(part.stop for part, _ in choice.parts())])
         start = random_shares(choice, np.random.default_rng(seed))
         slope = choice.linear + diagonal + 2 * (choice.pairs @ start - diagonal * start)
         share, gradient = ({form: values.copy() for form in STEPS} for values in (start, slope))
         for form, steps in STEPS.items():
-            steps(choice.pairs, diagonal, gradient[form], share[form], np.array(edges), 0.0, 3)
-        # Each of three steps rounds a share twice.
-        np.testing.assert_allclose(share["NumPy"], share["compiled"], rtol=0, atol=1e-12)
-        atol = 1e-12 * np.abs(slope).max() + 1e-12 * np.abs(choice.pairs).max()
-        np.testing.assert_allclose(gradient["NumPy"], gradient["compiled"], rtol=0, atol=atol)
+            steps(choice.pairs, diagonal, gradient[form], share[form], edges, 0.0, 1)
+        # From the same numbers, by the same operations: a handful of roundings, even if some are fused.
+        eps = 8 * np.finfo(float).eps
+        size = np.abs(slope).max() + 4 * np.abs(choice.pairs).max() + 2 * diagonal.max()
+        np.testing.assert_allclose(share["NumPy"], share["compiled"], rtol=0, atol=eps)
+        np.testing.assert_allclose(gradient["NumPy"], gradient["compiled"], rtol=0, atol=eps * size)
 
 
 @pytest.mark.parametrize("form", STEPS)
