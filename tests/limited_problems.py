@@ -38,6 +38,24 @@ def limited_problem(seed, *, at_most=None, **how):
     return problem, limited([each for each in every if min(each.n_x, each.n_y) >= fewest], movable)
 
 
+def stated(movable, p, q):
+    """The rows that may move as `Contamination` takes them, for groups that have them in the right order."""
+    may_move = np.arange(p) >= p - movable.of_x, np.arange(q) < movable.of_y
+    if not (movable.strata_of_x or movable.strata_of_y):
+        return {"may_move": may_move}
+    limits, strata = {}, []
+    for name, n, rows, first in (
+        ("x", p, movable.strata_of_x, p - movable.of_x),
+        ("y", q, movable.strata_of_y, 0),
+    ):
+        names = np.full(n, f"other {name}", dtype=object)
+        edges = np.cumsum([first, *(size for size, _ in rows)]).tolist()
+        for i, (_, most) in enumerate(rows):
+            names[edges[i] : edges[i + 1]], limits[f"{name} {i}"] = f"{name} {i}", most
+        strata.append(names)
+    return {"may_move": may_move, "strata": tuple(strata), "limits": limits}
+
+
 def strata_by_row(counts, p, q):
     """For each pooled row its stratum, -1 if it cannot move; and the limit of each stratum."""
     rows, stratum, limits = counts.movable, np.full(p + q, -1), []

@@ -362,6 +362,9 @@ def test_a_test_and_a_curve_know_the_same():
         X, Y, Contamination(n_moved=2, strata=strata, limits=limits), exactly=True, rng=0, verified=verified
     )
     assert several.knowledge == bounds.knowledge
+    [count] = several.counts
+    free = mb.aggregated_test(X, Y, Contamination(n_moved=2), exactly=True, rng=0, verified=verified)
+    assert count.lower > free.counts[0].lower  # limits are obeyed
 
 
 def test_units_are_drawn_from_refiled_rows():
@@ -549,6 +552,14 @@ def test_functions_that_do_not_know_rows_refuse():
     stated = Contamination(0.1, may_move=np.ones(16, dtype=bool))
     with pytest.raises(MmdBoundsError, match=r"`limits` are for `mmd_bounds`, .* Leave them out here"):
         mb.confidence_interval(X, Y, stated, bandwidth=1.0)
+    known = mb.Group(Y, verified=["confirmed", *[""] * 15])
+    for function, how in (
+        (mb.confidence_interval, {"epsilon": 0.1, "fixed_kernel": True}),
+        (mb.resampling_interval, {"epsilon": 0.1}),
+        (mb.odds_sweep, {"epsilons": [0.1]}),
+    ):
+        with pytest.raises(MmdBoundsError, match=rf"^`{function.__name__}` does not know which rows can be"):
+            function(X, known, bandwidth=1.0, **how)
 
 
 def test_an_amount_is_shown_without_rows():

@@ -330,6 +330,11 @@ class Contamination:
         """Whether an interval of shares is meant rather than one share."""
         return isinstance(self.x_in_y, tuple)
 
+    @property
+    def is_at_most(self) -> bool:
+        """Whether the amount is a limit, and every smaller one is meant too."""
+        return not (self.exactly or self.is_range)
+
     def n_moved_for(self, p: int) -> int:
         """Return how many rows a one-way share is when `p` rows are filed under X."""
         return math.floor(self._highest_share * p / (1 - self._highest_share) + SLACK)

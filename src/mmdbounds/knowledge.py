@@ -93,8 +93,8 @@ class Known:
         """Return the field of a result about at most `most` misfiled rows, if anything is known."""
         if self.facts is None:
             return {}
-        asked = contamination.how_many().counts(*sizes).n_moved if contamination.says_how_many else None
-        return self.fields(asked, most)
+        every = contamination.how_many().admissible(*sizes) if contamination.says_how_many else []
+        return self.fields(max((counts.n_moved for counts in every), default=None), most)
 
     def fields(self, asked: int | None, most: int) -> dict[str, Any]:
         """Return the field of a result: the facts, and how many rows were asked for if fewer are possible."""
@@ -111,6 +111,17 @@ def known_rows(
 ) -> tuple[Any, Any, Known]:
     """Return the groups as a search takes them, once rows are where they are known to belong."""
     return in_search_order(refiled(X, Y, contamination, verified, kernel), contamination, kernel)
+
+
+def refuse_known(X: Any, Y: Any, function: str) -> None:
+    """Refuse groups of which single rows are known, where a function would not heed it."""
+    for group in (X, Y):
+        if isinstance(group, Group) and not _may_move(group).all():
+            msg = (
+                f"`{function}` does not know which rows can be misfiled (verified rows, `may_move`). Read "
+                "the table without them, or use `mmd_bounds`."
+            )
+            raise MmdBoundsError(msg)
 
 
 def refiled(
@@ -344,6 +355,7 @@ def _facts(
         n_may_move_x=int(free_x.sum()),
         n_may_move_y=int(free_y.sum()),
         is_restricted=bool((~free_y & ~looked_up[1]).any()),
+        is_restricted_x=contamination.is_two_way and bool((~free_x & ~looked_up[0]).any()),
         limits_of_x=limits[0],
         limits_of_y=limits[1],
         strata_column=str(y.record.get("strata_column") or "") if of_record and limits[1] else "",

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 
+from limited_problems import admissible_labellings
 from mmdbounds.contamination import Contamination
 from mmdbounds.inference.permutation import blind_order
 from mmdbounds.problem import Comparison, pose
@@ -56,7 +57,8 @@ def every_pvalue(problem, counts, permutations):
     """The p-value of every labelling with these counts."""
     K = small_matrix(problem)
     null = naive_null(K, permutations, counts.n_x, problem.estimator)
-    values = naive_values(K, all_labellings(problem.p, problem.q, counts), problem.estimator)
+    every = all_labellings if counts.movable is None else admissible_labellings
+    values = naive_values(K, every(problem.p, problem.q, counts), problem.estimator)
     return [naive_pvalue(value, null, tolerance(K, counts)) for value in values]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import mmdbounds as mb
 from inference import reference
+from limited_problems import random_movable, stated
 from problems import Counts, small_problem
 
 from .test_size_range import few_of
@@ -15,11 +16,12 @@ from .test_size_range import few_of
 pytestmark = pytest.mark.usefixtures("drawn")
 
 N_PERMUTATIONS, LEVEL = 39, 0.2
+SHARES, MOST = [0.0, 0.15, 0.3, 0.45], 0.5  # tried both ways
 rng = np.random.default_rng(0)
 X, Y = rng.normal(size=(40, 2)), rng.normal(1.2, 1.0, size=(50, 2))
 
 
-def swept(problem, seed, shares, y_in_x):
+def swept(problem, seed, shares, y_in_x, **more):
     return mb.sweep(
         problem.X,
         problem.Y,
@@ -30,32 +32,50 @@ def swept(problem, seed, shares, y_in_x):
         rng=seed,
         null="labellings",
         **reference.options(problem),
+        **more,
     )
 
 
-def broken_pairs(problem, seed):
+def broken_pairs(problem, seed, movable=None):
     """The shares of all pairs of counts with a labelling whose p-value exceeds the level."""
     p, q, least = problem.p, problem.q, 2 if problem.estimator == "unbiased" else 1
+    most = (q, p) if movable is None else (movable.most_of_y, movable.most_of_x)
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
-    for m, m_d in itertools.product(range(q + 1), range(p + 1)):
+    for m, m_d in itertools.product(range(most[0] + 1), range(most[1] + 1)):
         n_x, n_y = p + m - m_d, q - m + m_d
         if min(n_x, n_y) >= least and Fraction(m, n_x) + Fraction(m_d, n_y) < 1:
-            pvalues = reference.every_pvalue(problem, Counts(m, m_d, n_x, n_y), permutations)
-            if max(pvalues) > LEVEL:
+            counts = Counts(m, m_d, n_x, n_y, movable=movable)
+            if max(reference.every_pvalue(problem, counts, permutations)) > LEVEL:
                 yield Fraction(m, n_x), Fraction(m_d, n_y)
+
+
+def made(seed):
+    """A small problem; every other one has a difference that survives something."""
+    problem = small_problem(seed + 30, two_way=True, most=(9, 6))
+    if seed % 2 == 0:
+        return problem
+    apart = np.repeat([[0.0], [3.0]], [problem.p, problem.q], axis=0)
+    groups = np.split(problem.Z[:, :1] * 0.1 + apart, [problem.p])
+    return type(problem)(*groups, mb.kernels.RBF(1.0), problem.estimator, problem.counts)
 
 
 @pytest.mark.parametrize("seed", few_of(30))
 def test_is_the_first_share_with_which_some_pair_breaks(seed):
-    problem = small_problem(seed + 30, two_way=True, most=(9, 6))
-    if seed % 2:  # a difference that survives something
-        kernel = mb.kernels.RBF(1.0)
-        groups = np.split(
-            problem.Z[:, :1] * 0.1 + np.repeat([[0.0], [3.0]], [problem.p, problem.q], axis=0), [problem.p]
-        )
-        problem = type(problem)(*groups, kernel, problem.estimator, problem.counts)
-    shares, y_in_x = [0.0, 0.15, 0.3, 0.45], 0.5
-    result, broken = swept(problem, seed, shares, y_in_x), list(broken_pairs(problem, seed))
+    problem = made(seed)
+    check(swept(problem, seed, SHARES, MOST), broken_pairs(problem, seed))
+
+
+@pytest.mark.parametrize("seed", few_of(60))
+def test_rows_that_cannot_move_do_not_and_limits_are_kept(seed):
+    problem = made(seed)
+    movable = random_movable(problem.p, problem.q, np.random.default_rng(seed))
+    which = mb.Contamination(**stated(movable, problem.p, problem.q))
+    check(swept(problem, seed, SHARES, MOST, which=which), broken_pairs(problem, seed, movable))
+
+
+def check(result, broken):
+    """No point beyond what is true, and exactly there where the proof is tight."""
+    broken, y_in_x = list(broken), MOST
     for point in result.points:
         first = min((y for x, y in broken if x <= Fraction(str(point.epsilon))), default=1)
         expected = None if first > y_in_x else float(first)
@@ -106,7 +126,12 @@ def test_more_than_half_can_be_tried_both_ways_and_one_way():
             {"y_in_x": 0.1, "value": 0.2},
             r"^`value` is for the one-way curve; got 0\.2 with a `y_in_x` of 0\.1",
         ),
+        ({"y_in_x": 0.1, "exactly": True}, r"^`exactly` is for the one-way curve; got True with"),
         ({"epsilons": [mb.Contamination(0.1, y_in_x=0.1)]}, r"give `y_in_x` too\.$"),
+        (
+            {"exactly": True, "which": mb.Contamination(may_move=np.arange(50) > 9, exactly=False)},
+            r"^`exactly` must not contradict `which`; got True and False\.",
+        ),
     ],
 )
 def test_refusals(options, message):

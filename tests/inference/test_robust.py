@@ -263,7 +263,7 @@ def test_words_of_a_valid_test():
     assert as_filed.startswith(f"  as filed    {result.pvalue_as_filed:>8.4g}   the squared MMD is ")
     assert "best case" not in words(result)
     for condition in (
-        "Valid if - as many rows are misfiled as assumed, and rows were only relabelled",
+        "Valid if - no more rows are misfiled than assumed, and rows were only relabelled",
         "- if the groups do not differ, their rows are exchangeable",
         "- kernel, bandwidth, scaling and columns were chosen without looking at the labels",
         "- the seed was not chosen by its result: the permutations are fresh, uniform draws.",

@@ -7,6 +7,8 @@ import pytest
 
 import mmdbounds as mb
 from inference import reference
+from limited_problems import random_movable, stated
+from mmdbounds.counts import limited
 from mmdbounds.inference import size_range, worst_case
 from problems import KERNELS, Counts, small_problem
 
@@ -26,16 +28,19 @@ def by_their_sizes(monkeypatch):
     monkeypatch.setattr(size_range, "FEW_PAIRS", 1)
 
 
-def result_of(problem, seed, **more):
-    counts = mb.Contamination(n_moved=problem.counts.n_moved, n_moved_of_x=problem.counts.n_moved_of_x)
+def result_of(problem, seed, which=None, **more):
+    numbers = {"n_moved": problem.counts.n_moved, "n_moved_of_x": problem.counts.n_moved_of_x}
+    counts = mb.Contamination(**numbers, **(which or {}))
     how = {"n_permutations": N_PERMUTATIONS, "rng": seed, **reference.options(problem), **more}
     return mb.robust_test(problem.X, problem.Y, counts, **how)
 
 
-def every(problem, seed):
+def every(problem, seed, movable=None):
     """For each pair the p-values of all its labellings."""
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)
     pairs = reference.admissible(problem, exactly=False)
+    if movable is not None:
+        pairs = limited(pairs, movable)
     least = 2 if problem.estimator == "unbiased" else 1
     return {
         pair: reference.every_pvalue(problem, pair, permutations)
@@ -58,6 +63,22 @@ def test_is_the_largest_over_every_labelling_of_every_pair(seed, monkeypatch):
     for count in result.counts:
         n_x = problem.p + count.n_moved - count.n_moved_of_x
         assert count.pvalue >= max(max(each) for pair, each in pvalues.items() if pair.n_x == n_x)
+
+
+@pytest.mark.parametrize("seed", few_of(60))
+def test_rows_that_cannot_move_do_not_and_limits_are_kept(seed, monkeypatch):
+    monkeypatch.setattr(worst_case, "NEARLY", 0.0)
+    monkeypatch.setattr(size_range, "MOST_SEARCHED", 200)
+    problem = small_problem(seed, two_way=True, most=(10, 6))
+    movable = random_movable(problem.p, problem.q, np.random.default_rng(seed))
+    if not (movable.most_of_x and movable.most_of_y):
+        return  # one way, or none
+    pvalues = every(problem, seed, movable)
+    result = result_of(problem, seed, stated(movable, problem.p, problem.q))
+    assert result.is_valid
+    assert result.n_admissible == len(pvalues)
+    largest = max(map(max, pvalues.values()))
+    assert result.pvalue == largest if result.is_tight else result.pvalue >= largest
 
 
 def test_a_pair_between_can_be_the_worst():
@@ -115,6 +136,9 @@ def test_pairs_that_do_not_fit_are_dropped():
     assert result.n_admissible == 6 * 3 - 1  # not (5, 0), which leaves one row of Y
     assert mb.mmd_bounds(X, Y, two_way, rng=0).is_certified
     shares = mb.Contamination(0.4, y_in_x=0.3)  # these two shares together are those of no groups
-    assert mb.robust_test(X, Y, shares, n_permutations=19, rng=0).is_valid
+    verified = None, [*["Y"], *[""] * 5]
+    for known in (None, verified):
+        assert mb.robust_test(X, Y, shares, verified=known, n_permutations=19, rng=0).is_valid
+        assert mb.mmd_bounds(X, Y, shares, verified=known, rng=0).is_certified
     with pytest.raises(mb.MmdBoundsError, match=r"^shares of 0\.4 and 0\.3 do not fit groups of 30 and 6"):
         mb.mmd_bounds(X, Y, shares, exactly=True)

@@ -172,10 +172,13 @@ def greedy_by_stratum(width):
     return choose
 
 
-@pytest.mark.parametrize("start", range(0, 24, 8))
-def test_stepwise_dominance_is_the_greedy_of_the_definition(start):
+@pytest.mark.parametrize(
+    ("start", "n"),
+    [(0, 8), (8, 8), (16, 8), *(pytest.param(i, 40, marks=pytest.mark.slow) for i in range(24, 2024, 40))],
+)
+def test_stepwise_dominance_is_the_greedy_of_the_definition(start, n):
     n_greedy = 0
-    for seed in range(start, start + 8):
+    for seed in range(start, start + n):
         problem = larger_problem(seed)
         K, counts = naive_matrix(problem), problem.counts
         most, asked = max(counts.n_moved, counts.n_moved_of_x), [None, 1, 3, 1000][seed % 4]
@@ -189,7 +192,7 @@ def test_stepwise_dominance_is_the_greedy_of_the_definition(start):
             with suppress(TiedError):
                 assert both == naive_limited_stepwise(K, problem, steps, side, untied_greedy), seed
                 n_greedy += 1
-    assert n_greedy >= 4
+    assert n_greedy >= n / 2
 
 
 def test_the_exhaustive_search_tries_the_admissible_labellings_and_no_others():

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
@@ -125,18 +126,16 @@ def sweep(
     value = check_number(value, "value", "a number", math.isfinite)
     y_in_x = check_share(y_in_x, "y_in_x")
     if y_in_x:
-        _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after)
+        _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after, exactly=exactly)
     check_progress(progress)
     check_option(null, "null", NULL_RULES)
-    shares, exactly = _checked_shares(epsilons), exactly is not None and check_flag(exactly, "exactly")
+    shares, exactly = _checked_shares(epsilons), _checked_exactly(exactly, which)
     kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
-    X, Y, known, units_note = known_units(X, Y, _checked_which(which), verified, unit, how.kernel, seed)
+    rows = _checked_which(which, y_in_x)
+    X, Y, known, units_note = known_units(X, Y, rows, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     if y_in_x:
-        if known.movable is not None:
-            msg = "with `y_in_x` nothing can be known of single rows yet. Leave `verified` and `which` out."
-            raise MmdBoundsError(msg)
         more: dict[str, Any] = {"units_note": units_note, "progress": progress, "null": null}
         return frontier(problem, shares, y_in_x, level, n_permutations, seed, checkpoint=kept, **more)
     grid = _grid(problem, shares)
@@ -156,7 +155,9 @@ def sweep(
         stop_after=stop_after,
         **scan.worst.labelling_fields(),
         **problem.group_fields(),
-        conditions=sweep_conditions(of_units=bool(units_note), is_exact=scan.worst.null.is_exact),
+        conditions=sweep_conditions(
+            of_units=bool(units_note), is_exact=scan.worst.null.is_exact, known=known.facts
+        ),
         units_note=units_note,
         **known.fields(None, grid[-1].n_moved),
         provenance=problem.provenance(
@@ -201,8 +202,8 @@ def find_breakdown(
     how = comparison("find_breakdown", options)
     X, Y, known, _ = known_units(X, Y, _checked_which(None), None, None, how.kernel, rng)
     problem = pose(X, Y, how, known)
-    grid = _grid(problem, [most / (problem.p + most)])
-    with Meter(partial(_expected_scan, problem, grid, n_permutations), show=progress) as meter:
+    grid = _up_to(problem, most)
+    with Meter(partial(expected_breakdown, problem, most, n_permutations), show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, rng, meter, null=null)
         where = _breakdown(scan, level)
     return Breakdown(
@@ -218,6 +219,15 @@ def find_breakdown(
             scan.worst.totals, method="sweep", options={}, seed=rng, n_pairs=meter.n_pairs, seconds=0.0
         ),
     )
+
+
+def expected_breakdown(problem: Problem, most: int, n_permutations: int) -> list[Phase]:
+    """Return the phases of `find_breakdown`."""
+    return _expected_scan(problem, _up_to(problem, most), n_permutations)
+
+
+def _up_to(problem: Problem, most: int) -> list[Counts]:
+    return _grid(problem, [most / (problem.p + most)])
 
 
 def expected_sweep(
@@ -325,7 +335,7 @@ def _refuse_for_frontier(y_in_x: float, **given: float | None) -> None:
     """Refuse what the frontier does not know."""
     for name, value in given.items():
         if value:
-            what = f"`{name}` is for the one-way curve; got {value:g} with a `y_in_x` of {y_in_x:g}"
+            what = f"`{name}` is for the one-way curve; got {value} with a `y_in_x` of {y_in_x:g}"
             msg = f"{what}. Leave one out."
             raise MmdBoundsError(msg)
 
@@ -351,16 +361,27 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
     return shares
 
 
-def _checked_which(which: Any) -> Contamination:
+def _checked_exactly(exactly: Any, which: Any) -> bool:
+    """Return whether each point assumes exactly its number; either of the two may say so."""
+    of_rows = which.exactly if isinstance(which, Contamination) else None
+    if exactly is None:
+        return bool(of_rows)
+    if of_rows is not None and of_rows != check_flag(exactly, "exactly"):
+        msg = f"`exactly` must not contradict `which`; got {exactly} and {of_rows}. Leave one of them out."
+        raise MmdBoundsError(msg)
+    return check_flag(exactly, "exactly")
+
+
+def _checked_which(which: Any, y_in_x: float = 0.0) -> Contamination:
     """Return which rows can be misfiled; how many is what the curve tries."""
     if which is None:
-        return Contamination(n_moved=0)
+        return Contamination(0.0, y_in_x=y_in_x)
     if not isinstance(which, Contamination) or which.says_how_many:
         wanted = "a Contamination that says which rows can be misfiled, and not how many"
         came = "one with an amount" if isinstance(which, Contamination) else type(which).__name__
         msg = f"`which` must be {wanted}; got {came}. The amounts are `epsilons`."
         raise MmdBoundsError(msg)
-    return which
+    return replace(which, x_in_y=0.0, y_in_x=y_in_x) if y_in_x else which
 
 
 def usual_counts(p: int, q: int, *, unbiased: bool) -> list[int]:

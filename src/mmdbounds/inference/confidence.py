@@ -38,6 +38,7 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.holdout import Kept, hold_out
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
+from mmdbounds.knowledge import refuse_known
 from mmdbounds.objective import GroupSums
 from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -133,6 +134,7 @@ def confidence_interval(
     search, fixed = as_method(method), check_flag(fixed_kernel, "fixed_kernel")
     level = check_chance(level, "level")
     check_progress(progress)
+    refuse_known(X, Y, "confidence_interval")
     how = comparison("confidence_interval", options, estimator="biased")
     _check_choice(how.kernel, how.bandwidth, fixed, holdout)
     seed, contamination = check_seed(rng), as_contamination(epsilon, exactly)

@@ -60,12 +60,15 @@ def largest_share(epsilons: list[float] | None, y_in_x: float) -> float:
 def ends_of_sizes(problem: Problem, x_in_y: float, y_in_x: float) -> list[Counts]:
     """Return, for each true size that the largest shares allow, the smallest and the largest pair."""
     p, q, fewest = problem.p, problem.q, 2 if problem.estimator == "unbiased" else 1
+    movable = problem.known.movable
+    of_x, of_y = (p, q) if movable is None else (movable.most_of_x, movable.most_of_y)
     ends: list[Counts] = []
     for n_x in range(fewest, p + q - fewest + 1):
         n_y, difference = p + q - n_x, n_x - p
-        first, last = max(difference, 0), min(q, p + difference, math.floor(x_in_y * n_x + SLACK))
+        first, last = max(difference, 0), min(of_y, of_x + difference, math.floor(x_in_y * n_x + SLACK))
         last = min(last, difference + math.floor(y_in_x * n_y + SLACK))
-        ends += [Counts(m, m - difference, n_x, n_y) for m in sorted({first, last}) if first <= last]
+        if first <= last:
+            ends += [Counts(m, m - difference, n_x, n_y, movable=movable) for m in sorted({first, last})]
     return ends
 
 
@@ -102,8 +105,11 @@ def frontier(
         n_permutations=n_permutations,
         **found.labelling_fields(),
         **problem.group_fields(),
-        conditions=frontier_conditions(of_units=bool(units_note), is_exact=found.null.is_exact),
+        conditions=frontier_conditions(
+            of_units=bool(units_note), is_exact=found.null.is_exact, known=problem.known.facts
+        ),
         units_note=units_note,
+        knowledge=problem.known.facts,
         provenance=problem.provenance(
             found.totals,
             method="frontier",

@@ -18,6 +18,7 @@ from mmdbounds.contamination import Contamination, as_contamination, check_odds
 from mmdbounds.costs import one_pass
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
+from mmdbounds.knowledge import refuse_known
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import OddsBreakdown, OddsPoint, OddsSweepResult
@@ -81,6 +82,7 @@ def odds_sweep(
     factors = sorted({check_odds(each) for each in _as_list(odds, "odds")})
     n_permutations = check_count(n_permutations, "n_permutations", least=19, most=MOST_PERMUTATIONS)
     check_progress(progress)
+    refuse_known(X, Y, "odds_sweep")
     seed = check_seed(rng)
     problem = pose(X, Y, comparison("odds_sweep", options))
     check_definite(problem)

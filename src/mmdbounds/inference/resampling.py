@@ -20,6 +20,7 @@ from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.counts import SLACK
 from mmdbounds.inference.confidence import count_fields
+from mmdbounds.knowledge import refuse_known
 from mmdbounds.objective import GroupSums, Indices, group_sums
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
@@ -92,6 +93,7 @@ def resampling_interval(
     search, level = as_method(method), check_chance(level, "level")
     n_resamples = check_count(n_resamples, "n_resamples", least=2, most=MOST_PERMUTATIONS)
     check_progress(progress)
+    refuse_known(X, Y, "resampling_interval")
     problem = pose(X, Y, comparison("resampling_interval", options))
     contamination, seed = as_contamination(epsilon, exactly), check_seed(rng)
     check_exact_count(search, contamination)

@@ -166,7 +166,13 @@ def robust_test(
         level=level,
         n_permutations=n_permutations,
         stop_after=stop_after,
-        conditions=conditions(beta, of_units=bool(units_note), is_exact=worst.null.is_exact),
+        conditions=conditions(
+            beta,
+            of_units=bool(units_note),
+            is_exact=worst.null.is_exact,
+            at_most=contamination.is_at_most,
+            known=known.facts,
+        ),
         units_note=units_note,
         provenance=problem.provenance(
             worst.totals,

@@ -37,7 +37,7 @@ def is_dense(problem: Problem) -> bool:
 
 def by_size(problem: Problem, admissible: list[Counts]) -> bool:
     """Return whether the pairs are tested by their true sizes, each with all others of the same."""
-    if not any(counts.n_moved_of_x for counts in admissible) or admissible[0].movable is not None:
+    if not any(counts.n_moved_of_x for counts in admissible):
         return False
     provable = is_dense(problem) or problem.kernel.is_conditionally_definite
     few = FEW_PAIRS if problem.p + problem.q <= FEW_ROWS else 1

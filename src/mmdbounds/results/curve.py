@@ -181,7 +181,7 @@ class FrontierResult(OfLabellings):
         Pairs of counts that were solved; the proofs of all others follow from them.
     n_permutations, null_rule, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
         As in `RobustTestResult`.
-    conditions, units_note, provenance
+    conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
     """
 
@@ -193,6 +193,7 @@ class FrontierResult(OfLabellings):
     n_solved: int
     null_rule: NullRule = "labellings"
     units_note: str = ""
+    knowledge: Knowledge | None = None
     provenance: Provenance
 
     def __repr__(self) -> str:

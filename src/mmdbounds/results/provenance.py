@@ -81,8 +81,8 @@ class Knowledge(Held):
         Rows that were filed under the other group, and moved to X or to Y before anything was computed.
     n_may_move_x, n_may_move_y
         Rows that may be misfiled.
-    is_restricted
-        Whether rows that were not looked up are known to be filed rightly, too (`may_move`).
+    is_restricted, is_restricted_x
+        Whether rows of Y, and of X, that were not looked up are known to be filed rightly, too (`may_move`).
     limits_of_x, limits_of_y
         For each stratum with a limit: its name, how many of its rows may be misfiled, and at most how many
         of them are.
@@ -99,6 +99,7 @@ class Knowledge(Held):
     n_may_move_x: int
     n_may_move_y: int
     is_restricted: bool = False
+    is_restricted_x: bool = False
     limits_of_x: Limits = ()
     limits_of_y: Limits = ()
     strata_column: str = ""

@@ -119,7 +119,7 @@ def independence_test(
         observed=observed,
         pvalue_as_filed=float(pvalues(np.array([observed]), null[:, -1:], of.tie_margin)[0]),
         n_permutations=n_permutations,
-        conditions=conditions(),
+        conditions=conditions(at_most=not moves.exactly),
         **label_fields(named, moves, allowed),
         provenance=problem.provenance(
             of.totals,

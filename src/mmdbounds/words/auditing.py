@@ -17,7 +17,7 @@ from mmdbounds.words.phrases import (
     statistic,
     wrapped,
 )
-from mmdbounds.words.testing import sweep_conditions
+from mmdbounds.words.testing import TRUE_GROUPS, sweep_conditions
 
 if TYPE_CHECKING:
     from mmdbounds.results import AuditPlan, AuditResult
@@ -70,21 +70,18 @@ IN_ORDER = (
     "the seed of the order was fixed before any row was known, and rows were looked up in this order "
     "whatever they are like;"
 )
-TRUE_GROUPS = "what was looked up is the true group;"
 
 
 def audit_conditions(n_refiled_to_y: int = 0, *, is_exact: bool = False) -> tuple[str, ...]:
     """Return what an audit rests on, one sentence each."""
-    one_way, *others = sweep_conditions(is_exact=is_exact)
-    if n_refiled_to_y:
-        one_way = f"apart from the {rows(n_refiled_to_y)} that were refiled the other way, {one_way}"
+    one_way, *others = sweep_conditions(is_exact=is_exact, n_refiled_to_y=n_refiled_to_y)
     return IN_ORDER, TRUE_GROUPS, one_way, *others
 
 
 def audit_summary(result: AuditResult) -> str:
     """Return an `AuditResult` in plain words."""
     lines = [decision(result), looked_up(result), how_many(result), *numbers(result)]
-    wanted = len(result.next_rows) and (result.by == "effect" or not result.is_decided)
+    wanted = len(result.next_rows) and (result.by != "random" or not result.is_decided)
     head = ["", wrapped(next_head(result)), *next_names(result)] if wanted else []
     conditions = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
     made = result.provenance
@@ -185,10 +182,11 @@ def numbers(result: AuditResult) -> list[str]:
 
 def next_head(result: AuditResult) -> str:
     """Introduce the rows that are to be looked up next."""
-    if result.by == "effect":
+    if result.by != "random":
+        why = "their effect on the lower bound" if result.by == "effect" else "a classifier's doubt"
         return (
-            "Look up next, for their effect on the lower bound (such rows narrow the bounds, but say nothing "
-            "about how many are misfiled):"
+            f"Look up next, for {why} (such rows narrow the bounds, but say nothing about how many are "
+            "misfiled):"
         )
     return "Look up next, in this order and without leaving any out:"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mmdbounds.words.phrases import number, percent, shown, statistic, wrapped
+from mmdbounds.words.phrases import changes, number, percent, restrictions, shown, statistic, wrapped
 from mmdbounds.words.testing import closing, units_lines
 
 if TYPE_CHECKING:
@@ -32,8 +32,9 @@ def tried(result: FrontierResult) -> str:
     x, y = shown(result.name_x), shown(result.name_y)
     one = f"up to {percent(result.points[-1].epsilon)} of the true {x} rows filed under {y}"
     other = f"up to {percent(result.most_y_in_x)} of the true {y} rows filed under {x}"
+    of_y, of_x = (restrictions(result.knowledge, letter) for letter in "yx")
     filed = f"As filed the {statistic(result)} is {number(result.observed)}."
-    return f"Tried: {one} and, at the same time, {other}. {filed}"
+    return f"Tried: {one}{of_y} and, at the same time, {other}{of_x}.{changes(result)} {filed}"
 
 
 def statement(result: FrontierResult) -> str:

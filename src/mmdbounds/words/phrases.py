@@ -187,7 +187,7 @@ def restrictions(known: Knowledge | None, letter: str) -> str:
     n_verified, n_may_move = (getattr(known, f"n_{what}_{letter}") for what in ("verified", "may_move"))
     verified = "not the one verified" if n_verified == 1 else f"none of the {n_verified:,} verified"
     parts = [verified] if n_verified else []
-    if known.is_restricted and letter == "y":
+    if known.is_restricted if letter == "y" else known.is_restricted_x:
         parts.append(f"only among the {n_may_move:,} that may be misfiled")
     limits = getattr(known, f"limits_of_{letter}")
     named = [f"at most {most:,} from {_stratum(name, known)}" for name, _, most in limits[:LIMITS_NAMED]]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mmdbounds.results import (
         AggregatedResult,
         FrontierResult,
+        Knowledge,
         RobustTestResult,
         Side,
         SweepPoint,
@@ -44,27 +45,56 @@ BLIND = (
     "kernel, bandwidth, scaling and columns were chosen without looking at the labels (nothing here looks at "
     "them), and epsilon was not tuned on them{but};"
 )
+TRUE_GROUPS = "what was looked up is the true group;"
+LIMITS_HOLD = "rows that are said not to be misfiled are not, and limits are kept;"
 FRESH = "the seed was not chosen by its result: the permutations are fresh, uniform draws."
 FRESH_ROWS = "the seed was not chosen by its result: the row of each unit is a fresh, uniform draw."
 ROUNDING = "Ties, including differences due to rounding, count against rejection."
 
 
-def conditions(beta: float = 0.0, *, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
+def conditions(
+    beta: float = 0.0,
+    *,
+    of_units: bool = False,
+    is_exact: bool = False,
+    at_most: bool = False,
+    known: Knowledge | None = None,
+) -> tuple[str, ...]:
     """Return what the validity of a p-value rests on, one sentence each."""
     but = f" (but for a probability of {beta:g}, which is part of the p-value)" if beta else ""
-    counts = f"as many rows are misfiled as assumed{but}, and {RELABELLED}"
-    return (counts, *_others(of_units, is_exact, ", or beta covers what that does" if beta else ""))
+    numbers = "no more rows are misfiled than assumed" if at_most else "as many rows are misfiled as assumed"
+    others = _others(of_units, is_exact, ", or beta covers what that does" if beta else "")
+    return (f"{numbers}{but}, and {RELABELLED}", *_of_known(known), *others)
 
 
-def sweep_conditions(*, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
+def sweep_conditions(
+    *,
+    of_units: bool = False,
+    is_exact: bool = False,
+    known: Knowledge | None = None,
+    n_refiled_to_y: int = 0,
+) -> tuple[str, ...]:
     """Return the same for a sweep, which assumes no number."""
     one_way = f"rows of one group are misfiled under the other, not both ways, and {RELABELLED}"
-    return (one_way, *_others(of_units, is_exact))
+    if refiled := n_refiled_to_y if known is None else known.n_refiled_to_y:
+        one_way = f"apart from the {rows(refiled)} that were refiled the other way, {one_way}"
+    return (one_way, *_of_known(known), *_others(of_units, is_exact))
 
 
-def frontier_conditions(*, of_units: bool = False, is_exact: bool = False) -> tuple[str, ...]:
+def frontier_conditions(
+    *, of_units: bool = False, is_exact: bool = False, known: Knowledge | None = None
+) -> tuple[str, ...]:
     """Return the same for a frontier, which allows for both ways."""
-    return (RELABELLED, *_others(of_units, is_exact))
+    return (RELABELLED, *_of_known(known), *_others(of_units, is_exact))
+
+
+def _of_known(known: Knowledge | None) -> tuple[str, ...]:
+    """Return what is taken on trust about single rows."""
+    if known is None:
+        return ()
+    looked_up = known.n_verified_x or known.n_verified_y
+    limits = known.is_restricted or known.is_restricted_x or known.limits_of_x or known.limits_of_y
+    return (*((TRUE_GROUPS,) if looked_up else ()), *((LIMITS_HOLD,) if limits else ()))
 
 
 def _others(of_units: bool, is_exact: bool, but: str = "") -> tuple[str, ...]:

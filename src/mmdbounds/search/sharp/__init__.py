@@ -150,8 +150,6 @@ def _without_proofs(task: Task, n_starts: int) -> tuple[Found, Found]:
 def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     """Return the search of many counts at once; `None` where that proves nothing."""
     sums, two_way = task.totals.sums, any(counts.n_moved_of_x for counts in task.admissible)
-    if two_way and task.admissible[-1].movable is not None:
-        return None  # each pair by itself
     active = task.admissible[-1].may_move(task.totals.p, task.totals.q)
     n = sums.n_rows if two_way else active.stop - active.start
     is_dense = matrices_fit(n, "lower", sums.working_memory)

@@ -16,7 +16,7 @@ from mmdbounds.search.protocol import Found, most_extreme
 from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
-from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
+from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes, most_moves
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.protocol import Float64s
@@ -141,11 +141,16 @@ class UpperPairs(PairRange):
             self.refined(StepwiseDominance().from_quadratic(f, "upper"))
             return True
         problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
-        if not (counts.n_moved_of_x and problem.forced()[0] is problem):
-            return False  # multipliers are for problems in which something is to be chosen in both groups
+        is_forced = problem.forced()[0] is not problem
+        if not counts.n_moved_of_x or (is_forced and not is_first):
+            return False
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
-        state = () if self._multipliers is None else (f.c * self._multipliers,)
-        proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
+        if is_forced:  # multipliers are fitted where something is to be chosen in both groups
+            none = np.zeros(len(problem.rows))
+            proof = ScoreBound(problem, np.inf, none, np.inf, none, (np.zeros(problem.pairs.shape),))
+        else:
+            state = () if self._multipliers is None else (f.c * self._multipliers,)
+            proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
         effort.spend(RANKING * len(problem.rows) ** 2)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c

@@ -21,7 +21,7 @@ from mmdbounds.search.sharp.at_most import SUMS
 from mmdbounds.search.sharp.ceiling import EPS, ULPS
 from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.ranges import coefficients
-from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes
+from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes, widest
 from mmdbounds.sums.protocol import Float64s
 
 MOST_SPLIT = 4000  # pieces that are split at the most
@@ -124,6 +124,7 @@ class PairCeilings:
         self._totals, self._o, self.sizes = totals, 1 if estimator == "unbiased" else 0, sizes
         filed = Labelling(Quadratic(totals, max((s.most for s in sizes), key=_of_both), estimator))
         self._active, self._n_x, self._sign = filed.active, filed.n_active_x, filed.sign
+        self._limits = widest(sizes).limits()
         self.ceilings = [np.full(len(size.moved), np.inf) for size in sizes]
 
     def lower(self, partners: Partners, enough: float) -> None:
@@ -165,7 +166,8 @@ class PairCeilings:
         middle, here = (first + last + 1) // 2, SameSizes(first, size.pair(last))
         total, slope = partners.scores(middle, middle - size.difference, self._n_x)
         low, high = (
-            -Ranked(-(alone + c * (total + (m - middle) * slope)), self._n_x).sums(here) for m in piece
+            -Ranked(-(alone + c * (total + (m - middle) * slope)), self._n_x, self._limits).sums(here)
+            for m in piece
         )
         w = (here.moved - first) / max(last - first, 1)
         return np.asarray((1 - w) * low + w * high)

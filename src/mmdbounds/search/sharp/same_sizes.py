@@ -8,7 +8,7 @@ at two differences are mixed for those between.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
-from mmdbounds.search.protocol import leading
+from mmdbounds.search.protocol import Part, leading, within_limits
 from mmdbounds.search.sharp.floor import EIGENVALUE_ROWS, EXTRA, ROUNDING, Floor
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.ranges import RANKED, Ints, coefficients
@@ -61,6 +61,18 @@ def by_sizes(admissible: Iterable[Counts]) -> list[SameSizes]:
     return [SameSizes(least[n_x], most[n_x]) for n_x in sorted(most)]
 
 
+def widest(sizes: Sequence[SameSizes]) -> Counts:
+    """Return counts that move as many rows of each group as any pair does: with the rows and limits of all.
+
+    They need not be a pair.
+    """
+    every = [size.most for size in sizes]
+    n_moved, n_moved_of_x = (
+        max(getattr(each, name) for each in every) for name in ("n_moved", "n_moved_of_x")
+    )
+    return replace(every[0], n_moved=n_moved, n_moved_of_x=n_moved_of_x)
+
+
 def most_moves(counts: Counts) -> tuple[bool, int]:
     """Return the key by which a pair is the largest: rows of both groups move, and as many as possible."""
     return counts.n_moved_of_x > 0, counts.n_moved + counts.n_moved_of_x
@@ -77,10 +89,11 @@ class SolvedSizes:
 
 
 class Ranked:
-    """Sums of the smallest scores of each group."""
+    """Sums of the smallest scores of each group, within limits."""
 
-    def __init__(self, scores: Float64s, n_x: int) -> None:
-        self._of_x, self._of_y = (_first_sums(part) for part in (scores[:n_x], scores[n_x:]))
+    def __init__(self, scores: Float64s, n_x: int, limits: Sequence[Part] = ()) -> None:
+        left = -within_limits(-scores[None], limits)[0]  # infinite where a stratum is full
+        self._of_x, self._of_y = (_first_sums(part) for part in (left[:n_x], left[n_x:]))
 
     def sums(self, size: SameSizes) -> Float64s:
         """Return, for each pair of one size, the least sum of as many scores of each group."""
@@ -113,7 +126,7 @@ class FloorsBySize:
         self.solved: dict[int, SolvedSizes] = {}
         self._order: list[int] = []  # of the solved differences
         self.corner = max(range(len(sizes)), key=lambda i: most_moves(sizes[i].most))
-        filed = Labelling(self.quadratic(sizes[self.corner].most))
+        filed, self._limits = Labelling(self.quadratic(sizes[self.corner].most)), widest(sizes).limits()
         self._active, self._sign, self._n_x = filed.active, filed.sign, filed.n_active_x
         self._relief: Float64s = np.zeros(len(self._sign))  # in units of kernel values
         self._pairs: Float64s | None = None  # kernel values of the rows that may move
@@ -244,12 +257,16 @@ class FloorsBySize:
         weights = np.vstack([fixed, 2 * c, 2 * c * (1 - w)])  # one row for each column, one column a size
         own, both, other = (x.share @ y for x, y in ((a, ours), (a, theirs), (b, theirs)))
         value = value - c * ((1 - w) ** 2 * own + 2 * w * (1 - w) * both + w**2 * other)
-        sums = least_sums(columns, weights, self.sizes[first:stop], self._n_x)
+        sums = least_sums(columns, weights, self.sizes[first:stop], self._n_x, self._limits)
         return [base + rest for base, rest in zip(value.tolist(), sums, strict=True)]
 
 
 def least_sums(
-    columns: list[Float64s], weights: Float64s, sizes: list[SameSizes], n_x: int
+    columns: list[Float64s],
+    weights: Float64s,
+    sizes: list[SameSizes],
+    n_x: int,
+    limits: Sequence[Part] = (),
 ) -> list[Float64s]:
     """Return, for each pair, no more than the least sum of the weighted columns over its labellings.
 
@@ -257,9 +274,13 @@ def least_sums(
     """
     step = -(-len(sizes) // RANKED)
     places = [*range(0, len(sizes) - 1, step), len(sizes) - 1]
-    ends = [Ranked(_weighted(columns, weights[:, place]), n_x) for place in places]
+    ends = [Ranked(_weighted(columns, weights[:, place]), n_x, limits) for place in places]
     result = [ends[0].sums(sizes[0])]
-    extremes = [(Ranked(column, n_x), Ranked(-column, n_x)) for column in columns] if step > 1 else []
+    extremes = (
+        [(Ranked(column, n_x, limits), Ranked(-column, n_x, limits)) for column in columns]
+        if step > 1
+        else []
+    )
     for left, right, low, high in zip(places, places[1:], ends, ends[1:], strict=False):
         for i in range(left + 1, right + 1):
             w = (sizes[i].difference - sizes[left].difference) / (
