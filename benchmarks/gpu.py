@@ -33,6 +33,7 @@ PROVED = (
     "to the result; the first one also compiles. Gaps are shares of the width:"
 )
 BUDGET, BESIDE = 8192, 100
+TESTED, AT_MOST = 100_000, 0.1  # rows of the test, and the share that may be misfiled
 
 
 def standardised(X, Y):
@@ -124,8 +125,25 @@ def proved_forest(name, X, Y):
     return lines
 
 
+def tested_forest(X, Y):
+    """Return lines of the third table: the test with 999 permutations, at most a tenth misfiled."""
+    filed, rng = mb.simulate(X, Y, EPSILON, mechanism="random", rng=0), np.random.default_rng(1)
+    share = TESTED / (len(filed.X) + len(filed.Y))
+    some = [Z[rng.choice(len(Z), round(share * len(Z)), replace=False)] for Z in (filed.X, filed.Y)]
+    lines = []
+    for null in ("labellings", "minimax"):
+        started = time.perf_counter()
+        result = mb.robust_test(*some, AT_MOST, null=null, rng=0, progress=False)
+        seconds = time.perf_counter() - started
+        words = "valid" if result.is_valid else "not valid", "tight" if result.is_tight else "not tight"
+        lines.append(
+            [f"{len(some[0]) + len(some[1]):,}", null, f"{result.pvalue:.3f}", *words, f"{seconds:.1f}"]
+        )
+    return lines
+
+
 def beside_the_cpu(name, X, Y, **how):
-    """Return a line of the third table: the same call with both backends."""
+    """Return a line of the last table: the same call with both backends."""
     one, other = (
         mb.mmd_bounds(X, Y, 0.1, exactly=True, backend=backend, working_memory=BESIDE, rng=0, **how)
         for backend in ("numpy", "torch")
@@ -179,6 +197,7 @@ def main():
     even = standardised(*raw)
     first = [[name, *whole_forest(*groups)] for name, groups in (("raw", raw), ("standardised", even))]
     proved = [*proved_forest("raw", *raw), *proved_forest("standardised", *even)]
+    tested = tested_forest(*even)
     rng = np.random.default_rng(1)
     few = [group[rng.choice(len(group), SMALLER, replace=False)] for group in even]
     compas = mb.datasets.load_standin("compas", options.data)
@@ -198,6 +217,8 @@ def main():
             table(heads, first),
             PROVED,
             table(["FOREST", "bandwidth", "seed", "attained", "gap below", "gap above", "s"], proved),
+            f"`robust_test(X, Y, {AT_MOST:g}, null=..., rng=0)`, 999 permutations, standardised:",
+            table(["rows", "null", "p-value", "", "", "s"], tested),
             "The same call on the CPU and on the GPU:",
             table(["data", "call", "backends", "rows that differ", "values off by", "proofs off by"], second),
             f"{machine()}. Made by `python benchmarks/gpu.py`.",

@@ -87,6 +87,25 @@ def test_what_would_be_done(patients: Path, capsys: pytest.CaptureFixture[str]):
     assert "Compared: 20 rows of case (X) with 30 of control (Y)." in capsys.readouterr().out
 
 
+def test_a_dry_run_states_the_work_of_this_look(patients: Path, capsys: pytest.CaptureFixture[str]):
+    def phases(table: Path, *more: str) -> list[str]:
+        assert run(["audit", str(table), *GROUPS, *QUICK, *more, "--json", "--dry-run"]) == 0
+        return [phase["name"] for phase in json.loads(capsys.readouterr().out)["phases"]]
+
+    assert phases(patients) == ["breakdown"]
+    assert phases(patients, "--by", "effect") == ["breakdown", "rows by effect"]
+    assert run(["audit", str(patients), *GROUPS, *QUICK, "--next", "20", "--csv"]) == 0
+    names = [row["id"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
+    table = filled_in(patients, names)
+    assert phases(table, "--verified", "chart") == ["breakdown", "p-value", "bounds"]
+
+
+def test_a_dry_run_misses_the_seed_too(patients: Path, refused: Refused):
+    table = filled_in(patients, ["p20"])
+    command = ["audit", str(table), *GROUPS, "--verified", "chart", "--dry-run"]
+    assert "must be the seed with which the audit began" in refused(*command)
+
+
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.audit).parameters
     command = inspect.signature(audit_command).parameters
@@ -101,7 +120,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     [
         (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
         (["--certify", "maybe"], "`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'."),
-        (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
+        (["--by", "chance"], "`by` must be one of 'random', 'effect', 'classifier'; got 'chance'."),
         (
             ["--audit-level", "95"],
             "`audit_level` must be a number between 0 and 1; got 95. Did you mean 0.95?",

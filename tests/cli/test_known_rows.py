@@ -144,6 +144,7 @@ def test_a_recipe_makes_the_same_again(known: str, command: str, capsys: pytest.
             "the limit of 's1' must be a number of rows (5) or a share",
         ),
         (("--strata", "site", "--limit", "s1=1", "--limit", "s1=2"), "`--limit` must name each stratum once"),
+        (("--strata", "site", "--limit", "s1=1/0%"), "`--limit` must be a stratum and its limit"),
         (("--strata", "site", "--limit", "S1=1"), "which is no stratum of the rows. Did you mean 's1'?"),
         (
             ("--strata", "tested", "--limit", "no=0", "--exactly", "--n-moved", "7"),

@@ -195,7 +195,7 @@ def _limit(text: str) -> tuple[str, int | float]:
         if amount.endswith("%"):
             return name, float(Fraction(amount.removesuffix("%").strip()) / 100)
         return name, int(amount) if amount.isdigit() else float(amount)
-    except ValueError:
+    except (ValueError, ZeroDivisionError):
         wanted = "a stratum and its limit, such as A=5 or A=10%"
         msg = f"`--limit` must be {wanted}; got {shown_value(text)}."
         raise MmdBoundsError(msg) from None

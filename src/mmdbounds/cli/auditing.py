@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 from mmdbounds.cli.arguments import (
@@ -24,7 +23,7 @@ from mmdbounds.cli.table import (
     show_plan,
     table_one,
 )
-from mmdbounds.errors import MmdBoundsError, VerifiedWarning
+from mmdbounds.errors import MmdBoundsError
 
 
 @options(DONE)
@@ -42,7 +41,8 @@ class Auditing:
     audit_level: float = option(0.95, "Confidence of the limits on the number of misfiled rows.", "SHARE")
     by: str = option(
         "random",
-        "Which rows to name: 'random' (in the recorded order) or 'effect' (on the lower bound).",
+        "Which rows to name: 'random' (in the recorded order), 'effect' (on the lower bound) or 'classifier' "
+        "(those whose label one doubts most).",
         "NAME",
     )
     certify: str = option(
@@ -73,30 +73,31 @@ def audit_command(
       mmdbounds audit patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient --verified chart_review --rng 12345 --next 20
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.inference.auditing import audit
-    from mmdbounds.inference.breakdown import expected_sweep
+    from mmdbounds.contamination import Contamination
+    from mmdbounds.inference.audited_rows import nothing_looked_up_yet
+    from mmdbounds.inference.auditing import audit, expected_audit
 
     if table.unit is not None:
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
-    certify = chosen_proof(auditing.certify)
+    given = {name: value for name, value in vars(auditing).items() if name != "verified"}
+    given["certify"] = chosen_proof(auditing.certify)
     page.plan(table)
     how = comparison.keywords()
-    with warnings.catch_warnings():  # an audit begins with nothing looked up
-        warnings.simplefilter("ignore", VerifiedWarning)
+    with nothing_looked_up_yet():
         split = read_split(
             table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None), output
         )
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        work = partial(expected_sweep, shares=None, n_permutations=auditing.n_permutations)
+        asked = {name: given[name] for name in ("audit_level", "by", "certify", "n_permutations")}
+        work = partial(expected_audit, X=X, Y=Y, **asked, rng=comparison.rng)
         show_plan(X, Y, output, how, work)
         return
     note_changes(X, output)
-    given = {name: value for name, value in vars(auditing).items() if name != "verified"}
-    given["certify"] = certify
     with interruptible():
         result = audit(X, Y, **given, rng=comparison.rng, progress=output.progress, **how)
     output.show(result)
-    page.write(result, table, output, beside=lambda: table_one(X, Y, None))
+    limit = None if result.lower is None else Contamination(n_moved=result.n_left)
+    page.write(result, table, output, beside=lambda: table_one(X, Y, limit))

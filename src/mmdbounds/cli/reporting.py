@@ -201,22 +201,31 @@ def _results(
     again = {name: value for name, value in how.items() if name != "progress"}
     if (effects := column_effects(*drawn, amount, **again)) is not None:
         results.append(effects)
-    testing: dict[str, Any] = {"n_permutations": reporting.n_permutations, "unit": split.units, **how}
+    of_test: dict[str, Any] = {"level": reporting.level, "n_permutations": reporting.n_permutations}
+    testing: dict[str, Any] = {**of_test, "unit": split.units, **how}
     if bounds.n_moved_of_x:
         results.append(robust_test(X, Y, amount, **testing))
     else:
         p, q = bounds.n_samples_X, bounds.n_samples_Y
         counts = {*usual_counts(p, q, unbiased=how["estimator"] == "unbiased"), bounds.n_moved}
         shares = [m / (p + m) for m in sorted(counts)]
-        curve: dict[str, Any] = {"epsilons": shares, "exactly": amount.exactly, "level": reporting.level}
+        curve: dict[str, Any] = {"epsilons": shares, "exactly": amount.exactly}
         results.append(sweep(X, Y, which=known.which(), **curve, **testing))
-    if known.verified is not None and known.may_move is None and known.strata is None:
-        if comparison.rng is None:
-            output.note("the page is without the audit; add the --rng that it began with.")
-            return results
-        of_test: dict[str, Any] = {"level": reporting.level, "n_permutations": reporting.n_permutations}
-        results.append(audit(X, Y, **of_test, **how))
+    if known.verified is not None:
+        if (why := _no_audit(known, split, comparison)) is None:
+            results.append(audit(X, Y, **of_test, **how))
+        else:
+            output.note(f"the page is without the audit: {why}.")
     return results
+
+
+def _no_audit(known: KnownRows, split: Split, comparison: Comparison) -> str | None:
+    """Say why verified rows are no audit, if so."""
+    if split.units is not None:
+        return "it looks up rows, and these are units"
+    if known.may_move is not None or known.strata is not None:
+        return "it knows of no limits; leave --may-move and --strata out to see it"
+    return "add the --rng that it began with" if comparison.rng is None else None
 
 
 def _write_saved(name: str, out: Path, how: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> 
     more = []
     try:
         if amount is not None and amount.says_how_many:
-            amount.how_many().counts(survey.record["n_hidden"], survey.record["n_among"])
+            amount.how_many().admissible(survey.record["n_hidden"], survey.record["n_among"])
     except MmdBoundsError as error:
         more.append(str(error))
     survey = dataclasses.replace(survey, problems=[*survey.problems, *more])

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -30,6 +31,7 @@ from mmdbounds.number_limits import Limits, anytime_limits
 from mmdbounds.objective import Indices
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.group import CONFIRMED, REFILED
+from mmdbounds.tables.verified import NO_ROW
 
 NOT_LOOKED_UP, BELONGS_TO_Y, BELONGS_TO_X = -1, 0, 1
 """What is known of a row of Y as filed."""
@@ -162,8 +164,7 @@ def audited_rows(X: Any, Y: Any, verified: Any, kernel: object, seed: int) -> Au
     """Return the rows of Y as filed, with the order in which `seed` has them checked."""
     given = as_groups(X, Y)
     x, y = (replace(group, ids=_tags(letter, len(group))) for letter, group in zip("xy", given, strict=True))
-    with warnings.catch_warnings():  # an audit begins with nothing looked up
-        warnings.simplefilter("ignore", VerifiedWarning)
+    with nothing_looked_up_yet():
         now = refiled(x, y, Contamination(n_moved=0), verified, kernel)
     statuses = [_status(group) for group in (now.X, now.Y)]
     tags = np.concatenate([now.X.ids[statuses[0] == REFILED], now.Y.ids[statuses[1] != REFILED]])
@@ -192,6 +193,14 @@ def audited_rows(X: Any, Y: Any, verified: Any, kernel: object, seed: int) -> Au
         len(now.X) - n_to_x + n_to_y,
         n_to_y,
     )
+
+
+@contextmanager
+def nothing_looked_up_yet() -> Iterator[None]:
+    """Do not warn of a column that verifies no row: an audit begins with that."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", f".*{NO_ROW}", VerifiedWarning)
+        yield
 
 
 def _tags(letter: str, count: int) -> NDArray[np.str_]:

@@ -16,11 +16,11 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 
-from mmdbounds.bounds import mmd_bounds
+from mmdbounds.bounds import expected_work, mmd_bounds
 from mmdbounds.checks import (
     MOST_SEED,
     check_count,
@@ -30,19 +30,23 @@ from mmdbounds.checks import (
     check_seed,
 )
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import MmdBoundsError, VerifiedWarning, warn
+from mmdbounds.costs import together
+from mmdbounds.errors import MmdBoundsError, VerifiedWarning, counted, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
-from mmdbounds.inference.audited_rows import AuditedRows, AuditState, audited_rows
-from mmdbounds.inference.breakdown import Breakdown, find_breakdown
-from mmdbounds.inference.robust import robust_test
+from mmdbounds.inference.audited_rows import NOT_LOOKED_UP, AuditedRows, AuditState, audited_rows
+from mmdbounds.inference.breakdown import Breakdown, expected_breakdown, find_breakdown
+from mmdbounds.inference.doubt import label_doubt
+from mmdbounds.inference.robust import expected_test, robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
-from mmdbounds.problem import ComparisonOptions, compares, comparison
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison
+from mmdbounds.progress import Phase
 from mmdbounds.results import BoundsResult
 from mmdbounds.results.audit import AuditResult, By, Decision
 from mmdbounds.search.sharp import Sharp
 from mmdbounds.words.auditing import audit_conditions
 
+FEW_RANDOM = 5  # times as many chosen rows as rows in the recorded order: perhaps it was another order
 POWER = 0.9  # with which so many more rows decide, if misfiled rows are as frequent as they look
 
 
@@ -80,9 +84,10 @@ def audit(
         Confidence of the limits on the number of misfiled rows.
     n_next : int, default=20
         How many rows to name.
-    by : {"random", "effect"}, default="random"
-        Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
-        bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
+    by : {"random", "effect", "classifier"}, default="random"
+        Which ones. ``"effect"``: those whose true group would change the lower bound most; ``"classifier"``:
+        those whose label a cross-validated classifier doubts most (`label_doubt`). They narrow the bounds
+        faster, but say nothing about how many are misfiled; all kinds can be mixed.
     certify : {"auto", True, False}, default="auto"
         Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
         where only it matters, ``False`` saves their proof.
@@ -121,18 +126,12 @@ def audit(
     """
     started = time.perf_counter()
     level, alpha = check_level(level), allowed_error(audit_level, "audit_level")
-    seed = check_seed(None) if rng is None else check_count(rng, "rng", most=MOST_SEED)
     n_next = check_count(n_next, "n_next")
-    check_option(by, "by", ("random", "effect"))
+    check_option(by, "by", get_args(By))
     check_labellings(n_permutations)
     method = Sharp(certify=certify)
     how = comparison("audit", options)
-    rows = audited_rows(X, Y, verified, how.kernel, seed)
-    if rng is None and rows.state.n_random + rows.state.n_chosen:
-        got = "rows were looked up, so `rng` must be the seed with which the audit began"
-        msg = f"{got}; got none. It is in the last lines of its result; for a new audit choose one."
-        raise MmdBoundsError(msg)
-    _warn_of_choice(rows.state, seed)
+    rows, seed = _rows_in_order(X, Y, verified, how.kernel, rng, by)
     call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations, method)
     finding = _finding(rows, alpha, call)
     return AuditResult(
@@ -161,6 +160,33 @@ def audit(
     )
 
 
+def expected_audit(
+    problem: Problem,
+    X: Any,
+    Y: Any,
+    *,
+    audit_level: float,
+    by: By,
+    certify: Literal["auto"] | bool,
+    n_permutations: int,
+    rng: int | None,
+) -> list[Phase]:
+    """Return what `audit` computes, with what each is expected to take (see `mmdbounds.costs`)."""
+    rows, _ = _rows_in_order(X, Y, None, problem.kernel, rng, by)
+    state, method = rows.state, Sharp(certify=certify)
+    n_left = state.misfiled(allowed_error(audit_level, "audit_level"))[1] - state.n_found
+    testable = _most_testable(rows, problem.estimator)
+    phases = [together("breakdown", expected_breakdown(problem, testable, n_permutations))]
+    if state.n_random and n_left <= testable:
+        counts = problem.counts(Contamination(n_moved=n_left))
+        phases.append(together("p-value", expected_test(problem, counts, n_permutations)))
+        phases.append(together("bounds", expected_work(problem, counts, method, rehearse=True)))
+    if by == "effect" and (most := _most_by_effect(rows, n_left)) >= 1:
+        counts = problem.counts(Contamination(n_moved=most))
+        phases.append(together("rows by effect", expected_work(problem, counts, method, rehearse=True)))
+    return phases
+
+
 class Calls:
     """The calls that an audit makes, with the same options."""
 
@@ -187,6 +213,20 @@ class Calls:
         return mmd_bounds(rows.X, rows.Y, amount, method=self._method, **self.options)
 
 
+def _rows_in_order(
+    X: Any, Y: Any, verified: Any, kernel: object, rng: int | None, by: By
+) -> tuple[AuditedRows, int]:
+    """Return the rows of the audit that `rng` began, or of a new one, and its seed."""
+    seed = check_seed(None) if rng is None else check_count(rng, "rng", most=MOST_SEED)
+    rows = audited_rows(X, Y, verified, kernel, seed)
+    if rng is None and rows.state.n_random + rows.state.n_chosen:
+        got = "rows were looked up, so `rng` must be the seed with which the audit began"
+        msg = f"{got}; got none. It is in the last lines of its result; for a new audit choose one."
+        raise MmdBoundsError(msg)
+    _warn_of_choice(rows.state, seed, by)
+    return rows, seed
+
+
 def _books(state: AuditState) -> dict[str, Any]:
     names = ("n_random", "n_found_random", "n_chosen", "n_found_chosen", "n_unknown")
     return {name: getattr(state, name) for name in names}
@@ -196,9 +236,8 @@ def _finding(rows: AuditedRows, alpha: Fraction, call: Calls) -> dict[str, Any]:
     """Return what follows from the rows looked up: the fields up to the decision."""
     state, limits = rows.state, rows.state.misfiled(alpha)
     n_left = limits[1] - state.n_found
-    smallest = 2 if call.options.get("estimator", "unbiased") == "unbiased" else 1
-    testable = min(state.n_unknown, len(rows.Y) - smallest)
-    margin = call.breakdown(rows, max(testable, 0))
+    testable = _most_testable(rows, call.options.get("estimator", "unbiased"))
+    margin = call.breakdown(rows, testable)
     fields: dict[str, Any] = dict.fromkeys(("pvalue", "pvalue_of_test", "lower", "upper"))
     is_valid, is_certified = margin.is_valid, False
     if state.n_random and n_left <= testable:
@@ -219,6 +258,12 @@ def _finding(rows: AuditedRows, alpha: Fraction, call: Calls) -> dict[str, Any]:
         "breakdown_n_moved": margin.breakdown_n_moved,
         "most_moved": margin.most_moved,
     }
+
+
+def _most_testable(rows: AuditedRows, estimator: str) -> int:
+    """Return the largest number of misfiled rows that can be tested: a group must remain."""
+    smallest = 2 if estimator == "unbiased" else 1
+    return max(min(rows.state.n_unknown, len(rows.Y) - smallest), 0)
 
 
 def _decision(state: AuditState, margin: Breakdown, pvalue: float | None, is_valid: bool) -> Decision:
@@ -244,7 +289,12 @@ def _rows_to_go(state: AuditState, margin: Breakdown, alpha: Fraction) -> int:
 
 def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) -> dict[str, Any]:
     """Return the fields that name the rows to look up next."""
-    chosen = _by_effect(rows, count, n_left, call) if by == "effect" else rows.state.next_rows(count)
+    if by == "effect":
+        chosen = _by_effect(rows, count, n_left, call)
+    elif by == "classifier":
+        chosen = _by_doubt(rows, count, call.options["rng"])
+    else:
+        chosen = rows.state.next_rows(count)
     return {
         "next_rows": rows.places[chosen],
         "ids_next": None if rows.ids is None else rows.ids[chosen],
@@ -254,18 +304,37 @@ def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) 
 
 def _by_effect(rows: AuditedRows, count: int, n_left: int, call: Calls) -> Indices:
     """Return the rows that change the lower bound most, once their true group is known."""
-    most = min(max(n_left, 1), rows.state.n_unknown, len(rows.Y) - 2)
+    most = _most_by_effect(rows, n_left)
     if most < 1:
         return rows.state.next_rows(0)
     table = call.bounds(rows, most).row_table()
     return np.array([rows.number_of[name] for name in table["id"][:count]], dtype=np.intp)
 
 
-def _warn_of_choice(state: AuditState, seed: int) -> None:
-    if state.n_chosen and not state.n_random:
-        first = "the first row of the recorded order was not looked up"
-        warn(
-            f"{first} (`rng=` {seed}), so the {state.n_chosen:,} rows that were count as chosen: they narrow "
-            "the bounds, but do not say how many rows are misfiled. Was the audit begun with another seed?",
-            VerifiedWarning,
-        )
+def _by_doubt(rows: AuditedRows, count: int, seed: int) -> Indices:
+    """Return the rows whose label a classifier doubts most, of those that were not looked up."""
+    doubts, names = label_doubt(rows.X, rows.Y, rng=seed), np.asarray(rows.Y.ids).tolist()
+    numbers = {i: rows.number_of[name] for i, name in enumerate(names) if name in rows.number_of}
+    unknown = [i for i, number in numbers.items() if rows.state.truth[number] == NOT_LOOKED_UP]
+    most = sorted(unknown, key=lambda i: -doubts[i])[:count]
+    return np.array([numbers[i] for i in most], dtype=np.intp)
+
+
+def _most_by_effect(rows: AuditedRows, n_left: int) -> int:
+    """Return the number of misfiled rows at which effects are compared."""
+    return min(max(n_left, 1), rows.state.n_unknown, len(rows.Y) - 2)
+
+
+def _warn_of_choice(state: AuditState, seed: int, by: By) -> None:
+    """Warn if the rows looked up look like a sample that was drawn in another way."""
+    is_few = FEW_RANDOM * state.n_random < state.n_chosen if by == "random" else not state.n_random
+    if not (state.n_chosen and is_few):
+        return
+    first = "the first row of the recorded order was not looked up"
+    if state.n_random:
+        first = f"of the recorded order only the first {counted(state.n_random, 'row')} were looked up"
+    warn(
+        f"{first} (`rng=` {seed}), so {counted(state.n_chosen, 'row')} that were count as chosen: they "
+        "narrow the bounds, but do not say how many are misfiled. Was the audit begun with another seed?",
+        VerifiedWarning,
+    )

@@ -57,7 +57,7 @@ def audit_part(result: AuditResult, names: RowNames) -> Part:
 
 def _next(result: AuditResult, names: RowNames) -> list[Table]:
     """Return the table of the rows to look up next, if there are any; by number unless names may be shown."""
-    wanted = len(result.next_rows) and (result.by == "effect" or not result.is_decided)
+    wanted = len(result.next_rows) and (result.by != "random" or not result.is_decided)
     ids = result.ids_next if names.is_open else None
     body = [
         (

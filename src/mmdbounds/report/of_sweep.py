@@ -109,7 +109,7 @@ def bounds_at(result: SweepResult, point: SweepPoint) -> BoundsResult:
     """Return one point of the curve as the result that the sentences are about."""
     none = np.empty(0, dtype=np.intp)
     low, high = point.lower_certified, point.upper_certified
-    same = ("observed", "n_samples_X", "n_samples_Y", "name_x", "name_y")
+    same = ("observed", "n_samples_X", "n_samples_Y", "name_x", "name_y", "knowledge")
     return BoundsResult(
         lower=Bound(side="lower", value=point.lower, certified=low, rows=none, rows_of_x=none),
         upper=Bound(side="upper", value=point.upper, certified=high, rows=none, rows_of_x=none),

@@ -142,10 +142,13 @@ def require_filed(refiled: Refiled, names: TwoNames, subject: str) -> None:
             raise DataError(msg)
 
 
+NO_ROW = "verifies no row"
+
+
 def warn_of_verified(truth: Rows, filed: Sequence[Rows], names: TwoNames, subject: str) -> None:
     """Warn if no row was looked up, or if no row can be misfiled because all are confirmed."""
     if all((truth[rows] == BLANK).all() for rows in filed):
-        warn(f"{subject} verifies no row: it is blank everywhere, so nothing changes.", VerifiedWarning)
+        warn(f"{subject} {NO_ROW}: it is blank everywhere, so nothing changes.", VerifiedWarning)
         return
     of_y = truth[filed[OF_Y]]
     as_filed = bool(np.isin(of_y, (OF_Y, AS_FILED)).all()) and not (truth[filed[OF_X]] == OF_Y).any()
