@@ -185,7 +185,8 @@ def table(records, folder):
 def beside(value, goal, form, goal_form):
     """Return a value, marked where it misses its goal, and the goal."""
     missed = MISSED if value is not None and goal is not None and value > goal else ""
-    return "" if value is None else form.format(value) + missed, "" if goal is None else goal_form.format(goal)
+    shown = "" if value is None else form.format(value) + missed
+    return shown, "" if goal is None else goal_form.format(goal)
 
 
 def ratio(records, name):

@@ -15,6 +15,8 @@ def test_twelve_calls_of_every_kind():
     assert len(estimates.CALLS) == 12
     assert {call.what for call in estimates.CALLS} == {"bounds", "test", "sweep"}
     assert {call.method for call in estimates.CALLS} == {"sharp", "s-sd", "sd"}
+    at_most = {(call.what, call.method) for call in estimates.CALLS if not call.exactly}
+    assert at_most == {("bounds", "sharp"), ("sweep", "sharp")}  # the default of both
     assert [min(call.n_rows for call in estimates.CALLS), max(call.n_rows for call in estimates.CALLS)] == [
         1000,
         100_000,
@@ -32,6 +34,11 @@ def test_each_is_estimated_and_made(call, monkeypatch):
     assert expected.is_complete
     assert min(expected.seconds, asking, seconds) > 0
     assert expected.most >= expected.seconds
+
+
+def test_what_is_at_most_says_so():
+    [sweep] = [call.words for call in estimates.CALLS if call.what == "sweep" and not call.exactly]
+    assert sweep == "sweep, at most, raw"
 
 
 def test_the_table_marks_what_is_off():
