@@ -217,8 +217,8 @@ class Search:
     n_starts: int | None = option(None, "Starting points of sharp, per side.  [default: 16]", "STARTS")
     certify: str = option(
         "auto",
-        "Proofs of sharp: 'auto' (a fixed amount of work, see --dry-run), 'yes' (up to twenty times as much) "
-        "or 'no'.",
+        "Proofs of sharp: 'auto' (a few seconds' worth of work and, with many rows, one pass over all pairs; "
+        "see --dry-run), 'yes' (up to twenty times that work, and the same pass) or 'no'.",
         "WHEN",
     )
     gap: float | None = option(
@@ -274,7 +274,8 @@ class Comparison:
     working_memory: float = option(1024, "Memory budget, per process.", "MIB", COMPUTED)
     features: int | None = option(
         None,
-        "Approximate the kernel with this many random features; time then grows linearly with the rows.",
+        "Approximate the kernel with this many random features; time then grows linearly with the rows, "
+        "except for the proof of an upper bound, which takes all pairs.",
         "NUMBER",
         COMPUTED,
     )

@@ -60,12 +60,14 @@ class Sharp(Method):
         nothing left to find.
     certify
         What a proof may spend. ``"auto"`` is a fixed amount of work, the same on every machine: a few
-        seconds' worth and, beyond 6,000 rows that may move, one pass over their pairs; ``mmdbounds bounds
-        --dry-run`` says how long that takes. `True` goes on, for up to twenty times as much; `False` proves
-        nothing.
+        seconds' worth. Beyond 3,600 rows that may move (fewer if `working_memory` is small) the upper side
+        takes a fixed number of steps on samples instead, and one pass over the pairs of these rows;
+        ``mmdbounds bounds --dry-run`` says how long that takes. `True` may spend up to twenty times as much;
+        on samples, it takes about twice the steps and twice the rows. `False` proves nothing.
     gap
         Distance between the proved and the attained value, as a share of the attained width, at which a
-        proof stops early; 0 continues until the labelling is proved to be the extreme one.
+        proof stops early; 0 continues until the labelling is proved to be the extreme one. Steps on samples
+        do not depend on it.
     """
 
     n_starts: int = 16
