@@ -352,7 +352,7 @@ class Contamination:
         With `exactly` just one; for an interval all in it; otherwise all whose shares are no larger.
         """
         if self.says_which:
-            known = "`mmd_bounds`, `robust_test`, `aggregated_test` and `sweep`"
+            known = "`mmd_bounds`, `robust_test`, `aggregated_test`, `sweep` and `column_table`"
             msg = f"`may_move`, `strata` and `limits` are for {known}. Leave them out here."
             raise MmdBoundsError(msg)
         if self.exactly:

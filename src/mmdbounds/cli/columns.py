@@ -12,8 +12,9 @@ from mmdbounds.errors import MmdBoundsError
 def columns_command(table: Table, misfiling: Misfiling, known: KnownRows, output: Output) -> None:
     """Compare two groups of a table column by column, in the units of the table.
 
-    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. Each column's
-    difference of means (or shares) comes with the smallest and the largest that the misfiling allows.
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y, --n-moved,
+    --sensitivity, --audit or --prevalence. Each column's difference of means (or shares) comes with the
+    smallest and the largest that the misfiling allows.
 
     \b
     Example:

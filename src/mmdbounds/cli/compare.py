@@ -76,8 +76,8 @@ def bounds_command(
     """Bound the squared MMD between two groups of a table.
 
     Rows of A may be misfiled under B: each row filed under B could be one of them. Say how many with
-    --epsilon, --share-of-y or --n-moved. With --wrong, bound the dependence (HSIC) between the rows and all
-    groups of the table instead.
+    --epsilon, --share-of-y, --n-moved, --sensitivity, --audit or --prevalence. With --wrong, bound the
+    dependence (HSIC) between the rows and all groups of the table instead.
 
     \b
     Example:
@@ -140,9 +140,9 @@ def robust_test_command(
 ) -> None:
     """Test whether two groups of a table differ, even though rows may be misfiled.
 
-    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The p-value is
-    the largest over all sets of rows that they might be. With --wrong, test whether the rows depend on
-    their group, with all groups of the table, instead.
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y, --n-moved,
+    --sensitivity, --audit or --prevalence. The p-value is the largest over all sets of rows that they might
+    be. With --wrong, test whether the rows depend on their group, with all groups of the table, instead.
 
     \b
     Example:

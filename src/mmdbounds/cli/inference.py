@@ -50,8 +50,8 @@ def confidence_command(
 ) -> None:
     """Bound the root MMD of the two populations, with a confidence that holds at any sample size.
 
-    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. The output says
-    whether the confidence is proved, and if not, why.
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y, --n-moved,
+    --sensitivity, --audit or --prevalence. The output says whether the confidence is proved, and if not, why.
 
     \b
     Example:
@@ -109,8 +109,9 @@ def aggregated_command(
 ) -> None:
     """Test with several kernels at once whether two groups differ, even though rows may be misfiled.
 
-    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y or --n-moved. No kernel has
-    to be chosen. The one p-value is the largest over all sets of rows that they might be.
+    Rows of A may be misfiled under B. Say how many with --epsilon, --share-of-y, --n-moved,
+    --sensitivity, --audit or --prevalence. No kernel has to be chosen. The one p-value is the largest over
+    all sets of rows that they might be.
 
     \b
     Example:
