@@ -83,7 +83,7 @@ def bounds(X, Y, amount=EPSILON, exactly=True):
     }
 
 
-def test(X, Y, amount=0.1):
+def robust_test(X, Y, amount=0.1):
     """Return the p-value of a test with at most a tenth misfiled, and whether it is valid."""
     result = mb.robust_test(X, Y, amount, rng=0)
     return {"pvalue": result.pvalue, "is_valid": result.is_valid, "backend": result.provenance.backend}
@@ -124,7 +124,7 @@ def calls(folder):
         for word, exactly in (("exactly", True), ("at most", False)):
             known[f"sharp, {word}, N = {n:,}"] = Call(scaled, partial(bounds, exactly=exactly))
     many, some = (partial(forest, folder, n, True) for n in (100_000, 20_000))
-    known["robust_test, at most 10 %, N = 100,000"] = Call(many, test, 900)
+    known["robust_test, at most 10 %, N = 100,000"] = Call(many, robust_test, 900)
     known["sweep, 10 shares, N = 20,000"] = Call(some, sweep, 600)
     return known | both_ways(folder)
 
@@ -136,7 +136,7 @@ def both_ways(folder):
     for name, groups in made.items():
         for what, compute in (
             ("sharp", partial(bounds, amount=amount, exactly=None)),
-            ("robust_test", partial(test, amount=amount)),
+            ("robust_test", partial(robust_test, amount=amount)),
             ("frontier", frontier),
         ):
             known[f"{what}, two-way, at most, {name}, N = 2,000"] = Call(groups, compute, SECONDS_BOTH_WAYS)
@@ -145,7 +145,7 @@ def both_ways(folder):
 
 def measure(name, folder):
     """Make one call in this process; return its record."""
-    mb.mmd_bounds(np.eye(30), np.eye(30)[:25] + 1.0, EPSILON, rng=0)  # what is compiled comes from the cache
+    mb.mmd_bounds(*gaussian(30), EPSILON, rng=0)  # what is compiled comes from the cache
     call = calls(folder)[name]
     X, Y = call.groups()
     before, started = peak(), time.perf_counter()

@@ -21,8 +21,8 @@ OF_ALL = {"name", "seconds", "mib", "before", "machine"}
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """The calls, with 30 and 40 rows in place of all others."""
-    groups = reach.gaussian(30)[0], reach.gaussian(40)[1]
+    """The calls, with 30 rows in place of all others."""
+    groups = reach.gaussian(12)[0], reach.gaussian(18)[1]
     some = {name: call._replace(groups=lambda: groups) for name, call in reach.calls(None).items()}
     monkeypatch.setattr(reach, "calls", lambda folder: some)
     return some
