@@ -161,7 +161,8 @@ class LearnedMultipliers:
         labelling, (part, other) = self._labelling, groups
         size = other.stop - other.start
         some = self._some(size, RANKED_COLUMNS)
-        first = len(some) - int(np.clip(round(count * len(some) / size), 1, len(some)))
+        most = max(len(some) - (other == part), 1)  # a row is no partner of its own
+        first = len(some) - int(np.clip(round(count * len(some) / size), 1, most))
         limits = limits_of_some(limits_within(labelling.limits(), other), some)
         here, theirs = labelling.pooled(other.start + some), factors[1][some].T
 
@@ -173,7 +174,7 @@ class LearnedMultipliers:
             start, values = block
             rows = slice(start, start + len(values))
             x = sign * values + factors[0][rows] @ theirs
-            if other == part:  # a row is no partner of its own
+            if other == part:
                 own = np.flatnonzero((some >= rows.start) & (some < rows.stop))
                 x[some[own] - start, own] = -np.inf
             if limits:
