@@ -47,9 +47,9 @@ class Found:
     status: str = ""
     certified: float | None = None
     fractional: float | None = None
-    # Threshold and excess of each active row, and what rounding can do, if they prove an upper side: from
-    # them follow ceilings of other counts (`sharp.ranges.ceilings`). Two-way: thresholds of partners in X and
-    # in Y, shape (2, n).
+    # Threshold and excess of each active row, and what rounding can do to a pair, in units of kernel values,
+    # if they prove an upper side: from them follow ceilings of other counts (`sharp.ranges.ceilings`).
+    # Two-way: thresholds of partners in X and in Y, shape (2, n).
     row_bounds: tuple[Float64s, Float64s, float] | None = None
     weights: Float64s | None = None  # of the rows of X, in place of a labelling (limited odds)
 

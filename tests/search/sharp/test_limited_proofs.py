@@ -13,7 +13,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.protocol import Task, leading, outwards, within_limits
 from mmdbounds.search.sharp import multiplier_steps as steps
 from mmdbounds.search.sharp import ranges
-from mmdbounds.search.sharp.ceiling import proved
+from mmdbounds.search.sharp.ceiling import ULPS, proved
 from mmdbounds.search.sharp.floor import Floor, filled, rooms
 from mmdbounds.search.sharp.pairwise_steps import limited_steps
 from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem
@@ -304,9 +304,9 @@ def test_no_admissible_labelling_of_any_count_is_above_its_ceiling(ranked, monke
         threshold = rng.normal(size=len(pairs)) * np.abs(pairs).max()
         excess = np.maximum(pairs + multipliers - threshold[:, None], 0.0)
         np.fill_diagonal(excess, 0.0)
-        size = np.abs(multipliers).max()
-        rows = threshold, excess.sum(axis=1), size, last.movable
-        above = ranges.ceilings(totals, problem.estimator, k, *rows)
+        of_pair = ULPS * np.abs(multipliers).max()
+        rows = threshold, excess.sum(axis=1), of_pair
+        above = ranges.ceilings(totals, problem.estimator, k, *rows, movable=last.movable)
         dense = ranges.dense_ceilings(totals, problem.estimator, k, pairs, multipliers, last.movable)
         for m, one, other in zip(k.tolist(), above, dense, strict=True):
             assert values[m].max() <= min(one, other)

@@ -6,6 +6,7 @@ import pytest
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.search.sharp import pair_ceilings
 from mmdbounds.search.sharp.ceiling import with_squares
+from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
 from mmdbounds.search.sharp.quota_problem import QuotaProblem
 from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes, most_moves
@@ -65,6 +66,17 @@ def test_no_labelling_is_above_whatever_the_thresholds(block):
         found = PairCeilings(f.totals, problem.estimator, sizes)
         found.lower(ThresholdsOfPartners(thresholds, excess, 1e-12 * scale), -np.inf)
         check(problem, found, sizes)
+
+
+def test_what_thresholds_lose_is_a_share_of_all_that_is_added_up():
+    """Also where nothing is left of it: thresholds below 0 and what exceeds them cancel."""
+    rng, n, c = np.random.default_rng(0), 12, 0.3
+    thresholds, excess, of_pair = -rng.exponential(size=(2, n)), n * rng.exponential(size=n), 1e-15
+    partners = ThresholdsOfPartners(thresholds, excess, of_pair)
+    for m, m_d in ((1, 0), (3, 2), (5, 4)):
+        sizes = np.sort(m_d * -thresholds[0] + m * -thresholds[1] + excess)[n - m - m_d :].sum()
+        least = c * ((m + m_d) ** 2 * of_pair + lost_by_sums(n) * sizes)
+        assert (partners.margin(np.zeros(3), c, m + m_d) >= least).all()
 
 
 def largest_partners(values, i, problem, counts):

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from mmdbounds.counts import Counts
+from mmdbounds.objective import Quadratic
 from mmdbounds.search.sharp import ranges
+from mmdbounds.search.sharp.ceiling import ULPS
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import FloorRange
 from problems import KERNELS, all_labellings, naive_values, small_matrix, small_problem, totals_of
@@ -68,11 +70,29 @@ def test_no_labelling_of_any_count_is_above_its_ceiling(block, ranked, monkeypat
         excess = np.maximum(pairs + multipliers - threshold[:, None], 0.0)
         np.fill_diagonal(excess, 0.0)
         above = ranges.ceilings(
-            totals, problem.estimator, k, threshold, excess.sum(axis=1), np.abs(multipliers).max()
+            totals, problem.estimator, k, threshold, excess.sum(axis=1), ULPS * np.abs(multipliers).max()
         )
         dense = ranges.dense_ceilings(totals, problem.estimator, k, pairs, multipliers)
         for n_moved, first, second in zip(k.tolist(), above, dense, strict=True):
             assert all_values(problem, K, n_moved).max() <= min(first, second)
+
+
+@pytest.mark.parametrize("ranked", [1, 64])
+def test_what_sums_lose_is_a_share_of_all_that_they_add_up(ranked, monkeypatch):
+    """Thresholds below 0 and what exceeds them cancel in a ceiling; what rounding does to them does not."""
+    monkeypatch.setattr(ranges, "RANKED", ranked)
+    share = 1e-3
+    for seed in range(20):
+        problem, rng = small_problem(seed, two_way=False, most=(9, 6)), np.random.default_rng(seed)
+        totals, k = totals_of(problem), np.arange(problem.counts.n_moved + 1)
+        threshold, excess = -rng.exponential(size=problem.q), problem.q * rng.exponential(size=problem.q)
+        rows = totals, problem.estimator, k, threshold, excess
+        lost = ranges.ceilings(*rows, of_sums=share) - ranges.ceilings(*rows)
+        for n_moved in k.tolist():
+            counts = Counts(n_moved, 0, problem.p + n_moved, problem.q - n_moved)
+            added_up = np.sort(n_moved * np.abs(threshold) + excess)[problem.q - n_moved :].sum()
+            c = Quadratic(totals, counts, problem.estimator).c
+            assert lost[n_moved] >= share * c * added_up * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("seed", range(40))

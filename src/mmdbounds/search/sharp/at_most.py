@@ -17,6 +17,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, for_both_sides, most_extreme, outwards
 from mmdbounds.search.sharp.ceiling import ceiling
+from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.ranges import FloorRange, ceilings, dense_ceilings, from_more, joining, reached
 from mmdbounds.sums.protocol import Float64s
@@ -24,7 +25,6 @@ from mmdbounds.sums.protocol import Float64s
 FEW = 3  # so many counts are searched one by one
 SOLVED = 12  # counts that are solved on each side, at the most
 AGAIN = 0.7  # work of the other counts, as a share of that of the largest one
-SUMS = 1e-11  # what sums over the rows of Y lose at the most, of what they add up
 RANKING = 16.0  # work of ranking one kernel value for the ceilings of all counts
 LEAST = 5e6  # work that is spent in any case, if there is need: a twentieth of a second
 
@@ -224,10 +224,9 @@ class UpperRange(CountRange):
         if self.movable is None and (self.estimator == "unbiased" or is_definite):
             self._lower_to(from_more(last.certified, self.totals, self.estimator, self.k))
         if last.row_bounds is not None:
-            thresholds, excess, rounding = last.row_bounds
-            found = ceilings(self.totals, self.estimator, self.k, thresholds, excess, movable=self.movable)
-            # Fewer rows lose no more than the largest count, but for sums that are larger than the bound.
-            self._lower_to(found + 2 * rounding + SUMS * np.abs(found))
+            of_sums = lost_by_sums(len(last.row_bounds[1]))
+            known = self.totals, self.estimator, self.k
+            self._lower_to(ceilings(*known, *last.row_bounds, of_sums, self.movable))
         self.solve(self.ends[1])
         self._try_fewer(self.started())
 

@@ -101,20 +101,24 @@ class LearnedMultipliers:
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
         f, multipliers, limits = quadratic, self._all_multipliers(), self._labelling.limits()
-        squares = _squares(multipliers)
+        squares, own = _squares(multipliers), f.totals.diagonal[self._labelling.active]
         last, above = np.zeros((2, len(squares))), squares.copy()  # of partners in X and in Y
-        scores, sizes = self._linear + squares, np.zeros(len(squares))
+        # Thresholds below 0 and what exceeds them cancel in the scores, their rounding does not: `sizes` are
+        # of all that is added up, a row's own value included, which the sums hold before it is taken away.
+        scores, sizes = self._linear + squares, np.abs(self._linear) + squares + np.abs(own)
         for part, _ in self._parts:
             for other, quota in self._parts:
                 thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
                 scores[part] += (quota - (other == part)) * thresholds + excess
+                sizes[part] += np.abs(quota * thresholds) + excess
                 last[int(self._labelling.sign[other.start] > 0), part] = thresholds
                 above[part] += excess
-                if limits:  # sums of more than the score shows
-                    sizes[part] += np.abs(quota * thresholds) + excess
                 effort.spend(PROVED * len(excess) * (other.stop - other.start))
-        rounding = self._rounding(f, multipliers, np.abs(scores) + sizes)
-        self.row_bounds = last if self._labelling.n_active_x else last[1], above, rounding
+        n_chosen, of_pair = sum(quota for _, quota in self._parts), self._pair_error(multipliers)
+        self.row_bounds = last if self._labelling.n_active_x else last[1], above, of_pair
+        # Beyond `Quadratic.margin` (docs/rounding.md): pairs that a labelling consists of, and sums.
+        summed = lost_by_sums(len(sizes)) * top_sum(sizes, self._parts)
+        rounding = f.c * (n_chosen**2 * of_pair + summed)
         return f.value_as_filed + f.c * top_sum(scores, self._parts, limits) + rounding
 
     def _partners(
@@ -185,14 +189,10 @@ class LearnedMultipliers:
             [found for _, found in in_order(blocks(), lowest, threads_for(size * len(here)))]
         )
 
-    def _rounding(self, f: Quadratic, multipliers: Float64s, sizes: Float64s) -> float:
-        """Return how far rounding can move the bound, beyond `Quadratic.margin` (docs/rounding.md)."""
-        n_chosen, n = sum(quota for _, quota in self._parts), len(sizes)
-        # Each of the pairs that a labelling consists of has its x_ij off by at most this much.
-        pair = (2 * RANK + SQUARES + FORMULA) * unit_roundoff("float64") * (_size(multipliers) + self._scale)
-        # Sums over columns and over rows lose a share of what they add up.
-        share = 2 * sum_error(n, plan.BLOCK_ROWS * 16, "float64")
-        return float(f.c * (n_chosen**2 * pair + share * top_sum(sizes, self._parts)))
+    def _pair_error(self, multipliers: Float64s) -> float:
+        """Return how far rounding can move what is added up for a pair, in units of c."""
+        n_operations = 2 * RANK + SQUARES + FORMULA
+        return n_operations * unit_roundoff("float64") * (_size(multipliers) + self._scale)
 
     def _standings(self) -> Float64s:
         """Return how far each row is from the last one that the gradient lets move, in typical distances."""
@@ -292,6 +292,11 @@ def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
     """Return in how many steps multipliers are fitted, and on how many rows each of them."""
     more = np.interp(np.log10(n_active), MANY, (1.0, MORE)) * max(patience, 1.0) ** 0.25
     return round(STEPS * more), min(n_active, round(SAMPLED * more))
+
+
+def lost_by_sums(n_active: int) -> float:
+    """Return what sums over the columns of a row, and then over rows, lose of the sizes that they add up."""
+    return 2 * sum_error(n_active, plan.BLOCK_ROWS * 16, "float64")
 
 
 def _parted(multipliers: Float64s) -> list[Float64s]:

@@ -17,8 +17,8 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
-from mmdbounds.search.sharp.at_most import SUMS
 from mmdbounds.search.sharp.ceiling import EPS, ULPS
+from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.ranges import coefficients
 from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes, widest
@@ -48,7 +48,7 @@ class ThresholdsOfPartners:
 
     thresholds: Float64s  # of partners in X and in Y, shape (2, n)
     excess: Float64s  # shape (n,)
-    rounding: float
+    rounding: float  # what it can do to a chosen pair
 
     def scores(self, m: int, m_d: int, n_x: int) -> tuple[Float64s, Float64s]:
         """See `Partners`."""
@@ -57,8 +57,10 @@ class ThresholdsOfPartners:
         return (m_d - is_x) * of_x + (m - ~is_x) * of_y + self.excess, of_x + of_y
 
     def margin(self, ceilings: Float64s, c: float, n_chosen: int) -> Float64s:
-        """See `Partners`; as for one-way counts."""
-        return np.asarray(2 * self.rounding + SUMS * np.abs(ceilings))
+        """See `Partners`; sums lose a share of what they add up, whatever is left of it."""
+        added_up = n_chosen * (n_chosen * np.abs(self.thresholds).max() + self.excess.max())
+        lost_there = lost_by_sums(len(self.excess)) * added_up
+        return np.full_like(ceilings, c * (n_chosen**2 * self.rounding + lost_there))
 
 
 @dataclass(frozen=True, eq=False)

@@ -217,15 +217,17 @@ def ceilings(
     k: Ints,
     threshold: Float64s,
     excess: Float64s,
-    size: float = 0.0,
+    of_pair: float = 0.0,
+    of_sums: float = 0.0,
     movable: Movable | None = None,
 ) -> Float64s:
     """Return values that no labelling of consecutive one-way counts exceeds, from bounds of the rows of Y.
 
-    With multipliers that cancel over pairs added to the kernel values (at most `size` each), any j of row
-    i's values must have a sum of at most ``j * threshold[i] + excess[i]``, if their rows can move with row i.
-    For j values of the row itself, sums of the largest are reached by the j-th as threshold and, as excess,
-    what larger ones exceed it by.
+    With multipliers that cancel over pairs added to the kernel values, any j of row i's values must have a
+    sum of at most ``j * threshold[i] + excess[i]``, if their rows can move with row i. For j values of the
+    row itself, sums of the largest are reached by the j-th as threshold and, as excess, what larger ones
+    exceed it by. Rounding does no more than `of_pair` to a pair, beyond what it does to its kernel value, and
+    sums of thresholds and excess lose no more than a share `of_sums` of the sizes that they add up.
     """
     o, (of_y, limits) = 1 if estimator == "unbiased" else 0, _rows_and_limits(totals, int(k[-1]), movable)
     (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
@@ -233,7 +235,10 @@ def ceilings(
     weights = np.array([to_x, to_y, own + c, c * (k - 1), c])
     sized = (Counts(m, 0, totals.p + m, totals.q - m) for m in k.tolist())
     margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
-    margin = totals.value_margin * np.array(margins) + ULPS * c * k.astype(np.float64) ** 2 * size
+    margin = totals.value_margin * np.array(margins) + of_pair * c * k.astype(np.float64) ** 2
+    if of_sums:
+        sizes = [np.abs(threshold), excess]
+        margin -= of_sums * least_sums(sizes, -np.array([c * k, c]), k, limits)
     return np.asarray(value - least_sums(columns, -weights, k, limits) + margin)
 
 
@@ -251,14 +256,16 @@ def dense_ceilings(
     limits = _rows_and_limits(totals, int(k[-1]), movable)[1]
     for stratum, _ in limits:
         ranked[stratum] = within_limits(ranked[stratum], partner_limits(limits, stratum))
-    ranked[:] = -np.sort(-ranked, axis=1)
-    size, result = float(multipliers.max(initial=0.0)), np.empty(len(k))
+    np.negative(ranked, out=ranked)
+    ranked.sort(axis=1)
+    np.negative(ranked, out=ranked)
+    of_pair, result = ULPS * float(multipliers.max(initial=0.0)), np.empty(len(k))
     for start, stop in strips([0, len(k)], -(-len(k) // RANKED)):
         middle = max(int(k[(start + stop) // 2]) - 1, 1)
         threshold = ranked[:, middle - 1]
         excess = (ranked[:, :middle] - threshold[:, None]).sum(axis=1)
         here = k[start:stop]
-        result[start:stop] = ceilings(totals, estimator, here, threshold, excess, size, movable)
+        result[start:stop] = ceilings(totals, estimator, here, threshold, excess, of_pair, movable=movable)
     return result
 
 
