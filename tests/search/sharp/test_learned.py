@@ -13,6 +13,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exchanges import refine
+from mmdbounds.search.protocol import top_sum
 from mmdbounds.search.sharp import learned
 from mmdbounds.search.sharp.learned import RANK, LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import Effort
@@ -210,14 +211,57 @@ def test_the_same_seed_learns_the_same_and_another_one_something_else():
     assert bounds[0] != bounds[2]
 
 
-def test_blocks_and_a_matrix_give_the_same_ceiling():
+def spoiled_ceiling(problem, sums=None):
+    labelling = Labelling(quadratic_of(problem, sums))
+    multipliers = spoiled(LearnedMultipliers(labelling, 0), 0.1, 0)
+    return multipliers.ceiling(labelling.quadratic, Effort(NO_END))
+
+
+def blocks_of(problem):
+    return BlockedSums(problem.Z, problem.kernel, block=(16, 8))
+
+
+def torch_sums(problem):
+    from mmdbounds.sums.torch.sums import TorchSums
+
+    return TorchSums(problem.Z, problem.kernel, device="cpu")
+
+
+@pytest.mark.parametrize("sums", [blocks_of, pytest.param(torch_sums, marks=pytest.mark.full)])
+def test_blocks_and_a_matrix_give_the_same_ceiling(sums):
     problem = random_problem(9, kernel="rbf", two_way=True)
-    bounds = []
-    for sums in (None, BlockedSums(problem.Z, problem.kernel, block=(16, 8))):
-        labelling = Labelling(quadratic_of(problem, sums))
-        multipliers = spoiled(LearnedMultipliers(labelling, 0), 0.1, 0)
-        bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
+    bounds = [spoiled_ceiling(problem), spoiled_ceiling(problem, sums(problem))]
     np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-9, atol=of_mmd2(len(problem.Z)))
+
+
+@pytest.mark.parametrize("of_x", [0, 10])
+def test_what_sums_lose_is_a_share_of_all_that_they_add_up(of_x, monkeypatch):
+    """Thresholds far below 0 are as valid as any, but scores are small beside what they are sums of."""
+
+    def far_below(self, groups, *_):
+        return np.full((groups[0].stop - groups[0].start, 1), -1e3)
+
+    monkeypatch.setattr(LearnedMultipliers, "_thresholds", far_below)
+    labelling = Labelling(quadratic_of(nearly_all(two_clouds(0, q=30, of_x=of_x))))
+    f, multipliers = labelling.quadratic, LearnedMultipliers(labelling, 0)
+    found = multipliers.ceiling(f, Effort(NO_END))
+    _, above, _ = multipliers.row_bounds
+    linear = labelling.sign * f.gradient_as_filed[labelling.active] / f.c
+    linear += f.totals.diagonal[labelling.active]
+    n_partners = f.counts.n_moved + f.counts.n_moved_of_x - 1
+    plain = f.value_as_filed + f.c * top_sum(linear - 1e3 * n_partners + above, labelling.parts())
+    sizes = top_sum(np.abs(linear) + 1e3 * n_partners + above, labelling.parts())
+    assert found - plain >= 0.9 * f.c * learned.lost_by_sums(len(linear)) * sizes
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+@pytest.mark.parametrize("kernel", ["energy", "linear"])
+def test_kernel_values_that_are_all_zero_have_one_bound(kernel, exactly, monkeypatch):
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
+    alike = np.ones((30, 2))
+    result = mb.mmd_bounds(alike, alike, 0.2, kernel=kernel, exactly=exactly, rng=0)
+    assert result.is_certified
+    assert result.lower.certified == result.upper.certified == 0.0
 
 
 def two_groups(p, q):

@@ -19,8 +19,10 @@ from mmdbounds.sums.bandwidth import canonical_order, median_distance
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from mmdbounds.sums.dask import rows as dask_rows
 from mmdbounds.sums.dask import sums as dask_sums
+from problems import random_problem
+from search.sharp.test_learned import spoiled_ceiling
 from sums.test_verbs import SELECTIONS, N, naive_excess, pair_terms, rows_and_kernel, weights
-from tolerances import of_values
+from tolerances import of_mmd2, of_values
 
 pytestmark = [
     pytest.mark.full,
@@ -93,6 +95,13 @@ def test_verbs_follow_the_matrix(client, name, selection, monkeypatch):
 def put(found, i, j, block):
     assert np.isnan(found[i : i + len(block), j : j + block.shape[1]]).all()
     found[i : i + len(block), j : j + block.shape[1]] = block
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_learned_ceilings_are_those_of_a_matrix(client):
+    problem = random_problem(9, kernel="rbf", two_way=True)
+    on_workers = spoiled_ceiling(problem, on_cluster(client, problem.Z, problem.kernel))
+    np.testing.assert_allclose(on_workers, spoiled_ceiling(problem), rtol=1e-9, atol=of_mmd2(len(problem.Z)))
 
 
 @pytest.mark.parametrize("at_hand", [True, False])

@@ -76,8 +76,8 @@ class LearnedMultipliers:
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
         """
-        if any(part.stop - part.start < FEWEST for part, _ in self._parts):
-            return  # nothing to learn from
+        if self._unit == 0 or any(part.stop - part.start < FEWEST for part, _ in self._parts):
+            return  # nothing to learn from: all kernel values are 0, or there are too few rows
         f, n = self._labelling.quadratic, len(self._linear)
         room = self._sums.working_memory * plan.MIB / 2 / (8 * MATRICES)
         n_steps, n_sampled = steps_and_rows(n, patience)
@@ -210,7 +210,8 @@ class LearnedMultipliers:
     def _raw_features(self, rows: Indices) -> Float64s:
         """Return what is known of some rows: how near they are to the landmarks, and to moving."""
         labelling, standing = self._labelling, self._standing[rows, None]
-        values = self._sums.block(labelling.pooled(rows), labelling.pooled(self._landmarks)) / self._scale
+        values = self._sums.block(labelling.pooled(rows), labelling.pooled(self._landmarks))
+        values /= self._scale or 1.0
         near = np.hstack([values**power for power in POWERS])
         gate = 0.5 + 0.5 * np.tanh(0.5 * GATE * standing)
         raw = np.hstack([near, near * gate, standing, np.tanh(STEEP * standing)])
