@@ -166,7 +166,9 @@ def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
 
     fixed, each = (EFFORT, EFFORT_OF_PAIR) if is_dense else EFFORT_THROUGH_SUMS
     unit = fixed + each * (n if is_dense else sums.n_rows) ** 2
-    return (PairSearch if two_way else RangeSearch)(task, search, refine_enough, is_dense, unit, gap)
+    squares = matrices_fit(active.stop - active.start, "upper", sums.working_memory, MATRICES)
+    kind = PairSearch if two_way else RangeSearch
+    return kind(task, search, refine_enough, is_dense, squares, unit, gap)
 
 
 def refine_enough(labelling: Labelling, side: Side) -> None:

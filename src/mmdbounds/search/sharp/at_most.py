@@ -37,7 +37,8 @@ class RangeSearch:
     # One side of one count, with slack and patience; also returned is the work that it took.
     search: Callable[[Counts, Side, float, float], tuple[Found, float]]
     refine: Callable[[Labelling, Side], None]
-    is_dense: bool  # whether proofs hold a matrix of the rows of Y
+    is_dense: bool  # whether floors hold a matrix of the rows of Y; ceilings do if that of the largest did
+    with_squares: bool  # whether ceilings that hold one have room for squares
     unit: float  # what a proof of one side of one count may spend with a patience of 1
     gap: float
 
@@ -148,6 +149,11 @@ class CountRange:
         is_proved = self.last.certified is not None and np.isfinite(certified)
         return replace(best, certified=certified) if is_proved else best
 
+    @property
+    def is_dense_above(self) -> bool:
+        """Whether the ceiling of the largest count held a matrix, so that others may."""
+        return self.last.certified is not None and self.last.row_bounds is None
+
     def quadratic(self, counts: Counts) -> Quadratic:
         """Return the quadratic of a count, in float64."""
         return Quadratic(self.totals, counts, self.estimator)
@@ -217,7 +223,7 @@ class UpperRange(CountRange):
         self._ceilings = np.full(len(self.k), np.inf)
         self._multipliers: Float64s | None = None  # in units of kernel values
         # A proof through sums takes as long as all of this may.
-        self.may_search = of.is_dense and last.certified is not None
+        self.may_search = self.is_dense_above
         if last.certified is None:
             return
         is_definite = self.totals.sums.is_positive_definite
@@ -239,22 +245,30 @@ class UpperRange(CountRange):
 
     def solve(self, counts: Counts) -> bool:
         """See `CountRange`."""
-        is_dense = self.of.is_dense or (self.movable is not None and self.last.row_bounds is None)
-        if counts in self.solved or not is_dense or counts.n_moved == 0:
+        if counts in self.solved or not self.is_dense_above or counts.n_moved == 0:
             return False
         self.solved.add(counts)
-        f, is_first = self.quadratic(counts), self._multipliers is None
-        problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
-        effort = Effort(max(self.left, LEAST), self.of.task.meter)
-        state = () if self._multipliers is None else (f.c * self._multipliers,)
-        proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
-        effort.spend(RANKING * len(problem.rows) ** 2)
-        self.left -= effort.spent
-        self._multipliers = proof.state[0] / f.c
-        pairs = problem.pairs / f.c
+        pairs, self._multipliers = self._fitted(counts)
         known_of_all = self.k, pairs, self._multipliers, self.movable
         self._lower_to(dense_ceilings(self.totals, self.estimator, *known_of_all))
         return True
+
+    def _fitted(self, counts: Counts) -> tuple[Float64s, Float64s]:
+        """Return pairs and the multipliers that a ceiling of one count ends with, in units of kernel values.
+
+        Matrices change their units in place: the budget may have room for four of them.
+        """
+        f, is_first = self.quadratic(counts), self._multipliers is None
+        problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
+        effort = Effort(max(self.left, LEAST), self.of.task.meter)
+        state = () if self._multipliers is None else (np.multiply(self._multipliers, f.c, self._multipliers),)
+        proof = ceiling(
+            problem, known, known + self.slack, effort, state, is_root=is_first, squares=self.of.with_squares
+        )
+        effort.spend(RANKING * len(problem.rows) ** 2)
+        self.left -= effort.spent
+        pairs, multipliers = problem.pairs, proof.state[0]
+        return np.divide(pairs, f.c, pairs), np.divide(multipliers, f.c, multipliers)
 
     def found(self) -> Found:
         """See `CountRange`; a convex function is largest where no row is split."""

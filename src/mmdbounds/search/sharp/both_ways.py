@@ -120,11 +120,11 @@ class UpperPairs(PairRange):
         super().__init__(of, last, slack, left)
         self._ceilings = PairCeilings(self.totals, self.estimator, self.sizes)
         self._multipliers: Float64s | None = None  # in units of kernel values
-        self.may_search = of.is_dense and last.certified is not None
+        self.may_search = self.is_dense_above
         if last.row_bounds is not None:
             known = most_extreme(self.best, "upper").value + self.slack
             self._ceilings.lower(ThresholdsOfPartners(*last.row_bounds), known)
-        if last.certified is not None and of.is_dense:
+        if self.is_dense_above:
             self.solve(self.ends[1])
 
     def proofs(self) -> Float64s:
@@ -137,7 +137,7 @@ class UpperPairs(PairRange):
             return False
         self.solved.add(counts)
         f, is_first = self.quadratic(counts), self._multipliers is None
-        if not self.of.is_dense:
+        if not self.is_dense_above:
             self.refined(StepwiseDominance().from_quadratic(f, "upper"))
             return True
         problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
@@ -150,7 +150,8 @@ class UpperPairs(PairRange):
             proof = ScoreBound(problem, np.inf, none, np.inf, none, (np.zeros(problem.pairs.shape),))
         else:
             state = () if self._multipliers is None else (f.c * self._multipliers,)
-            proof = ceiling(problem, known, known + self.slack, effort, state, is_root=is_first)
+            how = {"is_root": is_first, "squares": self.of.with_squares}
+            proof = ceiling(problem, known, known + self.slack, effort, state, **how)
         effort.spend(RANKING * len(problem.rows) ** 2)
         self.left -= effort.spent
         self._multipliers = proof.state[0] / f.c
