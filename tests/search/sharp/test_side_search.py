@@ -1,5 +1,6 @@
 """Starts and their refinement: never worse than S-SD, never worse with more starts."""
 
+from dataclasses import replace
 from itertools import islice
 
 import numpy as np
@@ -10,6 +11,7 @@ from mmdbounds.counts import Counts
 from mmdbounds.search.protocol import Task, outwards
 from mmdbounds.search.sharp.starting_points import starts
 from mmdbounds.search.stepwise import StepwiseDominance
+from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import Problem, quadratic_of, small_problem, totals_of, two_clouds
 
 SIDES = ("lower", "upper")
@@ -82,3 +84,17 @@ def test_starts_are_labellings_and_follow_the_seed(side, of_x):
 def test_wrong_options_are_named(options, message):
     with pytest.raises(mb.MmdBoundsError, match=message):
         mb.Sharp(**options)
+
+
+def test_float32_finds_the_rows_and_float64_proves():
+    """Also where a matrix of few active rows is held: certificates are those of float64, and as tight."""
+    problem = two_clouds(0, q=24)
+    problem = replace(problem, counts=Counts(4, 0, 54, 20))
+    sums = [BlockedSums(problem.Z, problem.kernel, dtype=dtype) for dtype in ("float32", "float64")]
+    coarse, fine = (
+        mb.Sharp(gap=0).both_sides(Task(totals_of(problem, each), [problem.counts], "unbiased"))
+        for each in sums
+    )
+    for found, expected in zip(coarse, fine, strict=True):
+        assert found.certified == pytest.approx(expected.certified, rel=0, abs=1e-10)
+        assert found.value == pytest.approx(expected.value, rel=0, abs=1e-12)

@@ -305,6 +305,7 @@ class SideSearch:
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""
+        self._take_float64(i)
         problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
         memory = self._task.totals.sums.working_memory
         with_squares = matrices_fit(len(problem.rows), self._side, memory, MATRICES)
@@ -313,7 +314,8 @@ class SideSearch:
         if self._side == "lower":
             relax = self._floor(i, problem, slack)
             if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
-                fractional = replace(relax, tolerance=self._task.totals.margin).plain(problem, effort).bound
+                exact = replace(relax, tolerance=self._quadratics[i].totals.margin)
+                fractional = exact.plain(problem, effort).bound
         improve = partial(self._improved, i)
         climbs = self._side == "upper"
         search = BranchAndBound(relax, self.best_gain, slack, effort, improve, room, climbs=climbs)
@@ -364,6 +366,7 @@ class SideSearch:
         precise = self._task.totals.precise
         if precise is not self._task.totals:
             f = Quadratic(precise, self._task.admissible[i], self._task.estimator)
-            self._quadratics[i], self._waiting[i] = f, iter(())
+            waiting, self._quadratics[i] = self._waiting[i], f
+            self._waiting[i] = (Labelling(f, np.flatnonzero(each.moved)) for each in waiting)
             self._best[i] = Labelling(f, np.flatnonzero(self._best[i].moved))
             self.best_gain = max(map(self._gain, self._best))
