@@ -21,14 +21,15 @@ export PIP_BUILD_CONSTRAINT := constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 ifneq ($(wildcard $(DATA)/.),)
-FULL_TESTS := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)" MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow"
 WITH_DATA := MMDBOUNDS_DATA="$$(cd "$(DATA)" && pwd)"
+NO_DATA :=
 else
-FULL_TESTS := MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2 -m "not slow and not data"
 WITH_DATA :=
+NO_DATA := and not data
 endif
+FULL_TESTS := $(WITH_DATA) MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2
 
-.PHONY: help demo test perturbed matrix check full docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
+.PHONY: help demo test perturbed matrix check full slow docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -36,6 +37,7 @@ help:
 	@echo "make perturbed  the tests again where sums are added up in another order (processor, blocks, threads, no numba)"
 	@echo "make check    lint, format, types, direction of imports"
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
+	@echo "make slow     the slow tests, which make full leaves out: thousands of problems instead of dozens"
 	@echo "make matrix   a slice of the tests in every environment: oldest and newest versions, no cache, no numba"
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs; stories where DATA is"
@@ -75,7 +77,10 @@ perturbed: $(VENV)/.stamp-test
 	$(BIN)/python tests/perturbed/run.py
 
 full: $(FULL)/.stamp-full
-	$(FULL_TESTS)
+	$(FULL_TESTS) -m "not slow $(NO_DATA)"
+
+slow: $(FULL)/.stamp-full
+	$(FULL_TESTS) -m "slow $(NO_DATA)"
 
 matrix: $(VENV)/.stamp-test $(OLDEST)/.stamp-matrix $(NEWEST)/.stamp-matrix
 	.ci/matrix
