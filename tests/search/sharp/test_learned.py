@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from limited_problems import limited_problem
 from mmdbounds.contamination import as_contamination
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic
@@ -14,7 +15,7 @@ from mmdbounds.problem import comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import top_sum
-from mmdbounds.search.sharp import learned
+from mmdbounds.search.sharp import learned, multiplier_steps
 from mmdbounds.search.sharp.learned import RANK, LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import sample, starts, upper_starts_from_sample
@@ -27,6 +28,7 @@ from problems import (
     small_choice,
     small_matrix,
     small_problem,
+    totals_of,
     two_clouds,
 )
 from tolerances import of_mmd2
@@ -178,6 +180,19 @@ def test_learning_takes_most_of_the_gap_away():
     before = multipliers.ceiling(f, Effort(NO_END)) - best
     multipliers.fit(best, 1.0, Effort(NO_END))
     assert 0 < multipliers.ceiling(f, Effort(NO_END)) - best < 0.25 * before
+
+
+@pytest.mark.parametrize("seed", [8, 27])
+def test_within_limits_it_learns_the_same_without_a_compiler(seed, monkeypatch):
+    problem, [counts] = limited_problem(seed, at_most=False, kernel="rbf", two_way=False)
+    labelling = Labelling(Quadratic(totals_of(problem), counts, problem.estimator))
+    learnt = []
+    for find in (multiplier_steps._compiled_capped, multiplier_steps._numpy_capped):
+        monkeypatch.setattr(multiplier_steps, "find_capped", find)
+        multipliers = LearnedMultipliers(labelling, 0)
+        multipliers.fit(labelling.quadratic.value_as_filed, 1.0, Effort(NO_END))
+        learnt.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
+    assert learnt[1] == pytest.approx(learnt[0], rel=1e-6)
 
 
 def test_more_patience_and_more_rows_take_more_steps():

@@ -44,7 +44,7 @@ MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
 LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
-NARROW, ITSELF = 1e-3, -1e300  # as in `ceiling`
+NARROW = 1e-3  # as in `ceiling`
 RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
 FEWEST = 4  # rows of a group below which nothing is fitted
 STRIP = 1024  # rows whose features, or thresholds, are found at a time
@@ -250,7 +250,7 @@ class LearnedMultipliers:
             rows = slice(*span)
             np.matmul(left[rows], right.T, out=x[rows])
             x[rows] += some.values[rows]
-            np.fill_diagonal(x[rows, rows], ITSELF)
+            np.fill_diagonal(x[rows, rows], -np.inf)  # no row is its own partner
             rank(fitted, x[rows], rows, width, scores)
 
         n_threads = threads_for(x.size)
