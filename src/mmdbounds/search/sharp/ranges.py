@@ -227,7 +227,7 @@ def ceilings(
     sum of at most ``j * threshold[i] + excess[i]``, if their rows can move with row i. For j values of the
     row itself, sums of the largest are reached by the j-th as threshold and, as excess, what larger ones
     exceed it by. Rounding does no more than `of_pair` to a pair, beyond what it does to its kernel value, and
-    sums of thresholds and excess lose no more than a share `of_sums` of the sizes that they add up.
+    sums lose no more than a share `of_sums` of the sizes that they add up, also where these cancel.
     """
     o, (of_y, limits) = 1 if estimator == "unbiased" else 0, _rows_and_limits(totals, int(k[-1]), movable)
     (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
@@ -237,8 +237,9 @@ def ceilings(
     margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
     margin = totals.value_margin * np.array(margins) + of_pair * c * k.astype(np.float64) ** 2
     if of_sums:
-        sizes = [np.abs(threshold), excess]
-        margin -= of_sums * least_sums(sizes, -np.array([c * k, c]), k, limits)
+        # A row's own value counts twice: alone, and in the excess before it was taken away.
+        sizes, of_sizes = np.abs(columns), np.abs([to_x, to_y, np.abs(own + c) + c, c * k, c])
+        margin -= of_sums * least_sums(list(sizes), -of_sizes, k, limits)
     return np.asarray(value - least_sums(columns, -weights, k, limits) + margin)
 
 
