@@ -47,6 +47,11 @@ class GroupSums:
         return max(largest)
 
     @property
+    def ceiling(self) -> float:
+        """A value that no statistic exceeds, whatever the labels: four means of kernel values."""
+        return 4 * (self.scale + self.value_margin)
+
+    @property
     def tie_width(self) -> float:
         """Mean kernel values that differ by less are tied."""
         return self.sums.tie_width * self.scale

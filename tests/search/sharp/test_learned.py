@@ -326,3 +326,14 @@ def test_starts_from_a_sample_end_in_the_best_region(monkeypatch):
 def refined(labelling):
     refine(labelling, "upper")
     return labelling.value()
+
+
+@pytest.mark.parametrize("exactly", [True, False])
+@pytest.mark.parametrize("amount", [{"n_moved": 38}, {"n_moved": 38, "n_moved_of_x": 1}])
+def test_no_ceiling_exceeds_what_any_statistic_can_be(amount, exactly, monkeypatch):
+    """Where two rows stay, what partners can add says nothing."""
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(30, 2)), rng.normal(1, 1, size=(40, 2))
+    upper = mb.mmd_bounds(X, Y, mb.Contamination(**amount), exactly=exactly, rng=0).upper
+    assert upper.value <= upper.certified <= 4 + 1e-6  # the margin is large where two rows stay

@@ -359,7 +359,7 @@ class SideSearch:
         bound = multipliers.ceiling(self._quadratics[i], effort)
         if multipliers.row_bounds is not None:
             self._row_bounds[i] = multipliers.row_bounds
-        return bound
+        return min(bound, self._quadratics[i].totals.ceiling)  # which is less where few rows stay
 
     def _take_float64(self, i: int) -> None:
         """Compute the proof, and the value beside it, from sums in float64, whatever the search used."""

@@ -220,7 +220,7 @@ class UpperRange(CountRange):
 
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
         super().__init__(of, last, slack, left)
-        self._ceilings = np.full(len(self.k), np.inf)
+        self._ceilings = np.full(len(self.k), self.totals.ceiling)
         self._multipliers: Float64s | None = None  # in units of kernel values
         # A proof through sums takes as long as all of this may.
         self.may_search = self.is_dense_above

@@ -127,7 +127,7 @@ class PairCeilings:
         filed = Labelling(Quadratic(totals, max((s.most for s in sizes), key=_of_both), estimator))
         self._active, self._n_x, self._sign = filed.active, filed.n_active_x, filed.sign
         self._limits = widest(sizes).limits()
-        self.ceilings = [np.full(len(size.moved), np.inf) for size in sizes]
+        self.ceilings = [np.full(len(size.moved), totals.ceiling) for size in sizes]
 
     def lower(self, partners: Partners, enough: float) -> None:
         """Lower the ceilings by what partners can add; those below `enough` need not be tight."""
