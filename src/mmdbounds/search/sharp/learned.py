@@ -67,7 +67,8 @@ class LearnedMultipliers:
         here = labelling.pooled(self._landmarks)
         among = self._sums.block(here, here)
         self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
-        self._centre, self._basis = self._measured(self._raw_features(self._some(n, MEASURED_ROWS)))
+        some = self._some(n, MEASURED_ROWS)
+        self._centre, self._basis = self._measured(self._raw_features(some, self._to_landmarks(some)))
         shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
 
@@ -207,11 +208,14 @@ class LearnedMultipliers:
     def _some(self, n: int, count: int) -> Indices:
         return np.sort(self._rng.choice(n, min(count, n), replace=False))
 
-    def _raw_features(self, rows: Indices) -> Float64s:
+    def _to_landmarks(self, rows: Indices) -> Float64s:
+        """Return the kernel values of some rows with the landmarks."""
+        return self._sums.block(self._labelling.pooled(rows), self._labelling.pooled(self._landmarks))
+
+    def _raw_features(self, rows: Indices, to_landmarks: Float64s) -> Float64s:
         """Return what is known of some rows: how near they are to the landmarks, and to moving."""
         labelling, standing = self._labelling, self._standing[rows, None]
-        values = self._sums.block(labelling.pooled(rows), labelling.pooled(self._landmarks))
-        values /= self._scale or 1.0
+        values = to_landmarks / (self._scale or 1.0)
         near = np.hstack([values**power for power in POWERS])
         gate = 0.5 + 0.5 * np.tanh(0.5 * GATE * standing)
         raw = np.hstack([near, near * gate, standing, np.tanh(STEEP * standing)])
@@ -228,16 +232,18 @@ class LearnedMultipliers:
         spread = np.sqrt(variances[kept])
         return centre, directions[:, kept] / (spread**WHITENED * spread.max(initial=1.0) ** (1 - WHITENED))
 
-    def _features(self, rows: Indices) -> Float64s:
+    def _features(self, rows: Indices, to_landmarks: Float64s) -> Float64s:
         """Return what the multipliers of some rows are made of, shape (n, D)."""
-        return np.hstack([(self._raw_features(rows) - self._centre) @ self._basis, np.ones((len(rows), 1))])
+        raw = self._raw_features(rows, to_landmarks)
+        return np.hstack([(raw - self._centre) @ self._basis, np.ones((len(rows), 1))])
 
     def _sample(self, n_rows: int) -> Fitted:
         drawn = sample(self._labelling, n_rows, self._rng)
         drawn.values[:] /= self._unit
         np.fill_diagonal(drawn.values, 0.0)
         linear, n_groups = self._linear[drawn.rows] / self._unit, len(drawn.limits or drawn.parts)
-        return Fitted(drawn, self._features(drawn.rows), linear, np.zeros((len(linear), n_groups)))
+        features = self._features(drawn.rows, self._to_landmarks(drawn.rows))
+        return Fitted(drawn, features, linear, np.zeros((len(linear), n_groups)))
 
     def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
         """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
@@ -285,8 +291,15 @@ class LearnedMultipliers:
     def _all_multipliers(self) -> Float64s:
         """Return e, h, psi and v of all active rows, in units of c."""
         units = np.repeat([self._unit, 1.0, self._unit, self._unit**0.5], [RANK, RANK, 1, SQUARES])
-        spans = plan.strips([0, len(self._linear)], STRIP)
-        return np.vstack([self._features(np.arange(i, j)) @ self._parameters * units for i, j in spans])
+        n = len(self._linear)
+        rows = (np.arange(*span) for span in plan.strips([0, n], STRIP))
+        blocks = ((some, self._to_landmarks(some)) for some in rows)
+
+        def multipliers(block: tuple[Indices, Float64s]) -> Float64s:
+            return np.asarray(self._features(*block) @ self._parameters * units)
+
+        n_threads = threads_for(n * len(self._landmarks))
+        return np.vstack([found for _, found in in_order(blocks, multipliers, n_threads)])
 
 
 def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
