@@ -139,7 +139,7 @@ def test_without_its_seed_the_audit_is_left_out(
     known.write_text("\n".join(text), encoding="utf-8")
     flags = ["--verified", "truth", "--n-permutations", "19"]
     assert run(["report", str(known), *GROUPS, *flags, "--out", str(out)]) == 0
-    assert "without the audit; add the --rng that it began with." in capsys.readouterr().err
+    assert "without the audit: add the --rng that it began with." in capsys.readouterr().err
     assert "Audit of the records" not in Parsed(out.read_text(encoding="utf-8")).words
 
 

@@ -103,6 +103,7 @@ def test_a_single_pair_has_the_ceiling_by_its_definition():
                 scores[i] += sum(best)
         expected = quotas.constant + sum(sorted(scores[: problem.p])[-m_d:])
         expected += sum(sorted(scores[problem.p :])[-m:]) if m else 0.0
+        expected = min(expected, f.totals.ceiling)
         excess += raised.linear - quotas.linear
         for partners in (
             PartnerSums.of(quotas, proof, f.c),
