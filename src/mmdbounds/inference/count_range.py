@@ -127,7 +127,7 @@ class EveryCount(AtOnce):
         slack = self._rough(last)
         found = self._search(last, "upper", worst_case.UPPER_STARTS, slack, 1.0)
         of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
-        if of is None or found.certified is None:
+        if found.certified is None:
             return [None] * len(self.considered)
         with one_blas_thread():
             of.look_closer(known := UpperRange(of, found, slack, of.unit))

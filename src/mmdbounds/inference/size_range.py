@@ -188,8 +188,6 @@ class EverySize(AtOnce):
         """See `WorstCase`; ceilings of all pairs follow from few, like their floors."""
         every = replace(self.task(self.considered[0]), admissible=self._every)
         of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
-        if of is None:
-            return [None] * len(self.considered)
         corner = of.task.admissible[-1]
         slack = self._rough(corner)
         found = self._search(corner, "upper", worst_case.UPPER_STARTS, slack, 1.0)

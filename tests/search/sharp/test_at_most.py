@@ -5,6 +5,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.contamination import Contamination
+from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Task
 from mmdbounds.search.sharp import at_most, quota_problem
 from problems import (
@@ -108,3 +109,18 @@ def test_at_most_costs_at_most_twice_exactly(n, held, monkeypatch):
         width = one.upper.value - one.lower.value
         assert every.lower.certified >= one.lower.certified - 0.01 * width
         assert every.upper.certified <= one.upper.certified + 0.02 * width
+
+
+@pytest.mark.parametrize("amount", [0.2, Contamination(0.1, y_in_x=0.1)], ids=["one-way", "two-way"])
+def test_a_kernel_that_is_not_known_to_be_definite_has_ceilings_from_the_largest_count(amount, monkeypatch):
+    """As beyond 2,500 rows that may move: not every count is searched and fitted by itself."""
+    fits, fit = [], sharp.LearnedMultipliers.fit
+    monkeypatch.setattr(sharp.LearnedMultipliers, "fit", lambda *given: (fits.append(1), fit(*given)))
+    monkeypatch.setattr(sharp, "DENSE_ROWS", 0)
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 3)), rng.normal(0.5, 1.0, size=(80, 3))
+    result = mb.mmd_bounds(X, Y, amount, kernel=lambda A, B: np.tanh(A @ B.T / 4), rng=0)
+    assert len(fits) == 1
+    assert result.lower.certified is None
+    assert result.upper.value <= result.upper.certified < np.inf
+    assert result.lower.value <= result.observed <= result.upper.value

@@ -112,7 +112,8 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
     many = len(task.admissible) > FEW
     if many and patience is None and not any(counts.n_moved_of_x for counts in task.admissible):
         return _without_proofs(task, n_starts)
-    if many and patience is not None and (of := range_search(task, n_starts, gap)) is not None:
+    if many and patience is not None:
+        of = range_search(task, n_starts, gap)
         largest = replace(task, admissible=of.task.admissible[-1:])
         return of.both_sides(*_searched(largest, n_starts, gap, patience))
     if patience is None and any(counts.n_moved_of_x for counts in task.admissible):
@@ -149,16 +150,14 @@ def _without_proofs(task: Task, n_starts: int) -> tuple[Found, Found]:
     return for_both_sides(find, task)
 
 
-def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
-    """Return the search of many counts at once; `None` where that proves nothing."""
+def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch:
+    """Return the search of many counts at once."""
     sums, two_way = task.totals.sums, any(counts.n_moved_of_x for counts in task.admissible)
+    if two_way:
+        task = replace(task, admissible=largest_last(task.admissible))
     active = task.admissible[-1].may_move(task.totals.p, task.totals.q)
     n = sums.n_rows if two_way else active.stop - active.start
     is_dense = matrices_fit(n, "lower", sums.working_memory)
-    if not (is_dense or sums.is_positive_definite):
-        return None
-    if two_way:
-        task = replace(task, admissible=largest_last(task.admissible))
 
     def search(counts: Counts, side: Side, slack: float, patience: float) -> tuple[Found, float]:
         one = SideSearch(replace(task, admissible=[counts]), side, n_starts, certify=True)
@@ -167,8 +166,9 @@ def range_search(task: Task, n_starts: int, gap: float) -> RangeSearch | None:
     fixed, each = (EFFORT, EFFORT_OF_PAIR) if is_dense else EFFORT_THROUGH_SUMS
     unit = fixed + each * (n if is_dense else sums.n_rows) ** 2
     squares = matrices_fit(active.stop - active.start, "upper", sums.working_memory, MATRICES)
+    floors = is_dense or sums.is_positive_definite
     kind = PairSearch if two_way else RangeSearch
-    return kind(task, search, refine_enough, is_dense, squares, unit, gap)
+    return kind(task, search, refine_enough, is_dense, floors, squares, unit, gap)
 
 
 def refine_enough(labelling: Labelling, side: Side) -> None:

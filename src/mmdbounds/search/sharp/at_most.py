@@ -38,6 +38,7 @@ class RangeSearch:
     search: Callable[[Counts, Side, float, float], tuple[Found, float]]
     refine: Callable[[Labelling, Side], None]
     is_dense: bool  # whether floors hold a matrix of the rows of Y; ceilings do if that of the largest did
+    has_floors: bool  # whether the lower side can be proved: by a matrix, or because the kernel is definite
     with_squares: bool  # whether ceilings that hold one have room for squares
     unit: float  # what a proof of one side of one count may spend with a patience of 1
     gap: float
@@ -65,7 +66,7 @@ class RangeSearch:
 
     def kinds(self) -> dict[Side, type[CountRange]]:
         """Return what is known of each side."""
-        return {"lower": LowerRange, "upper": UpperRange}
+        return {"lower": LowerRange if self.has_floors else UnprovedRange, "upper": UpperRange}
 
     def look_closer(self, known: CountRange) -> Found:
         """Look closer at the most extreme count while its proof leaves room; return the most extreme one."""
@@ -211,6 +212,33 @@ class LowerRange(CountRange):
         for start in (self.started(), plain.start(self.ends[0])):
             plain.solve(start, 0.0, Effort(max(self.left, LEAST), self.of.task.meter))
         return replace(found, fractional=float(plain.floors.min()))
+
+
+class NoFloors(CountRange):
+    """The lower side where nothing can be proved: labellings alone."""
+
+    side = "lower"
+    may_search = False
+
+    def proofs(self) -> Float64s:
+        """See `CountRange`."""
+        return np.full(len(self.of.task.admissible), -np.inf)
+
+    def solve(self, counts: Counts) -> bool:
+        """See `CountRange`."""
+        return False
+
+
+class UnprovedRange(NoFloors):
+    """The same for one-way counts: of the largest, and of the best on the way to it."""
+
+    def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
+        super().__init__(of, last, slack, left)
+        filed = self.searched.get(self.ends[0])
+        place = 0 if filed is None else best_on_the_way(filed, last, "lower")
+        if 0 < place < len(self.k) - 1:
+            counts = of.task.admissible[place]
+            self.keep(counts, of.search(counts, "lower", slack, 0.0)[0])
 
 
 class UpperRange(CountRange):

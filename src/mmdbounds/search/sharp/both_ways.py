@@ -13,7 +13,7 @@ from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, most_extreme
-from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, RangeSearch
+from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, NoFloors, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound
@@ -49,7 +49,7 @@ class PairSearch(RangeSearch):
 
     def kinds(self) -> dict[Side, type[CountRange]]:
         """See `RangeSearch`."""
-        return {"lower": LowerPairs, "upper": UpperPairs}
+        return {"lower": LowerPairs if self.has_floors else UnprovedPairs, "upper": UpperPairs}
 
 
 class PairRange(CountRange):
@@ -109,6 +109,10 @@ class LowerPairs(PairRange):
             self.refined(self._floors.solve(i, start, self.slack / 4, effort))
             self.left -= effort.spent
         return True
+
+
+class UnprovedPairs(NoFloors, PairRange):
+    """The lower side where nothing can be proved: the labelling of the largest pair."""
 
 
 class UpperPairs(PairRange):

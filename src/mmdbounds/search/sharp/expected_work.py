@@ -63,7 +63,7 @@ def bounds_work(
         one_way = not any(counts.n_moved_of_x for counts in admissible)
         some = [admissible[0], admissible[-1]] if one_way and len(admissible) > FEW else admissible
         return [for_each("search", some, partial(_from_starts, problem, (n_starts, n_starts)))]
-    searched, mostly, at_most = _others(problem, admissible, gap)
+    searched, mostly, at_most = _others(admissible, gap)
     each = patience / math.sqrt(len(searched))
 
     def proofs(counts: Counts) -> Phase:
@@ -74,16 +74,15 @@ def bounds_work(
     return [search, replace(proof, most=proof.most * at_most)]
 
 
-def _others(
-    problem: Problem, admissible: Sequence[Counts], gap: float
-) -> tuple[Sequence[Counts], float, float]:
+def _others(admissible: Sequence[Counts], gap: float) -> tuple[Sequence[Counts], float, float]:
     """Return the counts to be searched, and how much more all take: mostly and, beyond that, at most."""
-    largest = max(admissible, key=most_moves)
-    is_dense = matrices_fit(sizes(problem, largest)[0], "lower", problem.working_memory)
-    provable = is_dense or problem.kernel.is_conditionally_definite
-    if len(admissible) <= FEW or not provable:  # as in `sharp_sides`
+    if len(admissible) <= FEW:  # as in `sharp_sides`
         return admissible, 1.0, 1.0
-    return [largest], OTHER_COUNTS, (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS
+    return (
+        [max(admissible, key=most_moves)],
+        OTHER_COUNTS,
+        (1 + (AGAIN if gap else len(admissible))) / OTHER_COUNTS,
+    )
 
 
 def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
@@ -119,7 +118,7 @@ def rehearsed_work(
     spent, budget = meter.n_units * (n / part) ** 2, BEYOND * patience * dense_effort(n)
     hard = (HARD if patience <= 1 else LIKELY) * patience * dense_effort(n)
     units = max(spent, hard * is_easy.count(False))
-    (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(problem, admissible, gap)
+    (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(admissible, gap)
     tried = replace(proof, units=mostly * units, most=at_most * max(1.0, 2 * budget / units))
     often = [SELDOM if easy else 1.0 for easy in is_easy]
     rest = [_waiting(problem, largest, *each, n_starts) for each in zip(SIDES, often, strict=True)]
