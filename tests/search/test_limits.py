@@ -152,10 +152,15 @@ class TiedError(Exception):
     """Two scores are the same but for rounding, so that "greedy" says too little."""
 
 
-def untied_greedy(scores, *rest):
-    if np.diff(np.sort(scores)).min() < 1e-9 * np.abs(scores).max():
-        raise TiedError
-    return greedy(scores, *rest)
+def untied_greedy(width):
+    """The greedy choice of scores that no rounding could swap."""
+
+    def choose(scores, *rest):
+        if np.diff(np.sort(scores)).min() < max(1e-9 * np.abs(scores).max(), width):
+            raise TiedError
+        return greedy(scores, *rest)
+
+    return choose
 
 
 def greedy_by_stratum(width):
@@ -177,7 +182,7 @@ def greedy_by_stratum(width):
     [(0, 8), (8, 8), (16, 8), *(pytest.param(i, 40, marks=pytest.mark.slow) for i in range(24, 2024, 40))],
 )
 def test_stepwise_dominance_is_the_greedy_of_the_definition(start, n):
-    n_greedy = 0
+    n_greedy = n_unclear = 0
     for seed in range(start, start + n):
         problem = larger_problem(seed)
         K, counts = naive_matrix(problem), problem.counts
@@ -186,13 +191,16 @@ def test_stepwise_dominance_is_the_greedy_of_the_definition(start, n):
         for side in SIDES:
             found = StepwiseDominance(asked).search(totals_of(problem), counts, problem.estimator, side)
             both = found.rows.tolist(), found.rows_of_x.tolist()
-            width = tie_width(K, counts, problem.estimator)
-            assert both == naive_limited_stepwise(K, problem, steps, side, greedy_by_stratum(width)), seed
+            wide = tie_width(K, counts, problem.estimator) * np.array([0.25, 1.0, 4.0])
+            every = [naive_limited_stepwise(K, problem, steps, side, greedy_by_stratum(w)) for w in wide]
+            n_unclear += not every[0] == every[1] == every[2]  # scores that are noise: which are tied?
+            assert both in every or every[0] != every[2], seed
             assert is_admissible(pooled_rows(found, problem.p), counts, problem.p, problem.q)
             with suppress(TiedError):
-                assert both == naive_limited_stepwise(K, problem, steps, side, untied_greedy), seed
+                assert both == naive_limited_stepwise(K, problem, steps, side, untied_greedy(wide[2])), seed
                 n_greedy += 1
     assert n_greedy >= n / 2
+    assert n_unclear <= n / 4
 
 
 def test_the_exhaustive_search_tries_the_admissible_labellings_and_no_others():
