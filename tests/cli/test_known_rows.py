@@ -12,6 +12,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.cli.main import run
 from mmdbounds.errors import VerifiedWarning
+from mmdbounds.report.of_sweep import bounds_at
 from mmdbounds.report.record import recipe
 from mmdbounds.results import BoundsResult, RobustTestResult, SweepResult
 
@@ -104,6 +105,9 @@ def test_a_report_says_it(known: str, tmp_path: Path, capsys: pytest.CaptureFixt
     capsys.readouterr()
     text = page.read_text(encoding="utf-8")
     assert "at most 1 from site s1, at most 1 from site 2" in text
+    X, Y = columns(known)
+    curve = mb.sweep(X, Y, which=mb.Contamination(limits={"s1": 1}), n_permutations=19, rng=0)
+    assert bounds_at(curve, curve.points[-1]).knowledge == curve.knowledge  # what the slider's sentences say
     assert "rows that may be misfiled" in text
     assert "All 4 rows are shown." in text
     assert "3, of which 1 refiled, by column review" in text

@@ -330,11 +330,10 @@ def _warn_of_choice(state: AuditState, seed: int, by: By) -> None:
     is_few = FEW_RANDOM * state.n_random < state.n_chosen if by == "random" else not state.n_random
     if not (state.n_chosen and is_few):
         return
-    first = "the first row of the recorded order was not looked up"
-    if state.n_random:
-        first = f"of the recorded order only the first {counted(state.n_random, 'row')} were looked up"
+    were = "was" if state.n_chosen == 1 else "were"
     warn(
-        f"{first} (`rng=` {seed}), so {counted(state.n_chosen, 'row')} that were count as chosen: they "
-        "narrow the bounds, but do not say how many are misfiled. Was the audit begun with another seed?",
+        f"row {state.n_random + 1:,} of the recorded order (`rng=` {seed}) was not looked up, but "
+        f"{counted(state.n_chosen, 'row')} after it {were}. Rows out of order count as chosen: they narrow "
+        "the bounds, but do not say how many are misfiled. Was the audit begun with another seed?",
         VerifiedWarning,
     )
