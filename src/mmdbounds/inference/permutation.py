@@ -9,7 +9,8 @@ a column for each permutation, and larger ones follow row by row,
 .. math::
     q_n = q_{n-1} + k_{nn} + 2 \sum_{i < n} k_{in}, \qquad q_n = u'Ku \text{ for the first } n \text{ rows},
 
-until another product is cheaper than going on.
+until another product is cheaper than going on. One or two sizes take products of their own, with half of the
+matrix where that is all that is needed.
 """
 
 from __future__ import annotations
@@ -47,6 +48,9 @@ L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: 
 takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
+FOR_A_MATRIX = 256  # permutations in a product with a matrix: more fill fresh memory, which takes longer
+DRAWN_AT_ONCE = 1 << 15  # places of rows that are drawn before the first is used
+KEPT = 16  # permutations that take no more than this part of the budget are drawn once
 BATCH = 100  # labellings that are drawn before it is looked whether more are needed
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
@@ -70,14 +74,24 @@ class PermutationNull:
         self._meter = meter or Meter()
         self._n_permutations, self._rng = n_permutations, copy.deepcopy(rng)
         self._o = 1 if estimator == "unbiased" else 0
+        fits = order.itemsize * len(order) * n_permutations <= totals.sums.working_memory * plan.MIB / KEPT
+        self._kept: list[Indices] | None = [] if fits else None
 
     def permutations(self) -> Iterator[Indices]:
         """Yield the pooled rows (X first) in random orders: the first n of them are X if n rows are."""
-        # Drawn again whenever asked for, because all at once would fill the memory; one by one takes longer.
-        rng = copy.deepcopy(self._rng)
-        for start, stop in plan.strips([0, self._n_permutations], 16):
-            some = np.tile(self._order, (stop - start, 1))
-            yield from rng.permuted(some, axis=1, out=some)
+        # Not kept, they are drawn again whenever asked for, some at once: one by one takes longer.
+        rng, at_once = copy.deepcopy(self._rng), max(DRAWN_AT_ONCE // len(self._order), 16)
+        for k, (start, stop) in enumerate(plan.strips([0, self._n_permutations], at_once)):
+            if self._kept is None:
+                yield from self._drawn(rng, stop - start)
+                continue
+            if k == len(self._kept):
+                self._kept.append(self._drawn(self._rng, stop - start))
+            yield from self._kept[k]
+
+    def _drawn(self, rng: np.random.Generator, count: int) -> Indices:
+        orders = np.tile(self._order, (count, 1))
+        return rng.permuted(orders, axis=1, out=orders)
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
@@ -87,11 +101,12 @@ class PermutationNull:
         """Yield the same in parts of so many labellings, as they are drawn."""
         sums, every = self._totals.sums, self.permutations()
         width = chunk_width(sums.working_memory, sums.n_rows)
+        width = min(width, FOR_A_MATRIX) if sums.holds_matrix else width
         for start in range(0, self._n_permutations, most):
             stop, parts = min(start + most, self._n_permutations), []
             for first in range(start, stop, width):
                 self._meter.phase("permutation", first, self._n_permutations)
-                parts.append(self._kept(list(islice(every, min(width, stop - first))), sizes))
+                parts.append(self._recalled(list(islice(every, min(width, stop - first))), sizes))
             yield np.concatenate(parts)
 
     def null(self, rows: DistinctRows, sizes: list[int], stop_after: int | None = None) -> Null:
@@ -108,7 +123,7 @@ class PermutationNull:
         batches = self.batches(drawn, self._n_permutations if stop_after is None else BATCH)
         return Null(len(sizes), counted, batches, self._n_permutations, stop_after)
 
-    def _kept(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
+    def _recalled(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations, from the checkpoint if it has them."""
         if self._checkpoint is None:
             return self._values(permutations, sizes)
@@ -127,39 +142,38 @@ class PermutationNull:
         t = self._totals
         used = np.array([permutation[: sizes[-1]] for permutation in permutations])
         linear, own = (_first_sums(each[used], sizes) for each in (t.to_x + t.to_y, t.diagonal))
-        return self._statistic(self._quadratic(permutations, sizes), linear, own, np.array(sizes))
+        return self._statistic(self._quadratic(used, sizes), linear, own, np.array(sizes))
 
-    def _quadratic(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
+    def _quadratic(self, used: Indices, sizes: list[int]) -> Float64s:
         """Return u'Ku, one row for each permutation and one column for each size."""
         reach = REACH * self._totals.sums.n_rows
-        result = np.empty((len(permutations), len(sizes)))
+        result = np.empty((len(used), len(sizes)))
         start = 0
         while start < len(sizes):
             stop = bisect_right(sizes, sizes[start] + reach)
-            result[:, start:stop] = self._growing(permutations, sizes[start:stop])
+            result[:, start:stop] = self._growing(used, sizes[start:stop])
             start = stop
         return result
 
-    def _growing(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
-        """Return u'Ku for sizes near each other: a product for the first, the others row by row."""
+    def _growing(self, used: Indices, sizes: list[int]) -> Float64s:
+        """Return u'Ku for sizes near each other: by products, or row by row from the first."""
         sums = self._totals.sums
-        first = np.array([permutation[: sizes[0]] for permutation in permutations])
-        everyone, labels = slice(0, sums.n_rows), _labels(first, sums.n_rows)
-        if len(sizes) == 1:
-            return sums.quadratic(labels)[:, None]
+        if len(sizes) == 1 or (len(sizes) == 2 and sums.halves_quadratics):
+            return sums.quadratic(_labels(used, sizes, sums.n_rows)).reshape(len(sizes), -1).T
+        everyone, labels = slice(0, sums.n_rows), _labels(used, sizes[:1], sums.n_rows)
         to_first = sums.apply(everyone, everyone, labels)
-        result = np.empty((len(permutations), len(sizes)))
+        result = np.empty((len(used), len(sizes)))
         result[:, 0] = np.einsum("ij,ij->j", labels, to_first)
         places = np.array(sizes[1:]) - sizes[0] - 1
 
         def grown(b: int) -> Float64s:
-            rows = permutations[b][sizes[0] : sizes[-1]]
+            rows = used[b, sizes[0] : sizes[-1]]
             more = 2 * (to_first[rows, b] + sums.earlier(rows)) + self._totals.diagonal[rows]
             return np.asarray(np.cumsum(more)[places])
 
         # Each permutation has one thread, so its sums have the same bits for any number of them.
         n_threads = thread_count() if sums.is_compiled and not sums.holds_matrix else 1
-        for b, added in in_order(range(len(permutations)), grown, n_threads):
+        for b, added in in_order(range(len(used)), grown, n_threads):
             result[b, 1:] = result[b, 0] + added
         return result
 
@@ -178,11 +192,12 @@ class PermutationNull:
         )
 
 
-def _labels(members: Indices, n_rows: int) -> Float64s:
-    """Return a column for each row of `members`: 1 for those named there, 0 for all others."""
-    labels = np.zeros((len(members), n_rows))
-    labels.ravel()[members + n_rows * np.arange(len(members))[:, None]] = 1.0
-    return labels.T
+def _labels(used: Indices, sizes: list[int], n_rows: int) -> Float64s:
+    """Return a column for each size and permutation: 1 for the first rows of the permutation, else 0."""
+    labels = np.zeros((len(sizes), len(used), n_rows))
+    for of_size, size in zip(labels, sizes, strict=True):
+        of_size.ravel()[used[:, :size] + n_rows * np.arange(len(used))[:, None]] = 1.0
+    return labels.reshape(-1, n_rows).T
 
 
 def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
@@ -193,14 +208,16 @@ def expected_permutations(problem: Problem, sizes: list[int], n_permutations: in
     counted = sum(number or 0 for number in numbers)
     while start < len(sizes):  # as in `_quadratic`
         stop = bisect_right(sizes, sizes[start] + REACH * n)
-        spans.append(sizes[stop - 1] - sizes[start])
+        spans.append(sizes[start:stop])
         start = stop
     at_once = chunk_width(problem.working_memory, n)
     first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
-    first = replace(first, products=n * n * len(spans) * n_permutations)
-    pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in spans)
+    halves = sum(min(len(span), 2) for span in spans)
+    first = replace(first, products=n * n * halves / 2 * n_permutations)
+    longer = [span[-1] - span[0] for span in spans if len(span) > 2]
+    pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in longer)
     grown = columns("", problem, pairs, GATHERED if holds_matrix(problem) else 1, again=n_permutations)
-    drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * sum(map(bool, spans))))
+    drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * len(longer)))
     every = replace(columns("", problem, n, n, again=counted / at_once), products=n * n * counted)
     return together("permutation", [first, grown, drawn, every])
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 BLOCK_ROWS = 512
-HALF_ROWS = 256  # rows of a strip where half of K is multiplied: fewer waste less on the diagonal
+HALF_ROWS = 32, 128  # rows of a strip where half of a matrix is multiplied: fewer waste less on the diagonal
 BLOCK_BYTES = 1 << 20  # stays in a second-level cache: 512 x 256 values in float64, 512 x 512 in float32
 IN_FLIGHT = 8  # strips computed ahead at the least; the plan counts on it, whatever the number of threads
 SMALL_ROWS = 4096  # up to so many pooled rows the kernel matrix is kept (128 MiB), if the budget allows
@@ -81,6 +81,11 @@ def patch_width(n_rows: int, n_columns: int, width: int) -> int:
     if n_rows * n_columns < THREADS_PAY:
         return max(n_columns, 1)
     return width * min(max(math.ceil(n_columns / (4 * width)), 4), 64)
+
+
+def half_rows(n_rows: int) -> int:
+    """Return the rows of a strip where half of a matrix is multiplied."""
+    return int(np.clip(n_rows // 8, *HALF_ROWS))
 
 
 def segments(W: NDArray[np.float64]) -> list[int] | None:

@@ -62,6 +62,7 @@ class KernelSums(ABC):
     dtype: str = "float64"
     pair_price: float = 1.0  # what a kernel value costs, in units of one that is computed from its two rows
     holds_matrix: ClassVar[bool] = False  # whether all of K is in memory: asking for values costs nothing
+    halves_quadratics: ClassVar[bool] = False  # whether `quadratic` takes half of what `apply` takes
     is_compiled: bool = False  # whether compiled loops (numba) may be used beside these sums
     _meter: Meter
 

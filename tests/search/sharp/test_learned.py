@@ -15,8 +15,8 @@ from mmdbounds.problem import comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import top_sum
-from mmdbounds.search.sharp import learned, multiplier_steps
-from mmdbounds.search.sharp.learned import RANK, LearnedMultipliers
+from mmdbounds.search.sharp import learned, multiplier_steps, pair_factors
+from mmdbounds.search.sharp.learned import LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import sample, starts, upper_starts_from_sample
 from mmdbounds.sums.cpu.blocked import BlockedSums
@@ -69,7 +69,7 @@ def checked(problem, size, seed, *, few=False):
             patch.setattr(learned, name, value)
         multipliers = LearnedMultipliers(labelling, seed)
         if size is None:
-            multipliers.fit(best, 1.0, Effort(NO_END))
+            multipliers.fit(best, 0.0, 1.0, Effort(NO_END))
         else:
             spoiled(multipliers, size, seed)
         bound = multipliers.ceiling(quadratic, Effort(NO_END)) + quadratic.margin
@@ -115,7 +115,8 @@ def all_checked(size):
 
 def naive_multipliers(multipliers):
     """The multipliers, pair by pair, and what the squares add to each pair, in units of c."""
-    e, h, level, v = np.split(multipliers._all_multipliers(), [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
+    added = multipliers._factors()
+    e, h, level, v = pair_factors.parted(added.multipliers(np.arange(len(added.squares))))
     result = np.empty((len(e), len(e)))
     for i, j in np.ndindex(len(e), len(e)):
         result[i, j] = e[i] @ h[j] - h[i] @ e[j] + (level[i] - level[j])[0]
@@ -162,13 +163,14 @@ def test_a_pass_that_is_wrong_is_noticed(name, broken, monkeypatch):
 
 
 def test_multipliers_that_are_not_antisymmetric_are_noticed(monkeypatch):
-    honest = learned._factors
+    honest = pair_factors.factors
 
     def one_sided(multipliers):
         left, right = honest(multipliers)
         return left - 0.3, right
 
-    monkeypatch.setattr(learned, "_factors", one_sided)
+    for module in (learned, pair_factors):
+        monkeypatch.setattr(module, "factors", one_sided)
     with pytest.raises(AssertionError, match="rbf"):
         all_checked(None)
 
@@ -178,8 +180,40 @@ def test_learning_takes_most_of_the_gap_away():
     labelling, multipliers = of_the_best(X, Y)
     f, best = labelling.quadratic, labelling.value()
     before = multipliers.ceiling(f, Effort(NO_END)) - best
-    multipliers.fit(best, 1.0, Effort(NO_END))
+    multipliers.fit(best, 0.0, 1.0, Effort(NO_END))
     assert 0 < multipliers.ceiling(f, Effort(NO_END)) - best < 0.25 * before
+
+
+def test_steps_end_once_the_samples_promise_enough(monkeypatch):
+    monkeypatch.setattr(learned, "STEPS", 120)
+    labelling, _ = of_the_best(*two_groups(200, 250))
+    best, width = labelling.value(), labelling.value() - labelling.quadratic.value_as_filed
+    spent = {}
+    for slack in (0.0, 0.25 * width, width):
+        multipliers, effort = LearnedMultipliers(labelling, 0), Effort(NO_END)
+        multipliers.fit(best, slack, 1.0, effort)
+        spent[slack] = effort.spent
+        if slack:
+            assert multipliers.ceiling(labelling.quadratic, Effort(NO_END)) <= best + slack
+    every, some, few = spent.values()
+    assert few < some < every
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_little_memory_gives_the_same_ceiling(two_way, monkeypatch):
+    """Multipliers are then made again for each part of the rows, and the excess is added up part by part."""
+    problem = random_problem(9, kernel="rbf", two_way=two_way)
+    labelling = Labelling(quadratic_of(problem))
+    f = labelling.quadratic
+    bounds = []
+    for memory, strip in ((1024, 1024), (1e-3, 4)):
+        monkeypatch.setattr(pair_factors, "STRIP", strip)
+        multipliers = spoiled(LearnedMultipliers(labelling, 0), 0.1, 0)
+        monkeypatch.setattr(multipliers._sums, "working_memory", memory)
+        added = multipliers._factors()
+        assert (len(added.parts(slice(0, len(labelling.sign)))) > 1) == (memory < 1)
+        bounds.append(multipliers.ceiling(f, Effort(NO_END)))
+    np.testing.assert_allclose(bounds[1], bounds[0], rtol=1e-12, atol=of_mmd2(len(problem.Z)))
 
 
 @pytest.mark.parametrize("seed", [8, 27])
@@ -190,7 +224,7 @@ def test_within_limits_it_learns_the_same_without_a_compiler(seed, monkeypatch):
     for find in (multiplier_steps._compiled_capped, multiplier_steps._numpy_capped):
         monkeypatch.setattr(multiplier_steps, "find_capped", find)
         multipliers = LearnedMultipliers(labelling, 0)
-        multipliers.fit(labelling.quadratic.value_as_filed, 1.0, Effort(NO_END))
+        multipliers.fit(labelling.quadratic.value_as_filed, 0.0, 1.0, Effort(NO_END))
         learnt.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
     assert learnt[1] == pytest.approx(learnt[0], rel=1e-6)
 
@@ -220,7 +254,7 @@ def test_the_same_seed_learns_the_same_and_another_one_something_else():
     bounds = []
     for seed in (3, 3, 4):
         multipliers = LearnedMultipliers(labelling, seed)
-        multipliers.fit(labelling.value(), 1.0, Effort(NO_END))
+        multipliers.fit(labelling.value(), 0.0, 1.0, Effort(NO_END))
         bounds.append(multipliers.ceiling(labelling.quadratic, Effort(NO_END)))
     assert bounds[0] == bounds[1]
     assert bounds[0] != bounds[2]
@@ -337,3 +371,25 @@ def test_no_ceiling_exceeds_what_any_statistic_can_be(amount, exactly, monkeypat
     X, Y = rng.normal(size=(30, 2)), rng.normal(1, 1, size=(40, 2))
     upper = mb.mmd_bounds(X, Y, mb.Contamination(**amount), exactly=exactly, rng=0).upper
     assert upper.value <= upper.certified <= 4 + 1e-6  # the margin is large where two rows stay
+
+
+@pytest.mark.parametrize("certify", ["auto", True])
+@pytest.mark.parametrize("spare", [0, -1])
+@pytest.mark.parametrize("exactly", [True, False])
+def test_with_features_a_pass_over_too_many_pairs_is_made_only_if_asked_for(
+    certify, spare, exactly, monkeypatch
+):
+    price = 2  # of a product of 32 features
+    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
+    monkeypatch.setattr("mmdbounds.search.sharp.PASS_WITH_FEATURES", price * 90**2 + spare)
+    X, Y = two_groups(60, 90)
+    kernel = mb.RandomFeatures("rbf", 32, bandwidth=1.5)
+    method = mb.Sharp(certify=certify)
+    found = mb.mmd_bounds(X, Y, 0.2, exactly=exactly, method=method, kernel=kernel, rng=0)
+    assert (found.upper.certified is not None) == (certify is True or spare == 0)
+    assert found.lower.certified is not None
+    assert found.is_certified == (found.upper.certified is not None)
+    if not found.is_certified:
+        assert "too many pairs for a proof with features (certify=True makes it)" in found.summary()
+        assert found.interval == (found.lower.value, found.upper.value)

@@ -43,6 +43,7 @@ EFFORT, EFFORT_OF_PAIR = 1e8, 150.0  # a second, and 1.5 microseconds for each p
 BRANCHED_ROWS = 300  # ... of which the second shrinks beyond this many rows: branches settle fewer of them...
 ROUNDS_ROWS = 1000  # ... and the rest grows with the rows alone beyond this many: fewer rounds are needed...
 EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
+PASS_WITH_FEATURES = 3e10  # exact kernel values that cost as much as a proof's pass with features may
 ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
 SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
 SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
@@ -62,12 +63,13 @@ class Sharp(Method):
         What a proof may spend. ``"auto"`` is a fixed amount of work, the same on every machine: a few
         seconds' worth. Beyond 3,600 rows that may move (fewer if `working_memory` is small) the upper side
         takes a fixed number of steps on samples instead, and one pass over the pairs of these rows;
-        ``mmdbounds bounds --dry-run`` says how long that takes. `True` may spend up to twenty times as much;
-        on samples, it takes about twice the steps and twice the rows. `False` proves nothing.
+        ``mmdbounds bounds --dry-run`` says how long that takes. With random features or landmarks, this pass
+        is left out where it costs more than 30 billion exact kernel values. `True` may spend up to twenty
+        times as much; on samples, it takes about twice the steps and twice the rows, and makes that pass
+        whatever it costs. `False` proves nothing.
     gap
         Distance between the proved and the attained value, as a share of the attained width, at which a
-        proof stops early; 0 continues until the labelling is proved to be the extreme one. Steps on samples
-        do not depend on it.
+        proof stops early; 0 continues until the labelling is proved to be the extreme one.
     """
 
     n_starts: int = 16
@@ -188,6 +190,11 @@ def dense_effort(n: int) -> float:
     """Return what a proof with a matrix of `n` active rows may spend."""
     branching = EFFORT * min(1.0, BRANCHED_ROWS / n) ** 2
     return branching + EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
+
+
+def pass_is_affordable(n: int, pair_price: float) -> bool:
+    """Return whether a proof may take a pass over the pairs of `n` rows, which features do without."""
+    return pair_price == 1 or pair_price * n**2 <= PASS_WITH_FEATURES
 
 
 def effort_through_sums(sums: KernelSums, meter: Meter | None, patience: float = 1.0) -> Effort:
@@ -339,7 +346,11 @@ class SideSearch:
         """Prove without a matrix; return the bound, if there is one, and the status."""
         labelling, effort = self._best[i], self._effort_through_sums(patience)
         if self._side == "upper":
-            return self._learned(i, patience, effort), ""
+            if patience <= 1 and not pass_is_affordable(
+                len(labelling.sign), self._task.totals.sums.pair_price
+            ):
+                return None, "too many pairs for a proof with features (certify=True makes it)"
+            return self._learned(i, slack, patience, effort), ""
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"
         shared = self._shared.get(i) or SharedRows(labelling)
@@ -350,12 +361,12 @@ class SideSearch:
         self._improved(i, suggested, more=-floor > self.best_gain + slack)
         return -floor, ""
 
-    def _learned(self, i: int, patience: float, effort: Effort) -> float:
+    def _learned(self, i: int, slack: float, patience: float, effort: Effort) -> float:
         """Prove by multipliers that are fitted to the best labelling: more steps where there is patience."""
         self._improved(i, np.flatnonzero(self._best[i].moved))
         self._take_float64(i)
         multipliers = LearnedMultipliers(self._best[i], self._task.seed)
-        multipliers.fit(self.best_gain, patience, effort)
+        multipliers.fit(self.best_gain, slack, patience, effort)
         bound = multipliers.ceiling(self._quadratics[i], effort)
         if multipliers.row_bounds is not None:
             self._row_bounds[i] = multipliers.row_bounds

@@ -23,6 +23,7 @@ import numpy as np
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.search.protocol import Part, limits_within, top_sum
 from mmdbounds.search.sharp.learned_ranks import Fitted, by_stratum, chosen, limits_of_some, rank
+from mmdbounds.search.sharp.pair_factors import RANK, SQUARES, STRIP, PairFactors, factors, parted
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import sample
 from mmdbounds.sums import plan
@@ -37,17 +38,16 @@ STRIP_ROWS = 256  # rows of a sample that a thread works on
 MEASURED_ROWS = 3000  # rows from which the spread of the features is known
 WHITENED = 0.4  # how much features of small spread are enlarged: 0 not at all, 1 until all spread alike
 LEAST_VARIANCE = 1e-6  # of a feature, beside the largest one
-RANK, SQUARES = 24, 16  # length of e and h, and of v
 STEPS, SAMPLED, SAMPLES = 200, 1600, 8  # steps, the rows of a sample, and how many samples take turns
 MANY, MORE = (3.7, 5.0), 1.4  # logarithms of the numbers of rows between which both grow, and how much
 MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
+PROMISED = 0.5  # of the slack: multipliers fit the samples better than other rows
 LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
 NARROW = 1e-3  # as in `ceiling`
 RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
 FEWEST = 4  # rows of a group below which nothing is fitted
-STRIP = 1024  # rows whose features, or thresholds, are found at a time
 FITTED, PROVED = 1.5, 1.0  # work of a pair in a step, and in the proof
 
 
@@ -72,10 +72,11 @@ class LearnedMultipliers:
         shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
 
-    def fit(self, gain: float, patience: float, effort: Effort) -> None:
+    def fit(self, gain: float, slack: float, patience: float, effort: Effort) -> None:
         """Fit the parameters in some hundred steps, each on some rows; `gain` is what a labelling reaches.
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
+        Steps end early once the samples promise a bound that is well within `slack` of the gain.
         """
         if self._unit == 0 or any(part.stop - part.start < FEWEST for part, _ in self._parts):
             return  # nothing to learn from: all kernel values are 0, or there are too few rows
@@ -88,34 +89,39 @@ class LearnedMultipliers:
         n_chosen = sum(quota for _, quota in self._parts)
         width = max((bound - gain) / (f.c * self._unit * n_chosen**2), NARROW)
         mean, square = np.zeros_like(self._parameters), np.zeros_like(self._parameters)
+        enough = (gain + PROMISED * slack - f.value_as_filed) / (f.c * self._unit)
+        last: collections.deque[float] = collections.deque(maxlen=len(samples))
         for step in range(n_steps):
             fitted = samples[step % len(samples)]
-            _, rises = self._rises(fitted, width * LAST_WIDTH ** (step / n_steps))
+            bound, rises = self._rises(fitted, width * LAST_WIDTH ** (step / n_steps))
+            effort.spend(FITTED * n_sampled**2)
+            last.append(bound)
+            if len(last) == len(samples) and np.mean(last) <= enough:
+                break
             gradient = fitted.features.T @ rises
             mean += (1 - MEAN) * (gradient - mean)
             square += (1 - SQUARE) * (gradient * gradient - square)
             length = RATE * (1 - step / n_steps) / (1 - MEAN ** (step + 1))
             size = np.sqrt(square / (1 - SQUARE ** (step + 1)))
             self._parameters -= length * mean / np.maximum(size, np.finfo(np.float64).tiny)
-            effort.spend(FITTED * n_sampled**2)
 
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
-        f, multipliers, limits = quadratic, self._all_multipliers(), self._labelling.limits()
-        squares, own = _squares(multipliers), f.totals.diagonal[self._labelling.active]
+        f, added, limits = quadratic, self._factors(), self._labelling.limits()
+        squares, own = added.squares, f.totals.diagonal[self._labelling.active]
         last, above = np.zeros((2, len(squares))), squares.copy()  # of partners in X and in Y
         # Thresholds below 0 and what exceeds them cancel in the scores, their rounding does not: `sizes` are
         # of all that is added up, a row's own value included, which the sums hold before it is taken away.
         scores, sizes = self._linear + squares, np.abs(self._linear) + squares + np.abs(own)
         for part, _ in self._parts:
             for other, quota in self._parts:
-                thresholds, excess = self._partners(f, multipliers, (part, other), quota - (other == part))
+                thresholds, excess = self._partners(f, added, (part, other), quota - (other == part))
                 scores[part] += (quota - (other == part)) * thresholds + excess
                 sizes[part] += np.abs(quota * thresholds) + excess
                 last[int(self._labelling.sign[other.start] > 0), part] = thresholds
                 above[part] += excess
                 effort.spend(PROVED * len(excess) * (other.stop - other.start))
-        n_chosen, of_pair = sum(quota for _, quota in self._parts), self._pair_error(multipliers)
+        n_chosen, of_pair = sum(quota for _, quota in self._parts), self._pair_error(added.largest)
         self.row_bounds = last if self._labelling.n_active_x else last[1], above, of_pair
         # Beyond `Quadratic.margin` (docs/rounding.md): pairs that a labelling consists of, and sums.
         summed = lost_by_sums(len(sizes)) * top_sum(sizes, self._parts)
@@ -123,64 +129,73 @@ class LearnedMultipliers:
         return f.value_as_filed + f.c * top_sum(scores, self._parts, limits) + rounding
 
     def _partners(
-        self, f: Quadratic, multipliers: Float64s, groups: tuple[slice, slice], count: int
+        self, f: Quadratic, added: PairFactors, groups: tuple[slice, slice], count: int
     ) -> tuple[Float64s, Float64s]:
         """Return for each row of a group a threshold, and by how much partners in the other exceed it.
 
         With limits, rows of a stratum that may be full exceed a threshold of its own, which is at least the
         other one; for each of its places the distance of both counts as well.
         """
-        (part, other), active = groups, self._labelling.active.start
+        part, other = groups
         if other == part and part.stop - part.start == 1:  # nobody is there
             return np.zeros(1), np.zeros(1)
-        left, right = (each[group] for each, group in zip(_factors(multipliers), groups, strict=True))
-        sign = float(self._labelling.sign[part.start] * self._labelling.sign[other.start])
-        found = self._thresholds(groups, count, (left, right), sign)
-        thresholds, rows = found[:, 0], slice(active + part.start, active + part.stop)
-        excess = np.zeros(len(thresholds))
+        found = self._thresholds(groups, count, added)
+        thresholds, excess = found[:, 0], np.zeros(len(found))
         for h, (stratum, most) in enumerate(self._strata(other), start=found.shape[1] > 1):
-            higher, columns = found[:, h], right[stratum]
-            start = active + other.start
-            there = slice(start + stratum.start, start + stratum.stop)
-            more = f.totals.sums.excess(rows, there, left, columns, higher[:, None], sign)[:, 0]
+            higher = found[:, h]
+            more = self._excess(
+                f, added, part, slice(other.start + stratum.start, other.start + stratum.stop), higher
+            )
             places = np.full(len(more), most)
             if other == part:  # a row is no partner of its own
-                own = f.totals.diagonal[rows] + _squares(multipliers)[part]
+                own = f.totals.diagonal[self._labelling.active][part] + added.squares[part]
                 more[stratum] -= np.maximum(own - higher, 0.0)[stratum]
                 places[stratum] = max(most - 1, 0)
             excess += more if h == 0 else more + places * (higher - thresholds)
         return thresholds, excess
+
+    def _excess(
+        self, f: Quadratic, added: PairFactors, rows: slice, partners: slice, thresholds: Float64s
+    ) -> Float64s:
+        """Return by how much partners exceed the threshold of each row, a part of both at a time."""
+        sign = float(self._labelling.sign[rows.start] * self._labelling.sign[partners.start])
+        result, start = np.zeros(len(thresholds)), self._labelling.active.start
+        for i, i_end in added.parts(rows):
+            here, left = slice(i - rows.start, i_end - rows.start), added.left(np.arange(i, i_end))
+            levels, mine = thresholds[here, None], slice(start + i, start + i_end)
+            for j, j_end in added.parts(partners):
+                right, theirs = added.right(np.arange(j, j_end)), slice(start + j, start + j_end)
+                result[here] += f.totals.sums.excess(mine, theirs, left, right, levels, sign)[:, 0]
+        return result
 
     def _strata(self, part: slice) -> list[Part]:
         """Return the strata of a group as places in it; without limits it is one."""
         size = part.stop - part.start
         return limits_within(self._labelling.limits(), part) or [(slice(0, size), size)]
 
-    def _thresholds(
-        self, groups: tuple[slice, slice], count: int, factors: tuple[Float64s, Float64s], sign: float
-    ) -> Float64s:
+    def _thresholds(self, groups: tuple[slice, slice], count: int, added: PairFactors) -> Float64s:
         """Return about what the last of `count` partners of each row has, from some of the columns.
 
         With limits, it is followed by what the last one of each stratum has, if that is more.
         """
         labelling, (part, other) = self._labelling, groups
-        size = other.stop - other.start
+        size, sign = other.stop - other.start, labelling.sign[part.start] * labelling.sign[other.start]
         some = self._some(size, RANKED_COLUMNS)
         most = max(len(some) - (other == part), 1)  # a row is no partner of its own
         first = len(some) - int(np.clip(round(count * len(some) / size), 1, most))
         limits = limits_of_some(limits_within(labelling.limits(), other), some)
-        here, theirs = labelling.pooled(other.start + some), factors[1][some].T
+        here, theirs = labelling.pooled(other.start + some), added.right(other.start + some).T
 
-        def blocks() -> Iterator[tuple[int, Float64s]]:
+        def blocks() -> Iterator[tuple[int, Float64s, Float64s]]:
             for i, j in plan.strips([part.start, part.stop], STRIP):
-                yield i - part.start, self._sums.block(labelling.pooled(np.arange(i, j)), here)
+                rows = np.arange(i, j)
+                yield i - part.start, self._sums.block(labelling.pooled(rows), here), added.multipliers(rows)
 
-        def lowest(block: tuple[int, Float64s]) -> Float64s:
-            start, values = block
-            rows = slice(start, start + len(values))
-            x = sign * values + factors[0][rows] @ theirs
+        def lowest(block: tuple[int, Float64s, Float64s]) -> Float64s:
+            start, values, multipliers = block
+            x = sign * values + factors(multipliers)[0] @ theirs
             if other == part:
-                own = np.flatnonzero((some >= rows.start) & (some < rows.stop))
+                own = np.flatnonzero((some >= start) & (some < start + len(values)))
                 x[some[own] - start, own] = -np.inf
             if limits:
                 return by_stratum(x, limits, len(some) - first)
@@ -190,10 +205,10 @@ class LearnedMultipliers:
             [found for _, found in in_order(blocks(), lowest, threads_for(size * len(here)))]
         )
 
-    def _pair_error(self, multipliers: Float64s) -> float:
+    def _pair_error(self, added: float) -> float:
         """Return how far rounding can move what is added up for a pair, in units of c."""
         n_operations = 2 * RANK + SQUARES + FORMULA
-        return n_operations * unit_roundoff("float64") * (_size(multipliers) + self._scale)
+        return n_operations * unit_roundoff("float64") * (added + self._scale)
 
     def _standings(self) -> Float64s:
         """Return how far each row is from the last one that the gradient lets move, in typical distances."""
@@ -248,9 +263,9 @@ class LearnedMultipliers:
     def _rises(self, fitted: Fitted, width: float) -> tuple[float, Float64s]:
         """Return the bound of a sample, and by how much it rises with the multipliers of each of its rows."""
         multipliers, some = fitted.features @ self._parameters, fitted.sample
-        left, right = _factors(multipliers)
+        left, right = factors(multipliers)
         x, spans = np.empty_like(some.values), plan.strips([0, len(left)], STRIP_ROWS)
-        scores = fitted.linear + _squares(multipliers)
+        scores = fitted.linear + (parted(multipliers)[3] ** 2).sum(axis=1)
 
         def ranked(span: tuple[int, int]) -> None:
             rows = slice(*span)
@@ -262,7 +277,7 @@ class LearnedMultipliers:
         n_threads = threads_for(x.size)
         collections.deque(in_order(spans, ranked, n_threads), maxlen=0)
         bound, share = chosen(fitted, scores, width)
-        e, h, level, v = _parted(multipliers)
+        e, h, level, v = parted(multipliers)
         against, alike = np.hstack([h, -e, np.ones_like(level)]), v
 
         def rising(span: tuple[int, int]) -> tuple[float, Indices, Float64s, Float64s]:
@@ -288,18 +303,14 @@ class LearnedMultipliers:
         rises[:, 2 * RANK + 1 :] += 2 * share[:, None] * v
         return bound, rises / (total or 1.0)  # within limits, a row may have no partner
 
-    def _all_multipliers(self) -> Float64s:
-        """Return e, h, psi and v of all active rows, in units of c."""
+    def _factors(self) -> PairFactors:
+        """Return what all active rows add to pairs, in units of c."""
         units = np.repeat([self._unit, 1.0, self._unit, self._unit**0.5], [RANK, RANK, 1, SQUARES])
-        n = len(self._linear)
-        rows = (np.arange(*span) for span in plan.strips([0, n], STRIP))
-        blocks = ((some, self._to_landmarks(some)) for some in rows)
 
-        def multipliers(block: tuple[Indices, Float64s]) -> Float64s:
-            return np.asarray(self._features(*block) @ self._parameters * units)
+        def multipliers(rows: Indices, to_landmarks: Float64s) -> Float64s:
+            return np.asarray(self._features(rows, to_landmarks) @ self._parameters * units)
 
-        n_threads = threads_for(n * len(self._landmarks))
-        return np.vstack([found for _, found in in_order(blocks, multipliers, n_threads)])
+        return PairFactors(self._to_landmarks, multipliers, len(self._linear), self._sums.working_memory)
 
 
 def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
@@ -311,27 +322,3 @@ def steps_and_rows(n_active: int, patience: float = 1.0) -> tuple[int, int]:
 def lost_by_sums(n_active: int) -> float:
     """Return what sums over the columns of a row, and then over rows, lose of the sizes that they add up."""
     return 2 * sum_error(n_active, plan.BLOCK_ROWS * 16, "float64")
-
-
-def _parted(multipliers: Float64s) -> list[Float64s]:
-    """Return e, h, psi and v, each with a row for each row."""
-    return np.split(multipliers, [RANK, 2 * RANK, 2 * RANK + 1], axis=1)
-
-
-def _factors(multipliers: Float64s) -> tuple[Float64s, Float64s]:
-    """Return factors whose products, of rows on the left with rows on the right, are added to the pairs."""
-    e, h, level, v = _parted(multipliers)
-    one = np.ones_like(level)
-    return np.hstack([e, -h, level, one, v]), np.hstack([h, e, one, -level, v])
-
-
-def _size(multipliers: Float64s) -> float:
-    """Return what is added to a pair at the most."""
-    e, h, level, _ = _parted(multipliers)
-    products = 2 * np.linalg.norm(e, axis=1).max() * np.linalg.norm(h, axis=1).max()
-    return float(products + 2 * np.abs(level).max() + _squares(multipliers).max())
-
-
-def _squares(multipliers: Float64s) -> Float64s:
-    """Return what the squares add to each row alone."""
-    return np.asarray((_parted(multipliers)[3] ** 2).sum(axis=1))

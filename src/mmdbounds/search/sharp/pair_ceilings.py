@@ -22,8 +22,10 @@ from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.ranges import coefficients
 from mmdbounds.search.sharp.same_sizes import Ranked, SameSizes, widest
+from mmdbounds.sums import plan
 from mmdbounds.sums.protocol import Float64s
 
+STRIP = 256  # rows whose partners are ranked at a time: matrices have taken most of the budget
 MOST_SPLIT = 4000  # pieces that are split at the most
 
 
@@ -77,14 +79,18 @@ class PartnerSums:
     def of(cls, problem: QuotaProblem, proof: ScoreBound, c: float) -> PartnerSums:
         """Return them from a problem and a proof of `ceiling`: its multipliers, and the squares it added."""
         n_chosen, raised, multipliers = sum(problem.quotas), proof.problem, proof.state[0]
-        values = (raised.pairs + multipliers) / c
-        np.fill_diagonal(values, -np.inf)  # no row is its own partner
-        sums = [_largest_sums(part) for part in np.split(values, [problem.n_x], axis=1)]
-        largest = max(np.abs(each[np.isfinite(each)]).max() for each in sums)
+        n, n_x = len(problem.rows), problem.n_x
+        sums, largest = (np.zeros((n_x + 1, n)), np.zeros((n - n_x + 1, n))), 0.0
+        for i, j in plan.strips([0, n], STRIP):
+            values = (raised.pairs[i:j] + multipliers[i:j]) / c
+            values[np.arange(j - i), np.arange(i, j)] = -np.inf  # no row is its own partner
+            for total, part in zip(sums, np.split(values, [n_x], axis=1), strict=True):
+                added = np.cumsum(-np.sort(-part, axis=1).T, axis=0, out=total[1:, i:j])
+                largest = max(largest, np.abs(added).max(initial=0.0, where=np.isfinite(added)))
         squares = max(raised.constant - problem.constant, 0.0) / n_chosen**2
         rounding = (squares + ULPS * float(multipliers.max(initial=0.0))) / c
         alone = (raised.linear - problem.linear) / c
-        return cls(sums[0], sums[1], alone, float(largest), rounding)
+        return cls(sums[0], sums[1], alone, largest, rounding)
 
     def scores(self, m: int, m_d: int, n_x: int) -> tuple[Float64s, Float64s]:
         """See `Partners`."""
@@ -99,13 +105,6 @@ class PartnerSums:
         """See `Partners`: multipliers cancel up to rounding, and sums were added up one by one."""
         summed = EPS * self.of_x.shape[1] * n_chosen * self.largest
         return np.full_like(ceilings, c * (n_chosen**2 * self.rounding + summed))
-
-
-def _largest_sums(values: Float64s) -> Float64s:
-    """Return, in row j, the sums of the j largest entries of each row of `values`."""
-    total = np.zeros((values.shape[1] + 1, len(values)))
-    np.cumsum(-np.sort(-values, axis=1).T, axis=0, out=total[1:])
-    return total
 
 
 def _tangent(sums: Float64s, j: int, rows: slice) -> tuple[Float64s, Float64s]:

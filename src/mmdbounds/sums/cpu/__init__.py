@@ -104,7 +104,7 @@ class MatrixSums(KernelSums):
     """Sums over a kernel matrix `K` that is there, given or small enough to keep: in float64 always."""
 
     backend = "matrix"
-    holds_matrix = True
+    holds_matrix = halves_quadratics = True
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class MatrixSums(KernelSums):
                 sums += 2.0 * (self._K[i0:i1, i1:] @ W[i1:])
             return np.asarray(np.einsum("ij,ij->j", W[i0:i1], sums))
 
-        parts = self._run(work, self.n_rows, self.n_rows * W.size, plan.HALF_ROWS)
+        parts = self._run(work, self.n_rows, self.n_rows * W.size, plan.half_rows(self.n_rows))
         return np.asarray(np.sum(parts, axis=0))
 
     def _run(

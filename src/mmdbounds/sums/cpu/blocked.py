@@ -28,6 +28,7 @@ Span = tuple[int, int]
 Adding = tuple[Callable[[Span], tuple[Float64s, Float64s]], Callable[[Span, tuple[Float64s, Float64s]], None]]
 
 LONGEST = 1 << 34  # products of two numbers in a strip: a second or two on a core, for which Ctrl-C waits ...
+HALF_ROWS = 256  # rows of a strip where half of K is multiplied: fewer waste less on the diagonal
 WIDE = 64  # columns from which on a product takes longer than its kernel values
 LEAST_ROWS = 64  # ... but no fewer rows than this, and a multiple of it
 
@@ -39,6 +40,8 @@ class BlockedSums(KernelSums):
     `few_rows` NumPy adds up groups and multiplies by many columns, and numba is loaded only for the rest: to
     import it would take longer than the sums.
     """
+
+    halves_quadratics = True
 
     def __init__(
         self,
@@ -153,7 +156,7 @@ class BlockedSums(KernelSums):
                 sums += 2.0 * strips.engine.products(beyond, mine[:0], weights[i1:])[0]
             return np.asarray(np.einsum("ij,ij->j", mine, sums))
 
-        result, spans = np.zeros(W.shape[1]), plan.strips([0, self.n_rows], plan.HALF_ROWS)
+        result, spans = np.zeros(W.shape[1]), plan.strips([0, self.n_rows], HALF_ROWS)
         for (i0, i1), found in self._run(spans, work, self.n_rows**2):
             result += found
             self._meter.add((i1 - i0) * (self.n_rows - i0))

@@ -21,7 +21,7 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.dask import Future, a_little_ahead, check_workers, result_of, send, submit, tasks, wait
 from mmdbounds.sums.dask.rows import DaskRows
 from mmdbounds.sums.dask.tasks import Chosen
-from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel, pair_price
 from mmdbounds.sums.features.maps import make_map
 from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
 from mmdbounds.sums.points import by_product, check_function, own_value, tie_error
@@ -236,7 +236,7 @@ class DaskFeatureSums(DaskSums):
 
     def __init__(self, rows: DaskRows, kernel: ApproximateKernel, **options: Unpack[Options]) -> None:
         self._set_cluster(rows, kernel, options)
-        self._size = kernel.size
+        self._size, self.pair_price = kernel.size, pair_price(kernel.size)
         # Made there: the inverse root of many landmarks is too large for a message.
         self._map = submit(rows.client, make_map, kernel, rows.shape[1])
         norms = np.concatenate(rows.each(tasks.centred_norms, kernel.centre))

@@ -22,6 +22,11 @@ from mmdbounds.results.serialize import from_fields
 POOL, POOL_PER_LANDMARK = 4096, 4  # rows from which landmarks are chosen, at the least and for each landmark
 
 
+def pair_price(n_features: int) -> float:
+    """Return what a product of features costs, in exact kernel values."""
+    return max(1.0, n_features / 16)
+
+
 @dataclass(frozen=True)
 class ApproximateKernel(Kernel):
     """What both approximations share; a name or "median" stands for what the pooled rows decide.

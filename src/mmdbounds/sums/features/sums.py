@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.sums import plan
 from mmdbounds.sums.cpu import MatrixSums
-from mmdbounds.sums.features import ApproximateKernel
+from mmdbounds.sums.features import ApproximateKernel, pair_price
 from mmdbounds.sums.features.maps import FeatureMap, make_map
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, n_selected, part_of, plain_rows
 from mmdbounds.sums.rounding import ARITHMETIC, FORMULA, claimed, sum_error, unit_roundoff
@@ -78,7 +78,7 @@ class FeatureSums(KernelSums):
         self._set_options(n_rows, 0.0, options)
         self.backend, self.device, self.dtype = features.backend, features.device, features.dtype
         self._features, self._size = features, features.map.size
-        self.pair_price = max(1.0, self._size / 16)  # a product of features for each kernel value
+        self.pair_price = pair_price(self._size)
         room = self.working_memory * plan.MIB
         self._height = features.strip_rows(room / 4)
         self._is_kept = n_rows * self._size * np.dtype(self.dtype).itemsize <= room / 2
