@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.inference import permutation
+from mmdbounds.inference import permutation, random_orders
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
@@ -53,7 +53,7 @@ def naive(problem, null, sizes):
     return np.array(
         [
             [mb.mmd2(Z[order[:n]], Z[order[n:]], kernel=kernel, estimator=problem.estimator) for n in sizes]
-            for order in null.permutations()
+            for order in null.orders
         ]
     )
 
@@ -76,13 +76,18 @@ def test_equals_the_statistic_with_a_single_row_in_a_group():
 
 @pytest.mark.parametrize("at_once", [1, 40 * 33, 1 << 15])
 def test_permutations_are_the_same_kept_or_drawn_again(at_once, monkeypatch):
-    monkeypatch.setattr(permutation, "DRAWN_AT_ONCE", at_once)
+    monkeypatch.setattr(random_orders, "DRAWN_AT_ONCE", at_once)
     kept = null_of(posed(*groups()), n_permutations=50)
-    first = np.array(list(islice(kept.permutations(), 45)))
-    monkeypatch.setattr(permutation, "KEPT", 1e9)
-    drawn = np.array(list(null_of(posed(*groups()), n_permutations=50).permutations()))
+    first = np.array(list(islice(kept.orders, 45)))
+    parts = list(kept.orders.parts([7, 40, 3]))
+    monkeypatch.setattr(random_orders, "KEPT", 1e9)
+    again = null_of(posed(*groups()), n_permutations=50).orders
+    assert kept.orders.is_kept
+    assert not again.is_kept
+    drawn = np.array(list(again))
     np.testing.assert_array_equal(first, drawn[:45])
-    np.testing.assert_array_equal(list(kept.permutations()), drawn)
+    for orders in (kept.orders, np.concatenate(parts), np.concatenate(list(again.parts([7, 40, 3])))):
+        np.testing.assert_array_equal(list(orders), drawn)
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial", "linear", minus_distance])
@@ -94,7 +99,7 @@ def test_blocks_equal_the_matrix(kernel, monkeypatch):
     blocked = null_of(posed(X, Y, kernel=kernel))
     assert kept._totals.sums.backend == "matrix"
     assert blocked._totals.sums.backend in ("numba", "numpy")
-    np.testing.assert_array_equal(list(blocked.permutations()), list(kept.permutations()))
+    np.testing.assert_array_equal(list(blocked.orders), list(kept.orders))
     scale = kept._totals.scale
     assert_near(blocked.values(sizes) / scale, kept.values(sizes) / scale, sizes, 90)
 
@@ -144,15 +149,15 @@ def test_sizes_far_from_each_other_take_a_product_each_and_nothing_is_different(
 def test_every_labelling_is_equally_likely():
     problem = posed([[0.0], [1.0]], [[3.0], [7.0]], estimator="biased", bandwidth=1.0)
     null = null_of(problem, n_permutations=6000)
-    assert all(sorted(order) == [0, 1, 2, 3] for order in np.array(list(null.permutations())).tolist())
-    drawn = [tuple(sorted(order[:2])) for order in np.array(list(null.permutations())).tolist()]
+    assert all(sorted(order) == [0, 1, 2, 3] for order in np.array(list(null.orders)).tolist())
+    drawn = [tuple(sorted(order[:2])) for order in np.array(list(null.orders)).tolist()]
     for pair in combinations(range(4), 2):
         assert abs(drawn.count(pair) - 1000) < 5 * np.sqrt(6000 * (1 / 6) * (5 / 6))
 
 
 def labellings(problem, null, n):
     """The rows that each permutation puts into X, as values rather than places."""
-    return [sorted(map(tuple, problem.pooled[order[:n]].tolist())) for order in null.permutations()]
+    return [sorted(map(tuple, problem.pooled[order[:n]].tolist())) for order in null.orders]
 
 
 def test_labels_and_places_have_no_part_in_the_permutations():
@@ -178,7 +183,7 @@ def test_neither_have_they_where_all_that_is_known_are_kernel_values():
         """Which rows of Z the permutations put first, for a matrix in another order."""
         problem = posed(*np.split(K[np.ix_(order, order)], [12]), kernel="precomputed")
         rows = [names[float(row.sum().round(9))] for row in problem.pooled]
-        return [[rows[i] for i in permuted[:12]] for permuted in null_of(problem).permutations()]
+        return [[rows[i] for i in permuted[:12]] for permuted in null_of(problem).orders]
 
     expected = named(np.arange(30))
     for _ in range(3):

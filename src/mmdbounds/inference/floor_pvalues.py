@@ -137,7 +137,7 @@ class FloorPvalues:
             else:
                 drawn.append(each)
         if drawn:
-            orders = islice(self._labellings.permutations(), self.null.n_drawn)
+            orders = islice(self._labellings.orders, self.null.n_drawn)
             self._compared.lower(self._minimax, orders, which, drawn)
         self._left_to_sharpen -= len(hidden) * np.count_nonzero(which) * self.totals.sums.n_rows
 

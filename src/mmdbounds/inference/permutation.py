@@ -15,18 +15,17 @@ matrix where that is all that is needed.
 
 from __future__ import annotations
 
-import copy
 import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.costs import columns, holds_matrix, together
 from mmdbounds.inference.null import DistinctRows, Null, distinct_rows
+from mmdbounds.inference.random_orders import RandomOrders
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
@@ -48,9 +47,7 @@ L rows cost L^2 / 2 kernel values a permutation, a product N^2 multiplications: 
 takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
-FOR_A_MATRIX = 256  # permutations in a product with a matrix: more fill fresh memory, which takes longer
-DRAWN_AT_ONCE = 1 << 15  # places of rows that are drawn before the first is used
-KEPT = 16  # permutations that take no more than this part of the budget are drawn once
+FOR_A_MATRIX = 1 << 19  # labels in a product with a matrix: more fill fresh memory, which takes longer
 BATCH = 100  # labellings that are drawn before it is looked whether more are needed
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
@@ -70,28 +67,10 @@ class PermutationNull:
         checkpoint: Checkpoint | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self._totals, self._order, self._checkpoint = totals, order, checkpoint
+        self._totals, self._checkpoint, self._n_permutations = totals, checkpoint, n_permutations
         self._meter = meter or Meter()
-        self._n_permutations, self._rng = n_permutations, copy.deepcopy(rng)
+        self.orders = RandomOrders(order, n_permutations, rng, totals.sums.working_memory)
         self._o = 1 if estimator == "unbiased" else 0
-        fits = order.itemsize * len(order) * n_permutations <= totals.sums.working_memory * plan.MIB / KEPT
-        self._kept: list[Indices] | None = [] if fits else None
-
-    def permutations(self) -> Iterator[Indices]:
-        """Yield the pooled rows (X first) in random orders: the first n of them are X if n rows are."""
-        # Not kept, they are drawn again whenever asked for, some at once: one by one takes longer.
-        rng, at_once = copy.deepcopy(self._rng), max(DRAWN_AT_ONCE // len(self._order), 16)
-        for k, (start, stop) in enumerate(plan.strips([0, self._n_permutations], at_once)):
-            if self._kept is None:
-                yield from self._drawn(rng, stop - start)
-                continue
-            if k == len(self._kept):
-                self._kept.append(self._drawn(self._rng, stop - start))
-            yield from self._kept[k]
-
-    def _drawn(self, rng: np.random.Generator, count: int) -> Indices:
-        orders = np.tile(self._order, (count, 1))
-        return rng.permuted(orders, axis=1, out=orders)
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
@@ -99,15 +78,17 @@ class PermutationNull:
 
     def batches(self, sizes: list[int], most: int) -> Iterator[Float64s]:
         """Yield the same in parts of so many labellings, as they are drawn."""
-        sums, every = self._totals.sums, self.permutations()
+        sums, n = self._totals.sums, self._n_permutations
         width = chunk_width(sums.working_memory, sums.n_rows)
-        width = min(width, FOR_A_MATRIX) if sums.holds_matrix else width
-        for start in range(0, self._n_permutations, most):
-            stop, parts = min(start + most, self._n_permutations), []
-            for first in range(start, stop, width):
-                self._meter.phase("permutation", first, self._n_permutations)
-                parts.append(self._recalled(list(islice(every, min(width, stop - first))), sizes))
-            yield np.concatenate(parts)
+        width = min(width, max(FOR_A_MATRIX // sums.n_rows, 1)) if sums.holds_matrix else width
+        every = [plan.strips([start, min(start + most, n)], width) for start in range(0, n, most)]
+        parts = self.orders.parts(stop - start for spans in every for start, stop in spans)
+        for spans in every:
+            found = []
+            for start, _ in spans:
+                self._meter.phase("permutation", start, n)
+                found.append(self._recalled(next(parts), sizes))
+            yield np.concatenate(found)
 
     def null(self, rows: DistinctRows, sizes: list[int], stop_after: int | None = None) -> Null:
         """Return the statistic on labellings of some sizes: on all, where they are few, or on random ones."""
@@ -117,19 +98,18 @@ class PermutationNull:
                 drawn.append(sizes[place])
                 continue
             orders, weights = rows.labellings(sizes[place])
-            parts = [list(orders[start : start + width]) for start in range(0, number, width)]
+            parts = [orders[start : start + width] for start in range(0, number, width)]
             values = np.concatenate([self._values(part, [sizes[place]])[:, 0] for part in parts])
             counted[place] = values, weights
         batches = self.batches(drawn, self._n_permutations if stop_after is None else BATCH)
         return Null(len(sizes), counted, batches, self._n_permutations, stop_after)
 
-    def _recalled(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
+    def _recalled(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations, from the checkpoint if it has them."""
         if self._checkpoint is None:
             return self._values(permutations, sizes)
         digest = hashlib.sha256(repr((self._o, sizes)).encode())
-        for permutation in permutations:
-            digest.update(permutation.data)
+        digest.update(permutations.data)
         found = self._checkpoint.recalled(digest.hexdigest(), (len(permutations), len(sizes)))
         if found is None:
             found = self._values(permutations, sizes)
@@ -137,10 +117,9 @@ class PermutationNull:
             self._checkpoint.remember(digest.hexdigest(), found, n_pairs)
         return found
 
-    def _values(self, permutations: list[Indices], sizes: list[int]) -> Float64s:
+    def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""
-        t = self._totals
-        used = np.array([permutation[: sizes[-1]] for permutation in permutations])
+        t, used = self._totals, permutations[:, : sizes[-1]]
         linear, own = (_first_sums(each[used], sizes) for each in (t.to_x + t.to_y, t.diagonal))
         return self._statistic(self._quadratic(used, sizes), linear, own, np.array(sizes))
 

@@ -169,11 +169,16 @@ class WorstCase(FloorPvalues):
         return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
 
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
-        """Return what is known of some counts, sharpened until the largest p-value cannot be any more."""
-        largest = max(each.pvalue for each in outcomes)
+        """Return what is known of some counts, sharpened until the largest p-value cannot be any more.
+
+        Of many with that p-value, one that keeps it is enough: they are sharpened one, two, four at a time,
+        the likeliest first.
+        """
+        largest, at_once = max(each.pvalue for each in outcomes), 1
         now = [each for each in outcomes if each.pvalue == largest]
         while now := [each for each in now if self.can_sharpen(each)]:
-            self.sharpen(now)
+            self.sharpen(sorted(now, key=lambda each: each.attained, reverse=True)[:at_once])
+            at_once *= 2
             outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
             least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
             now = [each for each in outcomes if each.pvalue > least]
