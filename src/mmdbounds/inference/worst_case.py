@@ -41,6 +41,7 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
 
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
+MORE_AT_ONCE = 30  # how many times as many counts are sharpened next where one was not enough
 
 Known = TypeVar("Known", bound=Outcome)
 
@@ -171,14 +172,14 @@ class WorstCase(FloorPvalues):
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
         """Return what is known of some counts, sharpened until the largest p-value cannot be any more.
 
-        Of many with that p-value, one that keeps it is enough: they are sharpened one, two, four at a time,
-        the likeliest first.
+        Of many with that p-value, one that keeps it is enough: the likeliest one comes first, then more at a
+        time, since the sums of several sizes take little more than those of one.
         """
         largest, at_once = max(each.pvalue for each in outcomes), 1
         now = [each for each in outcomes if each.pvalue == largest]
         while now := [each for each in now if self.can_sharpen(each)]:
             self.sharpen(sorted(now, key=lambda each: each.attained, reverse=True)[:at_once])
-            at_once *= 2
+            at_once *= MORE_AT_ONCE
             outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
             least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
             now = [each for each in outcomes if each.pvalue > least]
