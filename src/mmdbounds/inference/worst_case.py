@@ -41,7 +41,8 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
 
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
-MORE_AT_ONCE = 30  # how many times as many counts are sharpened next where one was not enough
+LOWERED = 100  # columns of kernel values that take as long as lowering a labelling for one count
+MORE_AT_ONCE = 30  # how many times as many counts are sharpened next where the first were not enough
 
 Known = TypeVar("Known", bound=Outcome)
 
@@ -172,10 +173,12 @@ class WorstCase(FloorPvalues):
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
         """Return what is known of some counts, sharpened until the largest p-value cannot be any more.
 
-        Of many with that p-value, one that keeps it is enough: the likeliest one comes first, then more at a
-        time, since the sums of several sizes take little more than those of one.
+        Of many with that p-value, one that keeps it is enough: the likeliest come first, as many as take no
+        longer than the sums that they need, which several sizes share.
         """
-        largest, at_once = max(each.pvalue for each in outcomes), 1
+        largest = max(each.pvalue for each in outcomes)
+        n_against = max(largest * self.null.n_labellings, 1.0)
+        at_once = max(int(self.totals.sums.n_rows / (LOWERED * n_against)), 1)
         now = [each for each in outcomes if each.pvalue == largest]
         while now := [each for each in now if self.can_sharpen(each)]:
             self.sharpen(sorted(now, key=lambda each: each.attained, reverse=True)[:at_once])
