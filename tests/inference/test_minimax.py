@@ -8,8 +8,9 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference import minimax
+from mmdbounds.inference import minimax, worst_case
 from mmdbounds.inference.aggregate import aggregated_test
+from mmdbounds.inference.floor_pvalues import FloorPvalues
 from mmdbounds.inference.minimax import STEPS, Minimax
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums
@@ -311,3 +312,25 @@ def test_one_that_is_unknown_is_refused():
     for function, amount in ((mb.robust_test, (0.1,)), (mb.sweep, ()), (aggregated_test, (0.1,))):
         with pytest.raises(MmdBoundsError, match=r"`null` must be .*'minimax'.*'labellings'.*got 'exact'"):
             function(X, Y, *amount, null="exact")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_that_are_sharpened_a_few_at_a_time_have_the_same_largest_pvalue(seed, monkeypatch):
+    """One that keeps the largest p-value is enough, and beyond the breakdown saves nearly all of the work."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(40, 2)), rng.normal(0.9, 1.0, size=(50, 2))
+    honest, pvalues, n_lowered = FloorPvalues.lower_null, [], []
+
+    def counted(self, hidden, which):
+        n_lowered[-1] += len(hidden) * int(which.sum())
+        honest(self, hidden, which)
+
+    monkeypatch.setattr(FloorPvalues, "lower_null", counted)
+    for lowered, more in ((1e-9, 2), (1e9, 2), (1e9, 30)):
+        monkeypatch.setattr(worst_case, "LOWERED", lowered)
+        monkeypatch.setattr(worst_case, "MORE_AT_ONCE", more)
+        n_lowered.append(0)
+        curve = mb.sweep(X, Y, epsilons=[0.05, 0.1, 0.2, 0.3, 0.4], n_permutations=199, rng=seed)
+        pvalues.append([(point.pvalue, curve.breakdown_n_moved) for point in curve.points])
+    assert pvalues[0] == pvalues[1] == pvalues[2]
+    assert n_lowered[1] < n_lowered[0]

@@ -36,6 +36,7 @@ from mmdbounds.sums.protocol import Float64s
 
 STEPS = (2, 3, 4, 6, 8, 12, 16)  # rows that are exchanged at once, beside one alone
 MOST_NEAREST = 4000  # pooled rows whose nearest ones are looked for; beyond, the largest value there is
+SUMMED = 5  # numbers for each labelling and pooled row where sums are made: of many at once, they take a pass
 HELD = 12  # arrays of a number for each labelling and pooled row, beside the columns of `STEPS`
 
 
@@ -52,8 +53,8 @@ class Minimax:
         The first rows of an order are X; `hidden` says how many, ascending, and how many of them are hidden.
         """
         n_rows, orders = self._totals.sums.n_rows, iter(orders)
-        budget = int(self._totals.sums.working_memory * plan.MIB / 4)
-        width = max(1, budget // (8 * n_rows * (HELD + 3 * STEPS[-1])))
+        eighth = int(self._totals.sums.working_memory * plan.MIB / 8)
+        width, at_once = (max(1, eighth // (8 * n_rows * n)) for n in (SUMMED, HELD + 3 * STEPS[-1]))
         result = [np.empty((0, len(hidden)))]
         while some := list(islice(orders, width)):
             every, size = np.array(some), 0
@@ -63,7 +64,8 @@ class Minimax:
                 more, size = every[:, size : counts.n_x], counts.n_x
                 to_x += self._sums_to(more)
                 np.put_along_axis(is_x, more, True, axis=1)
-                result[-1][:, place] = self.gains(is_x, to_x, counts)
+                for i, j in plan.strips([0, len(every)], at_once):
+                    result[-1][i:j, place] = self.gains(is_x[i:j], to_x[i:j], counts)
         return np.concatenate(result)
 
     def gains(self, is_x: Mask, to_x: Float64s, hidden: Counts) -> Float64s:
