@@ -1,6 +1,7 @@
 """The minimax null: never below the exact one, valid by enumeration, never a larger p-value."""
 
 import itertools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,6 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import minimax, worst_case
 from mmdbounds.inference.aggregate import aggregated_test
-from mmdbounds.inference.floor_pvalues import FloorPvalues
 from mmdbounds.inference.minimax import STEPS, Minimax
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums
@@ -151,8 +151,9 @@ def test_sizes_and_chunks_do_not_matter(monkeypatch):
     for place, counts in enumerate(hidden):
         alone = Minimax(totals, "biased", totals.value_margin).lowered(orders, [counts])[:, 0]
         np.testing.assert_allclose(alone, together[:, place], rtol=0, atol=1e-12)
-    monkeypatch.setattr(minimax, "HELD", 10**9)
-    np.testing.assert_allclose(bounds.lowered(orders, hidden), together, rtol=0, atol=1e-12)
+    for name in ("HELD", "SUMMED"):
+        monkeypatch.setattr(minimax, name, 10**9)
+        np.testing.assert_allclose(bounds.lowered(orders, hidden), together, rtol=0, atol=1e-12)
 
 
 def test_less_precise_sums_do_not_lower_more():
@@ -316,21 +317,35 @@ def test_one_that_is_unknown_is_refused():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_counts_that_are_sharpened_a_few_at_a_time_have_the_same_largest_pvalue(seed, monkeypatch):
-    """One that keeps the largest p-value is enough, and beyond the breakdown saves nearly all of the work."""
-    rng = np.random.default_rng(seed)
+    rng, pvalues = np.random.default_rng(seed), []
     X, Y = rng.normal(size=(40, 2)), rng.normal(0.9, 1.0, size=(50, 2))
-    honest, pvalues, n_lowered = FloorPvalues.lower_null, [], []
-
-    def counted(self, hidden, which):
-        n_lowered[-1] += len(hidden) * int(which.sum())
-        honest(self, hidden, which)
-
-    monkeypatch.setattr(FloorPvalues, "lower_null", counted)
     for lowered, more in ((1e-9, 2), (1e9, 2), (1e9, 30)):
         monkeypatch.setattr(worst_case, "LOWERED", lowered)
         monkeypatch.setattr(worst_case, "MORE_AT_ONCE", more)
-        n_lowered.append(0)
         curve = mb.sweep(X, Y, epsilons=[0.05, 0.1, 0.2, 0.3, 0.4], n_permutations=199, rng=seed)
-        pvalues.append([(point.pvalue, curve.breakdown_n_moved) for point in curve.points])
+        pvalues.append([curve.breakdown_n_moved, *(point.pvalue for point in curve.points)])
     assert pvalues[0] == pvalues[1] == pvalues[2]
-    assert n_lowered[1] < n_lowered[0]
+
+
+@pytest.mark.parametrize(("n_rows", "calls"), [(200, [1, 30, 69]), (200_000, [20, 80])])
+@pytest.mark.parametrize("keeps_it", [True, False])
+def test_one_count_that_keeps_the_largest_pvalue_is_enough(keeps_it, n_rows, calls):
+    """A hundred counts share p = 1: as many are sharpened first as take no longer than their sums."""
+    sharpened = []
+    known = [SimpleNamespace(counts=i, found=None, pvalue=1.0, attained=i / 100) for i in range(100)]
+
+    def now(counts, found):
+        is_lower = counts in set().union(*sharpened) and not keeps_it
+        return SimpleNamespace(**{**vars(known[counts]), "pvalue": 0.2 if is_lower else 1.0})
+
+    worst = SimpleNamespace(
+        can_sharpen=lambda each: each.counts not in set().union(*sharpened),
+        sharpen=lambda some: sharpened.append({each.counts for each in some}),
+        _outcome=now,
+        null=SimpleNamespace(n_labellings=100),
+        totals=SimpleNamespace(sums=SimpleNamespace(n_rows=n_rows)),
+    )
+    outcomes = worst_case.WorstCase.settled(worst, known)
+    assert max(each.pvalue for each in outcomes) == (1.0 if keeps_it else 0.2)
+    assert [len(some) for some in sharpened] == (calls[:1] if keeps_it else calls)
+    assert 99 in sharpened[0]  # a labelling has the largest p-value there
