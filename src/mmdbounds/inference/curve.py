@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.costs import for_each, together
+from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.worst_case import WorstCase, expected_floor, is_near
@@ -37,6 +37,7 @@ from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.threads import one_blas_thread
 
 NEIGHBOURS = 4  # labellings of its neighbours that each point refines
+DECIDED = 1.4  # what a point takes beside its bounds: floors are tightened, and compared with a sharper null
 LOOKS = 4  # counts of a point that are looked at more closely for its p-value, at the most
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -177,7 +178,7 @@ def expected_curve(problem: Problem, grid: list[Counts], every: list[Counts], *,
         solved = expected_floor(problem, counts)
         return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
 
-    return for_each("bounds, share", grid, curve)
+    return repeated(for_each("bounds, share", grid, curve), DECIDED)
 
 
 def along(ends: list[Ends]) -> list[Ends]:

@@ -94,13 +94,16 @@ def _best_swaps(
     """
     now, scores = moved.copy(), scores.copy()
     stratum, left = room or (np.zeros(len(moved), dtype=np.intp), np.ones(1, dtype=np.intp))
-    left = left.copy()
-    while True:
+    left, shape = left.copy(), (np.count_nonzero(now), np.count_nonzero(~now))
+    # Used again for every exchange: fresh memory would take longer than what is done in it.
+    alone, gain, places = np.empty(shape), np.empty(shape), np.empty(shape, dtype=np.intp)
+    while min(shape) > 0:
         inside, outside = np.flatnonzero(now), np.flatnonzero(~now)
-        if len(inside) == 0 or len(outside) == 0:
-            break
-        leave, enter = own[inside] - scores[inside], own[outside] + scores[outside]
-        gain = leave[:, None] + enter - 2 * pairs[np.ix_(inside, outside)]
+        np.add((own[inside] - scores[inside])[:, None], own[outside] + scores[outside], out=alone)
+        np.add(inside[:, None] * len(pairs), outside, out=places)
+        np.take(pairs, places, out=gain, mode="clip")  # which, unlike "raise", needs no buffer
+        np.multiply(gain, 2, out=gain)
+        np.subtract(alone, gain, out=gain)
         if room is not None:
             gain[(left[stratum[outside]] <= 0) & (stratum[inside, None] != stratum[outside])] = -np.inf
         place = int(np.argmax(gain))
