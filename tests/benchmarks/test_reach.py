@@ -90,3 +90,11 @@ def test_a_run_that_is_stopped_leaves_a_table(monkeypatch, tmp_path):
     assert f"| {first} | 1.0 |" in page
     assert f"| {second} |" not in page
     assert reach.machine() in page
+
+
+def test_at_most_that_takes_more_than_twice_as_long_is_marked():
+    exactly, at_most = (f"sharp, {word}, N = 300" for word in ("exactly", "at most"))
+    for seconds, shown in ((1.9, "| 1.90 |"), (2.1, "| 2.10* |")):
+        table = reach.table({exactly: old(exactly), at_most: old(at_most, seconds)}, None)
+        assert shown in table
+        assert table.endswith("Every goal is reached.") == (seconds < 2)

@@ -43,7 +43,7 @@ LOOKS = 4  # counts of a point that are looked at more closely for its p-value, 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
 """Proofs of the curve's bounds stop within this share of the width, which a plot hardly shows, or after a
 tenth of what a single proof may spend. Beyond 3,600 rows that may move, ceilings are learned: that takes a
-pass over all pairs at every point, and all of its steps unless samples promise half of the gap."""
+pass over all pairs at every point, and all of its steps unless samples promise the gap."""
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 

@@ -76,7 +76,8 @@ class LearnedMultipliers:
         """Fit the parameters in some hundred steps, each on some rows; `gain` is what a labelling reaches.
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
-        Steps end early once the samples promise a bound that is well within `slack` of the gain.
+        Steps end early once the samples promise a bound well within `slack` of the gain, and another sample,
+        to which nothing was fitted, one within it.
         """
         if self._unit == 0 or any(part.stop - part.start < FEWEST for part, _ in self._parts):
             return  # nothing to learn from: all kernel values are 0, or there are too few rows
@@ -89,15 +90,19 @@ class LearnedMultipliers:
         n_chosen = sum(quota for _, quota in self._parts)
         width = max((bound - gain) / (f.c * self._unit * n_chosen**2), NARROW)
         mean, square = np.zeros_like(self._parameters), np.zeros_like(self._parameters)
-        enough = (gain + PROMISED * slack - f.value_as_filed) / (f.c * self._unit)
+        promised, enough = (
+            (gain + part * slack - f.value_as_filed) / (f.c * self._unit) for part in (PROMISED, 1.0)
+        )
         last: collections.deque[float] = collections.deque(maxlen=len(samples))
         for step in range(n_steps):
             fitted = samples[step % len(samples)]
             bound, rises = self._rises(fitted, width * LAST_WIDTH ** (step / n_steps))
             effort.spend(FITTED * n_sampled**2)
             last.append(bound)
-            if len(last) == len(samples) and np.mean(last) <= enough:
-                break
+            if len(last) == len(samples) and np.mean(last) <= promised:
+                last.clear()
+                if self._rises(self._sample(n_sampled), width * LAST_WIDTH ** (step / n_steps))[0] <= enough:
+                    break
             gradient = fitted.features.T @ rises
             mean += (1 - MEAN) * (gradient - mean)
             square += (1 - SQUARE) * (gradient * gradient - square)
