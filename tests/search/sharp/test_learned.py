@@ -189,7 +189,7 @@ def test_steps_end_once_the_samples_promise_enough(monkeypatch):
     labelling, _ = of_the_best(*two_groups(200, 250))
     best, width = labelling.value(), labelling.value() - labelling.quadratic.value_as_filed
     spent = {}
-    for slack in (0.0, 0.25 * width, width):
+    for slack in (0.0, 4 * width, 8 * width):
         multipliers, effort = LearnedMultipliers(labelling, 0), Effort(NO_END)
         multipliers.fit(best, slack, 1.0, effort)
         spent[slack] = effort.spent

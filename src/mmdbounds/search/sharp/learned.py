@@ -43,7 +43,8 @@ MANY, MORE = (3.7, 5.0), 1.4  # logarithms of the numbers of rows between which 
 MATRICES = 16  # of a sample's size that are there at a time
 RATE, FIRST_SIZE = 0.05, 0.03  # length of the first step, and size of the parameters before it
 MEAN, SQUARE = 0.9, 0.98  # how much of the mean of gradients, and of their squares, is kept at a step (Adam)
-PROMISED = 0.5  # of the slack: multipliers fit the samples better than other rows
+PROMISED = 0.5  # of the slack: multipliers fit the samples better than other rows...
+SPREADS = 3.0  # ... which may be as unlike the samples as these are unlike each other
 LAST_WIDTH = 3e-2  # width within which rows count in part, at the last step beside the first
 NARROW = 1e-3  # as in `ceiling`
 RANKED_COLUMNS = 1000  # columns by which the thresholds of a row are chosen
@@ -76,8 +77,8 @@ class LearnedMultipliers:
         """Fit the parameters in some hundred steps, each on some rows; `gain` is what a labelling reaches.
 
         As in `ceiling`, rows near a threshold count in part, within a width that shrinks from step to step.
-        Steps end early once the samples promise a bound well within `slack` of the gain, and another sample,
-        to which nothing was fitted, one within it.
+        Steps end early once the samples promise a bound well within `slack` of the gain, however much their
+        bounds differ.
         """
         if self._unit == 0 or any(part.stop - part.start < FEWEST for part, _ in self._parts):
             return  # nothing to learn from: all kernel values are 0, or there are too few rows
@@ -90,19 +91,15 @@ class LearnedMultipliers:
         n_chosen = sum(quota for _, quota in self._parts)
         width = max((bound - gain) / (f.c * self._unit * n_chosen**2), NARROW)
         mean, square = np.zeros_like(self._parameters), np.zeros_like(self._parameters)
-        promised, enough = (
-            (gain + part * slack - f.value_as_filed) / (f.c * self._unit) for part in (PROMISED, 1.0)
-        )
+        enough = (gain + PROMISED * slack - f.value_as_filed) / (f.c * self._unit)
         last: collections.deque[float] = collections.deque(maxlen=len(samples))
         for step in range(n_steps):
             fitted = samples[step % len(samples)]
             bound, rises = self._rises(fitted, width * LAST_WIDTH ** (step / n_steps))
             effort.spend(FITTED * n_sampled**2)
             last.append(bound)
-            if len(last) == len(samples) and np.mean(last) <= promised:
-                last.clear()
-                if self._rises(self._sample(n_sampled), width * LAST_WIDTH ** (step / n_steps))[0] <= enough:
-                    break
+            if len(last) == len(samples) and np.mean(last) + SPREADS * np.std(last) <= enough:
+                break
             gradient = fitted.features.T @ rises
             mean += (1 - MEAN) * (gradient - mean)
             square += (1 - SQUARE) * (gradient * gradient - square)
