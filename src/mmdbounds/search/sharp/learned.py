@@ -23,7 +23,7 @@ import numpy as np
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.search.protocol import Part, limits_within, top_sum
 from mmdbounds.search.sharp.learned_ranks import Fitted, by_stratum, chosen, limits_of_some, rank
-from mmdbounds.search.sharp.pair_factors import RANK, SQUARES, STRIP, PairFactors, factors, parted
+from mmdbounds.search.sharp.pair_factors import LENGTH, RANK, SQUARES, STRIP, PairFactors, factors, parted
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.starting_points import sample
 from mmdbounds.sums import plan
@@ -70,7 +70,7 @@ class LearnedMultipliers:
         self._unit = max(float(among.std()), 1e-9 * self._scale)  # of multipliers: a typical difference
         some = self._some(n, MEASURED_ROWS)
         self._centre, self._basis = self._measured(self._raw_features(some, self._to_landmarks(some)))
-        shape = self._basis.shape[1] + 1, 2 * RANK + SQUARES + 1
+        shape = self._basis.shape[1] + 1, LENGTH
         self._parameters: Float64s = FIRST_SIZE * self._rng.standard_normal(shape) / np.sqrt(shape[0])
 
     def fit(self, gain: float, slack: float, patience: float, effort: Effort) -> None:
