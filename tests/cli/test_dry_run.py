@@ -41,7 +41,7 @@ PHASES = {
     "sweep": ["pass", "permutation", "count", "bounds, share"],
     "evaluate": ["trial"],
 }
-Refused = Callable[..., str]
+Refused = Said = Callable[..., str]
 
 
 @pytest.fixture
@@ -129,6 +129,25 @@ def test_what_is_wrong_is_found_by_a_dry_run_too(patients: str, refused: Refused
         "`kernel` must be"
     )
     assert refused("sweep", patients, *flags, "--epsilons", "20").startswith("`epsilon` must be in [0, 1)")
+
+
+def test_columns_need_no_kernel_and_no_pass(patients: str, said: Said):
+    command = ["columns", patients, *FLAGS, "--n-moved", "1", "--missing", "drop", "--dry-run"]
+    told = said(*command)
+    assert told.endswith("Rows are identified by patient.\nMisfiled: 0 to 1 of the 3 rows of healthy.\n")
+    plan = json.loads(said(*command, "--json"))
+    assert plan["n_moved_range"] == [0, 1]
+    assert not {"kernel", "seconds"} & set(plan)
+
+
+@pytest.mark.parametrize("command", ["bounds", "report", "test"])
+def test_a_dry_run_refuses_what_leaves_too_few_rows(command: str, tmp_path: Path, refused: Refused):
+    path = tmp_path / "two.csv"
+    path.write_text("g,a,b\nA,1,2\nA,2,1\nA,3,4\nA,0,1\nB,1.5,2.5\nB,2.5,1.5\n")
+    groups = ["--group", "g", "--hidden", "A", "--among", "B"]
+    out = ["--out", str(tmp_path / "page.html")] if command == "report" else []
+    why = refused(command, str(path), *groups, "--n-moved", "1", "--dry-run", *out)
+    assert why.startswith("with 1 of the 2 rows of `Y` moved to `X`, the true `Y` would have 1 row;")
 
 
 MESSY = """\

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from typing import TYPE_CHECKING
 
 from mmdbounds.cli.arguments import (
     N_PERMUTATIONS,
@@ -24,6 +24,11 @@ from mmdbounds.cli.table import (
     table_one,
 )
 from mmdbounds.errors import MmdBoundsError
+
+if TYPE_CHECKING:
+    from mmdbounds.counts import Counts
+    from mmdbounds.problem import Problem
+    from mmdbounds.progress import Phase
 
 
 @options(DONE)
@@ -92,7 +97,10 @@ def audit_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         asked = {name: given[name] for name in ("audit_level", "by", "certify", "n_permutations")}
-        work = partial(expected_audit, X=X, Y=Y, **asked, rng=comparison.rng)
+
+        def work(problem: Problem, _: list[Counts]) -> list[Phase]:
+            return expected_audit(problem, X, Y, **asked, rng=comparison.rng)
+
         show_plan(X, Y, output, how, work)
         return
     note_changes(X, output)

@@ -45,6 +45,7 @@ from mmdbounds.cli.table import (
 from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
+    from mmdbounds.counts import Counts
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
 
@@ -99,11 +100,10 @@ def bounds_command(
     if output.dry_run:
         check_exact_count(asked := method_for(amount, method), amount)
 
-        def work(problem: Problem) -> list[Phase]:
-            counts = problem.counts(amount)
+        def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
             return expected_work(problem, counts, asked, rehearse=True)
 
-        show_plan(X, Y, output, how, work, amount)
+        show_plan(X, Y, output, how, work, amount, asked.check)
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
@@ -165,8 +165,7 @@ def robust_test_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
 
-        def work(problem: Problem) -> list[Phase]:
-            counts = problem.counts(amount)
+        def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
             return expected_test(problem, counts, testing.n_permutations, testing.best_case)
 
         show_plan(X, Y, output, how, work, amount)
@@ -245,7 +244,7 @@ def sweep_command(
     if output.dry_run:
         asked = sweeping.epsilons, sweeping.n_permutations, sweeping.y_in_x
         curve = partial(expected_sweep, exactly=bool(sweeping.exactly))
-        show_plan(X, Y, output, how, lambda problem: curve(problem, *asked), which)
+        show_plan(X, Y, output, how, lambda problem, _: curve(problem, *asked), which)
         return
     note_changes(X, output)
     again = comparison.resumed(sweeping.checkpoint, output)

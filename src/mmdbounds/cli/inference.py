@@ -27,6 +27,7 @@ from mmdbounds.cli.table import (
 from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
+    from mmdbounds.counts import Counts
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
 
@@ -68,7 +69,9 @@ def confidence_command(
     split = read_split(table, None, output, amount)
     X, Y = recorded(split, table)
     if output.dry_run:
-        show_plan(X, Y, output, how, lambda problem: [one_pass(problem)], amount)
+        show_plan(
+            X, Y, output, {**how, "estimator": "biased"}, lambda problem, _: [one_pass(problem)], amount
+        )
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
@@ -130,8 +133,8 @@ def aggregated_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
 
-        def work(problem: Problem) -> list[Phase]:
-            return expected_test(problem, problem.counts(amount), aggregated.n_permutations, False)
+        def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
+            return expected_test(problem, counts, aggregated.n_permutations, False)
 
         show_plan(X, Y, output, how, work, amount)
         return

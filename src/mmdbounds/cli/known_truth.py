@@ -114,7 +114,7 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     if output.dry_run:
         how["estimator"] = comparison.estimator or "unbiased"
         asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes, trials.exactly
-        show_plan(X, Y, output, how, lambda problem: run.expected_trials(problem, *asked))
+        show_plan(X, Y, output, how, lambda problem, _: run.expected_trials(problem, *asked))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)

@@ -41,7 +41,7 @@ def odds_command(table: Table, tried: SharesAndFactors, comparison: Comparison, 
     split = read_split(table, None, output)
     X, Y = recorded(split, table)
     if output.dry_run:
-        show_plan(X, Y, output, how, lambda problem: [one_pass(problem)])
+        show_plan(X, Y, output, how, lambda problem, _: [one_pass(problem)])
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)

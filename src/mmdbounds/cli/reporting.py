@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ from mmdbounds.errors import DataError, MmdBoundsError
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
+    from mmdbounds.counts import Counts
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
     from mmdbounds.results import Result
@@ -154,20 +156,20 @@ def _run(
     X, Y = recorded(split, table, median_bandwidth=comparison.bandwidth == "median")
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        show_plan(X, Y, output, how, lambda problem: _expected(problem, amount, reporting), amount)
+        show_plan(X, Y, output, how, partial(_expected, n_permutations=reporting.n_permutations), amount)
         return []
     note_changes(X, output)
     with interruptible():
         return _results(X, Y, split, amount, known, reporting, how, comparison, output)
 
 
-def _expected(problem: Problem, amount: Contamination, reporting: Reporting) -> list[Phase]:
+def _expected(problem: Problem, counts: list[Counts], n_permutations: int) -> list[Phase]:
     from mmdbounds.bounds import expected_work
     from mmdbounds.inference.breakdown import expected_sweep
     from mmdbounds.search import as_method
 
-    bounds = expected_work(problem, problem.counts(amount), as_method("sharp"), rehearse=True)
-    return [*bounds, *expected_sweep(problem, None, reporting.n_permutations)]
+    bounds = expected_work(problem, counts, as_method("sharp"), rehearse=True)
+    return [*bounds, *expected_sweep(problem, None, n_permutations)]
 
 
 def _results(

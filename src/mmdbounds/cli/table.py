@@ -20,6 +20,7 @@ from mmdbounds.errors import DataError, MmdBoundsError, counted, quoted
 if TYPE_CHECKING:
     from mmdbounds.cli.arguments import KnownRows, Output, Table
     from mmdbounds.contamination import Contamination
+    from mmdbounds.counts import Counts
     from mmdbounds.problem import Problem
     from mmdbounds.progress import Phase
     from mmdbounds.results import Result
@@ -233,13 +234,15 @@ def show_plan(
     Y: Group,
     output: Output,
     how: Any,
-    work: Callable[[Problem], Iterable[Phase]],
+    work: Callable[[Problem, list[Counts]], Iterable[Phase]] | None,
     amount: Contamination | None = None,
+    check: Callable[[Counts, int, int], None] | None = None,
 ) -> None:
     """Print what a command would do, and how long that takes; nothing but rates is computed.
 
-    `how` are the keywords of `pose`, and `work` returns the phases of the command. `amount` says which rows
-    can be misfiled.
+    `how` are the keywords of `pose`. `work` returns the phases of the command for the admissible counts of
+    `amount` (none if it names no number), or is `None` if it takes no kernel value. Counts that the command
+    would refuse, with the `check` of its method, are refused.
     """
     from mmdbounds import costs
     from mmdbounds.contamination import Contamination
@@ -250,26 +253,28 @@ def show_plan(
     ordered_x, ordered_y, known = known_rows(X, Y, amount or Contamination(0.0), None, how["kernel"])
     problem = pose(ordered_x, ordered_y, Comparison(**how), known)
     preparing = time.perf_counter() - started
-    counts = problem.counts(amount) if amount is not None and amount.says_how_many else None
-    expected = costs.estimate(problem, work(problem), preparing)
+    counts: list[Counts] = []
+    if amount is not None and amount.says_how_many:
+        counts = problem.checked_counts(problem.counts(amount), check)
+    expected = None if work is None else costs.estimate(problem, work(problem, counts), preparing)
     if output.json:
         made = {
             "data": X.record,
             "n_samples_X": len(X),
             "n_samples_Y": len(Y),
             "features": list(X.columns or ()),
-            "kernel": problem.kernel.name,
-            "bandwidth": problem.kernel.length,
-            **({} if counts is None else {"n_moved_range": [counts[0].n_moved, counts[-1].n_moved]}),
+            **({} if not counts else {"n_moved_range": [counts[0].n_moved, counts[-1].n_moved]}),
             **({} if known.facts is None else {"knowledge": dataclasses.asdict(known.facts)}),
-            **expected.as_dict(),
         }
+        if expected is not None:
+            made |= {"kernel": problem.kernel.name, "bandwidth": problem.kernel.length, **expected.as_dict()}
         say(json.dumps(made, indent=2, ensure_ascii=False))
         return
     lines = [*plan.rows_in_words(X.record), *plan.known_in_words(known.facts, Y)]
     lines += [plan.features_in_words(X), *plan.columns_in_words(X.record), *plan.roles_in_words(X.record)]
-    lines += [] if counts is None else [plan.misfiled_in_words(counts, Y)]
-    length = problem.kernel.length
-    lines.append(f"Kernel: {problem.kernel.name}{'' if length is None else f', bandwidth {length:.6g}'}.")
+    lines += [] if not counts else [plan.misfiled_in_words(counts, Y)]
+    if expected is not None:
+        length = problem.kernel.length
+        lines.append(f"Kernel: {problem.kernel.name}{'' if length is None else f', bandwidth {length:.6g}'}.")
+        lines += ["", *plan.time_in_words(expected)]
     say("\n".join(lines))
-    say("\n" + "\n".join(plan.time_in_words(expected)))
