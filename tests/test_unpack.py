@@ -16,7 +16,7 @@ from scipy import stats
 import mmdbounds as mb
 from mmdbounds import contamination, mechanisms
 from mmdbounds.datasets import CARDS
-from mmdbounds.inference import left_out, units
+from mmdbounds.inference import units
 from mmdbounds.results import Result
 from mmdbounds.words import SUMMARIES
 
@@ -26,9 +26,6 @@ FEW: dict[str, Any] = {"n_permutations": 39, "rng": 0}
 NYSTROM = mb.Nystrom("rbf", bandwidth=2.0, landmarks=X[:6])
 
 Z, LABELS = np.concatenate([X, Y]), list("aabbccddeeffaabbccddeeffaa")
-TABLE = mb.groups(
-    {"g": list("uuuuuvvvvvv"), "x": [0.0, 1] * 5 + [1.0], "y": np.arange(11.0)}, "g", hidden="u", among="v"
-)
 
 MADE: dict[str, Callable[[], Any]] = {
     "BoundsResult": lambda: mb.mmd_bounds(X, Y, mb.Contamination(n_moved=2, n_moved_of_x=1), rng=0),
@@ -45,8 +42,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "HsicResult": lambda: mb.hsic_bounds(Z, LABELS, n_moved=1, rng=0),
     "IndependenceResult": lambda: mb.independence_test(Z, LABELS, n_moved=1, transitions=[("a", "b")], **FEW),
     "PairwiseTable": lambda: mb.pairwise_bounds(Z, LABELS, 0.1, **FEW),
-    "ColumnEffects": lambda: left_out.column_effects(*TABLE, mb.Contamination(0.2)),
-    "Benchmark": lambda: left_out.benchmark(*TABLE, "x", mb.Contamination(0.2)),
     "OddsSweepResult": lambda: mb.odds_sweep(X, Y, [0.2], [1, 2], **FEW),
     "Concentration": lambda: mb.theory.proposition_3(20, epsilon=0.1),
     "Simulated": lambda: mb.simulate(X, Y, 0.2, rng=0),
@@ -87,7 +82,7 @@ MADE: dict[str, Callable[[], Any]] = {
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "FrontierPoint", "KernelPart", "CountedBounds"),
     *("MethodCoverage", "Trial", "TrialBounds", "Card", "Compared", "Knowledge"),
-    *("OddsPoint", "OddsBreakdown", "PlanPoint", "ColumnRow", "ColumnEffect", "LabelBound", "PairRow"),
+    *("OddsPoint", "OddsBreakdown", "PlanPoint", "ColumnRow", "LabelBound", "PairRow"),
 }
 WAYS = {
     **{

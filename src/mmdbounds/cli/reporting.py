@@ -68,9 +68,6 @@ class Reporting:
 
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     n_permutations: int = option(999, *N_PERMUTATIONS)
-    benchmark: str | None = option(
-        None, "Column with two values, such as sex: how different are the rows that it divides?", "COL"
-    )
 
 
 @options(SHOWN)
@@ -152,8 +149,7 @@ def _run(
     plain = misfiling.contamination() if is_stated else Contamination(USUAL_SHARE, exactly=misfiling.exactly)
     amount, how = known.within(plain), comparison.keywords()
     split = read_split(table, known, output, amount)
-    # Where columns are left out, the median is another one: the page's command must not fix its value.
-    X, Y = recorded(split, table, median_bandwidth=comparison.bandwidth == "median")
+    X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
         show_plan(X, Y, output, how, partial(_expected, n_permutations=reporting.n_permutations), amount)
@@ -187,22 +183,13 @@ def _results(
     from mmdbounds.bounds import mmd_bounds
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep, usual_counts
-    from mmdbounds.inference.left_out import benchmark, column_effects
     from mmdbounds.inference.robust import robust_test
 
     rng = comparison.seed
     drawn = drawn_rows(X, Y, split, rng)
-    beside = (
-        []
-        if reporting.benchmark is None
-        else [benchmark(*drawn, reporting.benchmark, amount, rng=rng, **how)]
-    )
     how = {**how, "rng": rng, "progress": output.progress}
     bounds = mmd_bounds(*drawn, amount, **how)
-    results: list[Result] = [bounds, *table_one(*drawn, amount), *beside]
-    again = {name: value for name, value in how.items() if name != "progress"}
-    if (effects := column_effects(*drawn, amount, **again)) is not None:
-        results.append(effects)
+    results: list[Result] = [bounds, *table_one(*drawn, amount)]
     of_test: dict[str, Any] = {"level": reporting.level, "n_permutations": reporting.n_permutations}
     testing: dict[str, Any] = {**of_test, "unit": split.units, **how}
     if bounds.n_moved_of_x:

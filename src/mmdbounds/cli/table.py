@@ -125,10 +125,10 @@ def _require_units(split: Split) -> None:
         raise MmdBoundsError(msg)
 
 
-def recorded(split: Split, table: Table, **more: Any) -> tuple[Group, Group]:
+def recorded(split: Split, table: Table) -> tuple[Group, Group]:
     """Return the groups with what makes a command of their record: there was one, and what it named."""
     named = {"by_command": True, "asked_columns": table.columns, "unit_column": table.unit}
-    record = {**split.X.record, **named, **more}
+    record = {**split.X.record, **named}
     return dataclasses.replace(split.X, record=record), dataclasses.replace(split.Y, record=record)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mmdbounds.report import charts
 from mmdbounds.report.contents import Figure, Part, Table
-from mmdbounds.results import ColumnEffects, ColumnRow, ColumnTable
+from mmdbounds.results import ColumnRow, ColumnTable
 from mmdbounds.words import columns
 from mmdbounds.words.phrases import assumption, shown
 
@@ -12,8 +12,8 @@ COLUMNS_DRAWN = 30  # the surest; the table has more
 COLUMNS_LISTED = 200  # a page must not grow with the data
 
 
-def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> Part:
-    """Return what a page says about single columns, and how much they contribute if that is known."""
+def columns_part(result: ColumnTable) -> Part:
+    """Return what a page says about single columns."""
     order = columns.by_strength(result.rows)
     listed = order[:COLUMNS_LISTED]
     left_out = len(order) - len(listed)
@@ -30,8 +30,7 @@ def columns_part(result: ColumnTable, effects: ColumnEffects | None = None) -> P
                 head=("column", *columns.headings(result)[1:]),
                 body=[_cells(row, result) for row in listed],
                 notes=[*columns.table_notes(result), *more],
-            ),
-            *([] if effects is None else [_effects_table(effects)]),
+            )
         ],
     )
 
@@ -40,16 +39,6 @@ def _cells(row: ColumnRow, table: ColumnTable) -> tuple[str, ...]:
     """Return a line of the table, with bounds below their values."""
     name, of_x, of_y, *ranges, lost = columns.cells(row, table)
     return name, of_x, of_y, *(each.replace(" (", "\n(") for each in ranges), lost
-
-
-def _effects_table(effects: ColumnEffects) -> Table:
-    return Table(
-        name="effects",
-        caption="What each column contributes",
-        head=columns.EFFECT_HEADINGS,
-        body=[columns.effect_cells(column, effects) for column in columns.by_effect(effects)],
-        notes=[columns.effects_note(effects)],
-    )
 
 
 def _figure(result: ColumnTable) -> Figure:

@@ -15,9 +15,7 @@ from mmdbounds.report.rows import RowNames
 from mmdbounds.report.single_share import bounds_part, part_of_test
 from mmdbounds.results import (
     AuditResult,
-    Benchmark,
     BoundsResult,
-    ColumnEffects,
     ColumnTable,
     Result,
     RobustTestResult,
@@ -27,7 +25,7 @@ from mmdbounds.words.explaining import effect_sizes, first_of
 
 KINDS = (BoundsResult, RobustTestResult, SweepResult, AuditResult)  # in the order of their sections
 FEW_ROWS = 5  # a category of fewer is not named unless rows may be shown
-BESIDE = (ColumnTable, ColumnEffects, Benchmark)  # what only stands beside them
+BESIDE = (ColumnTable,)  # what only stands beside them
 
 
 def check_results(given: Any) -> list[Result]:
@@ -121,6 +119,6 @@ def parts_of(results: Sequence[Result], names: RowNames) -> list[Part]:
         elif isinstance(result, SweepResult):
             parts.append(sweep_part(result, names, None if found is None else found.epsilon))
         elif isinstance(result, ColumnTable):
-            parts.append(columns_part(result, first_of(results, ColumnEffects)))
+            parts.append(columns_part(result))
     sizes = effect_sizes(results)
     return [Part(heading="How large the difference is", text=sizes), *parts] if sizes else parts

@@ -22,7 +22,6 @@ from mmdbounds.kernels import SHIPPED
 from mmdbounds.kernels.registry import shipped_class
 from mmdbounds.results import (
     AuditResult,
-    Benchmark,
     BoundsResult,
     ColumnTable,
     Provenance,
@@ -190,8 +189,7 @@ def recipe(results: Reproducible | Sequence[Result]) -> str:
     every: Sequence[Any] = results if isinstance(results, Sequence) else [results]
     known = [result for result in every if isinstance(result, Reproducible)]
     record = known[0].provenance.data
-    column = next((result.column for result in every if isinstance(result, Benchmark)), None)
-    if record.get("by_command") is True and (typed := _command(known, column)) is not None:
+    if record.get("by_command") is True and (typed := _command(known)) is not None:
         return typed
     calls = [_call(result) for result in known]
     calls += [_columns_call(result) for result in every if isinstance(result, ColumnTable)]
@@ -248,7 +246,7 @@ def _comparison_options(made: Provenance) -> dict[str, Any]:
 # The command line
 
 
-def _command(results: Sequence[Reproducible], benchmark: str | None = None) -> str | None:
+def _command(results: Sequence[Reproducible]) -> str | None:
     """Return the command line, `None` if the amount is not known or a name cannot stand in a line."""
     flags: dict[str, Any] = {}
     for result in results:
@@ -265,10 +263,8 @@ def _command(results: Sequence[Reproducible], benchmark: str | None = None) -> s
     seed = made.data.get("units", {}).get("seed") if made.seed is None else made.seed
     flags["limit"] = [f"{name}={limit!r}" for name, limit in _limits(made).items()]
     flags |= {**_kernel_flags(made), **_comparison_options(made), "rng": None if seed is None else int(seed)}
-    if several and made.data.get("median_bandwidth") is True:
-        del flags["bandwidth"]
     name = "report" if several else COMMANDS[type(results[0])]
-    out = {"benchmark": _as_text(benchmark), "out": "report.html"} if several else {}
+    out = {"out": "report.html"} if several else {}
     words = ["mmdbounds", name, *_table_words(made.data), *_flags({**flags, **out})]
     return shlex.join(words) if all(word.isprintable() for word in words) else None
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
     from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
-    from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
+    from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import (
         FrontierPoint,
         FrontierResult,
@@ -40,11 +40,8 @@ __all__ = [
     "Approximation",
     "AuditPlan",
     "AuditResult",
-    "Benchmark",
     "Bound",
     "BoundsResult",
-    "ColumnEffect",
-    "ColumnEffects",
     "ColumnRow",
     "ColumnTable",
     "Compared",
@@ -84,7 +81,7 @@ _HOME = {
     "audit": ("AuditPlan", "AuditResult", "PlanPoint"),
     "base": ("ReportedResult", "Result"),
     "bounds": ("Approximation", "Bound", "BoundsResult", "Compared"),
-    "columns": ("Benchmark", "ColumnEffect", "ColumnEffects", "ColumnRow", "ColumnTable"),
+    "columns": ("ColumnRow", "ColumnTable"),
     "curve": (
         "FrontierPoint",
         "FrontierResult",

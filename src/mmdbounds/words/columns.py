@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mmdbounds.results.columns import Benchmark, ColumnEffect, ColumnEffects, ColumnRow, ColumnTable
+from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.words.phrases import (
     assumption,
     capitalised,
     number,
     percent,
-    proved_number,
     rows,
     shown,
-    statistic,
     wrapped,
 )
 
@@ -129,73 +127,6 @@ def _with_bounds(value: float, low: float, high: float, *, is_share: bool = Fals
     if is_share:
         return f"{100 * value:.3g} % ({100 * low:.3g} to {100 * high:.3g})"
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
-
-
-def benchmark_sentence(result: Benchmark) -> str:
-    """Say whether the groups differ more than two others that people know."""
-    x, y, column = shown(result.name_x), shown(result.name_y), shown(result.column)
-    name = statistic(result)
-    halves = f"rows with {column} = {shown(result.name_first)} and {column} = {shown(result.name_second)}"
-    between = f"that between {halves} ({result.n_first:,} and {result.n_second:,}) is {number(result.value)}"
-    if not result.is_certified:
-        low, high = number(result.lower), number(result.upper)
-        return (
-            f"In all columns but {column}, the {name} between {x} and {y} was found to be between {low} "
-            f"and {high}, which is not proved; {between}."
-        )
-    low, high = proved_number(result.lower, "lower"), proved_number(result.upper, "upper")
-    if result.lower >= result.value:
-        return (
-            f"In all other columns {x} and {y} are at least as different as {halves}: their {name} is "
-            f"at least {low} (proved), and {between}."
-        )
-    if result.upper < result.value:
-        return (
-            f"In all other columns {x} and {y} are less different than {halves}: their {name} is at "
-            f"most {high} (proved), and {between}."
-        )
-    return (
-        f"Whether {x} and {y} differ more than {halves} depends on which rows are misfiled: in all columns "
-        f"but {column} their {name} is between {low} and {high} (proved), and {between}."
-    )
-
-
-def by_effect(result: ColumnEffects) -> list[ColumnEffect]:
-    """Return the columns in the order of how far the lower bound falls without them."""
-    return sorted(result.columns, key=lambda column: column.lower)
-
-
-EFFECT_HEADINGS = ("column left out", "lower bound", "change", "in percent")
-
-
-def effect_cells(column: ColumnEffect, result: ColumnEffects) -> tuple[str, ...]:
-    """Return what a line of the table of effects shows."""
-    change = column.lower - result.lower
-    share = f"{100 * change / result.lower:+.2g} %" if result.lower > 0 else ""
-    return shown(column.name), number(column.lower), f"{change:+.2g}", share
-
-
-def effects_note(result: ColumnEffects) -> str:
-    """Say what was compared, and how the numbers are to be read."""
-    n_rows = result.n_samples_X + result.n_samples_Y
-    whom = f"a random sample of {result.n_used:,} of the {n_rows:,} rows (seed {result.seed})"
-    some = f"the {len(result.columns):,} surest of {result.n_columns:,} columns"
-    few = "each column" if len(result.columns) == result.n_columns else some
-    proved = "proved" if result.is_certified else "not proved"
-    return (
-        f"Lower bound on the {statistic(result)} ({proved}) if {few} is left out, of "
-        f"{whom if result.n_used < n_rows else 'all rows'}; with all columns it is {number(result.lower)}. "
-        "Columns that say the same as others contribute little; without one that says nothing, the bound "
-        "can rise. These bounds take less effort than others, so their last digits can differ."
-    )
-
-
-def effects_summary(result: ColumnEffects) -> str:
-    """Return `ColumnEffects` in plain words."""
-    lines = [EFFECT_HEADINGS, *(effect_cells(column, result) for column in by_effect(result))]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    body = ["  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-    return "\n".join([wrapped(effects_note(result)), "", *body])
 
 
 def table_notes(table: ColumnTable) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Any, TypeVar
 
 from mmdbounds.results import (
     AuditResult,
-    Benchmark,
     BoundsResult,
     ColumnTable,
     Provenance,
@@ -99,8 +98,6 @@ def effect_sizes(results: Sequence[Result]) -> list[str]:
         sentences.append(_times(test, f"{'at least' if test.is_valid else 'found to be'} {_factor(least)}"))
     if table is not None and (best := columns.best_column(table)):
         sentences.append(best)
-    if (beside := first_of(results, Benchmark)) is not None:
-        sentences.append(columns.benchmark_sentence(beside))
     return sentences
 
 
