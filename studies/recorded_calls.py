@@ -184,7 +184,6 @@ def inference_calls():
     yield "interval, held out", seeded("confidence_interval", *apart, 0.02, holdout=0.2)
     yield "interval, resampled", seeded("resampling_interval", X, Y, 0.1, n_resamples=50)
     yield "aggregated test", seeded("aggregated_test", *near, 0.05, n_permutations=199)
-    yield "mixture ceiling", seeded("mixture_ceiling", X, Y, n_resamples=99)
     small = {"sizes": (15, 20), "n_trials": 3}
     yield "evaluate, paper", seeded("evaluate", X, Y, 0.2, preset="paper", **small)
     yield "simulate, nonrandom", seeded("simulate", X, Y, epsilon=0.2)

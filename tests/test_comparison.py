@@ -18,7 +18,6 @@ FUNCTIONS = {
     "aggregated_test": ((0.1,), {"kernel", "bandwidth"}),  # it takes several kernels
     "confidence_interval": ((0.1,), {"estimator"}),  # biased, or the theorem does not hold
     "resampling_interval": ((0.1,), set()),
-    "mixture_ceiling": ((), {"estimator"}),
 }
 
 

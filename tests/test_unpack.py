@@ -38,7 +38,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "ColumnTable": lambda: mb.column_table(X, Y, 0.2),
     "Evaluation": lambda: mb.evaluate(X, Y, 0.2, n_trials=2, rng=0),
     "ConfidenceInterval": lambda: mb.confidence_interval(X, Y, 0.1, rng=0),
-    "MixtureCeiling": lambda: mb.mixture_ceiling(X, Y, rng=0),
     "HsicResult": lambda: mb.hsic_bounds(Z, LABELS, n_moved=1, rng=0),
     "IndependenceResult": lambda: mb.independence_test(Z, LABELS, n_moved=1, transitions=[("a", "b")], **FEW),
     "PairwiseTable": lambda: mb.pairwise_bounds(Z, LABELS, 0.1, **FEW),

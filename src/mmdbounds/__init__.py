@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.doubt import label_doubt
-    from mmdbounds.inference.mixture import mixture_ceiling
     from mmdbounds.inference.odds import odds_sweep
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
@@ -69,7 +68,6 @@ __all__ = [
     "independence_test",
     "kernels",
     "label_doubt",
-    "mixture_ceiling",
     "mmd2",
     "mmd_bounds",
     "odds_sweep",
@@ -98,7 +96,6 @@ _HOME = {
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
     "inference.doubt": ("label_doubt",),
-    "inference.mixture": ("mixture_ceiling",),
     "inference.odds": ("odds_sweep",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),

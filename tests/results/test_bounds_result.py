@@ -213,7 +213,6 @@ RESULTS = (
     "BoundsResult",
     "ConfidenceInterval",
     "Evaluation",
-    "MixtureCeiling",
     "OddsSweepResult",
     "SweepResult",
     "RobustTestResult",

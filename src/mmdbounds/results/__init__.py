@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         SweepResult,
     )
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
-    from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds, MixtureCeiling
+    from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds
     from mmdbounds.results.provenance import Estimator, Knowledge, NullRule, Provenance, Side
     from mmdbounds.results.several import (
         HsicResult,
@@ -58,7 +58,6 @@ __all__ = [
     "Knowledge",
     "LabelBound",
     "MethodCoverage",
-    "MixtureCeiling",
     "NullRule",
     "OddsBreakdown",
     "OddsPoint",
@@ -92,7 +91,7 @@ _HOME = {
         "SweepResult",
     ),
     "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds"),
-    "intervals": ("ConfidenceInterval", "CountedBounds", "MixtureCeiling"),
+    "intervals": ("ConfidenceInterval", "CountedBounds"),
     "provenance": ("Estimator", "Knowledge", "NullRule", "Provenance", "Side"),
     "several": ("HsicResult", "IndependenceResult", "LabelBound", "PairRow", "PairwiseTable"),
     "testing": ("AggregatedResult", "CountTest", "KernelPart", "RobustTestResult"),

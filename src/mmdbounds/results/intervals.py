@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Provenance
@@ -107,62 +107,4 @@ class ConfidenceInterval(OfGroups):
         return (
             f"ConfidenceInterval(root MMD in [{self.low:.6g}, {self.high:.6g}] at level {self.level:g}, "
             f"{self.label}, {how}{most} of {self.n_samples_Y} rows of Y misfiled)"
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MixtureCeiling(OfGroups):
-    """How much of Y could at most have been drawn from X's distribution: an estimate.
-
-    Attributes
-    ----------
-    share_of_y
-        That share of the rows of Y.
-    n_moved, epsilon
-        The same as a number of rows, and as a share of the true X.
-    level, noise
-        How sure, and what counted as chance.
-    n_samples_X, n_samples_Y
-        Rows of the groups as filed.
-    n_used
-        Rows of X and of Y that were looked at.
-    n_moved_used
-        The ceiling for the rows of Y that were looked at. Where these are not all, `n_moved` is more than in
-        proportion: misfiled rows may be rarer among them than among all.
-    distance, chance
-        At `n_moved_used`: the distance of that many rows of Y from X, and what chance allows (root scale).
-    assumptions
-        What the estimate rests on, in words.
-    name_x, name_y
-        What the groups are called.
-    provenance
-        How the result was made.
-    label
-        Always ``"estimate"``.
-    """
-
-    share_of_y: float
-    n_moved: int
-    epsilon: float
-    level: float
-    noise: str
-    distance: float
-    chance: float
-    n_used: tuple[int, int]
-    n_moved_used: int
-    assumptions: tuple[str, ...]
-    provenance: Provenance
-    label: str = "estimate"
-
-    @property
-    def contamination(self) -> Any:
-        """The number of rows as `mmd_bounds` takes it, a `Contamination`: at most that many."""
-        import mmdbounds
-
-        return mmdbounds.Contamination(n_moved=self.n_moved, exactly=False)
-
-    def __repr__(self) -> str:
-        return (
-            f"MixtureCeiling(estimate: at most {self.n_moved} of {self.n_samples_Y} rows of Y are like X, "
-            f"epsilon {self.epsilon:.4g}, if misfiling is random)"
         )

@@ -23,7 +23,6 @@ SUMMARIES = {
     "FrontierResult": "frontier.frontier_summary",
     "HsicResult": "several.hsic_summary",
     "IndependenceResult": "several.independence_summary",
-    "MixtureCeiling": "estimates.ceiling_summary",
     "OddsSweepResult": "odds.odds_sweep_summary",
     "PairwiseTable": "several.pairwise_summary",
     "SweepResult": "testing.sweep_summary",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mmdbounds.results import ConfidenceInterval, Evaluation, MethodCoverage, MixtureCeiling
+from mmdbounds.results import ConfidenceInterval, Evaluation, MethodCoverage
 from mmdbounds.words.phrases import (
     assumption,
     listed,
@@ -47,18 +47,6 @@ def _interval_conditions(result: ConfidenceInterval) -> str:
         "Conditions: the rows of the true groups are independent draws from their populations; rows were "
         "misfiled, whichever and for whatever reason, but neither lost nor altered; and as many as assumed."
     )
-
-
-def ceiling_summary(result: MixtureCeiling) -> str:
-    """Return the estimate and what it rests on in plain words."""
-    x, y = shown(result.name_x), shown(result.name_y)
-    count = (
-        f"{result.n_moved:,} of the {rows(result.n_samples_Y)} filed under {y} ({percent(result.share_of_y)})"
-    )
-    estimate = f"at most {count} could have been drawn from the distribution of {x}"
-    share = f"as a share of the true {x}, epsilon = {number(result.epsilon)}"
-    lines = [wrapped(f"An estimate, not a bound: {estimate}; {share}."), "Assumed:"]
-    return "\n".join([*lines, *(wrapped(each, "  ") for each in result.assumptions)])
 
 
 def evaluation_summary(result: Evaluation) -> str:
