@@ -14,6 +14,7 @@ from mmdbounds.tables import groups
 from mmdbounds.tables.columns import _number_trouble
 from mmdbounds.tables.files import load_file
 from mmdbounds.tables.reading import Reading
+from tables.workbooks import workbook
 
 
 def read(*columns: list[str], **options: str) -> list[list]:
@@ -162,3 +163,36 @@ def test_what_was_understood_is_recorded():
     }
     np.testing.assert_array_equal(X.values[0], [1234577, 10, 1100.5, 100])
     assert Y.shape == (3, 4)
+
+
+@pytest.mark.parametrize(
+    "doubtful",
+    [
+        ["1.234", "2.500", "n/a", "3.125"],  # a word for a missing cell makes the column text
+        ["1.234", "452", "", "3.125"],
+        [" 1.234", "452", "7", "3.125"],
+        ["1.234 %", "2.500 %", "12 %", "3.125 %"],
+        ["1.234 €", "2.500 €", "12 €", "3.125 €"],
+        ["1.234", "2.500", "12", "3.125"],
+    ],
+)
+def test_points_beside_decimal_commas_are_never_taken_for_decimals(doubtful: list):
+    lines = ["g;a;b", *(f"{'xxyy'[i]};{i},5;{cell}" for i, cell in enumerate(doubtful))]
+    message = r"writes decimals with a comma in 'a' and with a point in 'b'.*`decimal=` to 'comma' if points"
+    contents = "\n".join(lines).encode()
+    with pytest.raises(DataError, match=message):
+        groups(io.BytesIO(contents), "g", hidden="x", among="y", missing="impute")
+    X, _ = groups(
+        io.BytesIO(contents), "g", hidden="x", among="y", missing="impute", decimal="comma", scale="none"
+    )
+    assert X.values[0].tolist() == [0.5, 1234.0]
+
+
+@pytest.mark.full
+def test_points_beside_decimal_commas_in_text_cells_of_excel():
+    rows = [["x", "1,5", "1.234"], ["x", "2,5", "2.500"], ["y", "3,5", "12"], ["y", "4,5", "9"]]
+    data = workbook({"s": [["g", "a", "b"], *rows]})
+    with pytest.raises(DataError, match=r"with a comma in 'a' and with a point in 'b'"):
+        groups(io.BytesIO(data), "g", hidden="x", among="y")
+    X, _ = groups(io.BytesIO(data), "g", hidden="x", among="y", decimal="comma", scale="none")
+    assert X.values[0].tolist() == [1.5, 1234.0]

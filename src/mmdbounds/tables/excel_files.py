@@ -10,7 +10,7 @@ from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
 from mmdbounds.tables import file_formats
 from mmdbounds.tables.frames import import_polars, require_unique_names
 from mmdbounds.tables.reading import Reading
-from mmdbounds.tables.text_numbers import Understood, numbers_from_text
+from mmdbounds.tables.text_numbers import Understood, numbers_from_text, require_one_decimal
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +34,8 @@ def read_excel(data: bytes, text: Collection[str], reading: Reading, label: str)
             found = numbers_from_text(
                 frame, [name for name in frame.columns if name not in text], reading.na, reading.decimal
             )
+            if found.commas and reading.decimal is None:
+                require_one_decimal(found, frame.select([]), label)
             return found, f"Excel (sheet {quoted(sheet)}{f' of {len(sheets)}' if len(sheets) > 1 else ''})"
     except (DataError, MemoryError):
         raise

@@ -50,6 +50,7 @@ class Understood:
     commas: list[str] = field(default_factory=list)  # columns that write decimals with a comma
     points: list[str] = field(default_factory=list)  # columns that separate thousands by commas
     removed: dict[str, str] = field(default_factory=dict)  # what was taken off the cells of columns, in words
+    as_typed: pl.DataFrame | None = None  # cells of text columns in which a point was taken for a decimal's
 
 
 def is_missing(text: str, na: Collection[str]) -> bool:
@@ -95,6 +96,7 @@ def numbers_from_text(
     polars = import_polars()
     schema = frame.schema  # polars makes it anew each time
     text = _without_missing(frame.select([name for name in names if str(schema[name]) == "String"]), na)
+    given = text
     # With decimal commas, the points of 1.234 are not those of a decimal number.
     numbers, whole = _numbers(text.drop(_containing(text, r".*\..*") if decimal == "comma" else []))
     text, signed = _without_signs(text.drop([*numbers.columns, *whole.columns]))
@@ -112,15 +114,22 @@ def numbers_from_text(
     for each in (numbers, whole, understood, large):
         frame = frame.with_columns(each)
     removed = {name: " and ".join(kinds) for name, kinds in words.items() if name in found}
-    return Understood(frame, commas, points, removed)
+    parts = given.select(numbers.columns), bare.select([n for n in understood.columns if n not in commas])
+    as_typed = polars.concat(parts, how="horizontal").drop(points, strict=False)
+    return Understood(frame, commas, points, removed, as_typed)
 
 
 def require_one_decimal(found: Understood, typed: pl.DataFrame, label: str) -> None:
-    """Refuse a file with decimal commas and points; `typed` are the columns of numbers, as they are typed."""
-    points = _where(typed, lambda cells: cells.str.contains(".", literal=True).any())
+    """Refuse a file with decimal commas and points; `typed` are the columns of numbers, as they are typed.
+
+    What is asked of these is asked of text that has become numbers, too: a word for a missing cell or a sign
+    makes a column text, and its points are no less doubtful.
+    """
+    by_column = [typed] if found.as_typed is None else [typed, found.as_typed]
+    points = [name for each in by_column for name in _containing(each, r".*\..*")]
     if others := [*found.points, *points]:
         both = f"with a comma in {quoted(found.commas[0])} and with a point in {quoted(others[0])}"
-        may_be_thousands = not found.points and not has_decimal_point(typed)
+        may_be_thousands = not found.points and not any(map(has_decimal_point, by_column))
         hint = ", or set `decimal=` to 'comma' if points separate thousands" if may_be_thousands else ""
         msg = f"{label} writes decimals {both}. Write all of them with a point{hint}."
         raise DataError(msg)
