@@ -71,6 +71,7 @@ check: $(FULL)/.stamp-full
 	$(FULL_BIN)/ruff check
 	$(FULL_BIN)/ruff format --check
 	$(FULL_BIN)/mypy
+	$(FULL_BIN)/mypy --platform win32 # what is only called there
 	$(FULL_BIN)/lint-imports
 
 perturbed: $(VENV)/.stamp-test

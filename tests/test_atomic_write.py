@@ -150,6 +150,33 @@ def test_nothing_is_left_of_a_write_that_fails(tmp_path: Path, monkeypatch: pyte
     assert os.listdir(tmp_path) == ["a.csv"]
 
 
+def test_only_closed_files_are_renamed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As on Windows, which neither renames nor removes a file that is open."""
+    opened, real_open, real_close, real_replace = dict[int, str](), os.open, os.close, os.replace
+
+    def open_it(path: str | os.PathLike[str], *how: int) -> int:
+        opened[file := real_open(path, *how)] = os.fspath(path)
+        return file
+
+    def close_it(file: int) -> None:
+        opened.pop(file, None)
+        real_close(file)
+
+    def replace_it(source: str | os.PathLike[str], target: str | os.PathLike[str]) -> None:
+        if os.fspath(source) in opened.values():
+            raise OSError(13, "The process cannot access the file because it is being used")
+        real_replace(source, target)
+
+    for name, one in (("open", open_it), ("close", close_it), ("replace", replace_it)):
+        monkeypatch.setattr(os, name, one)
+    for content in (b"new", b"replaced"):
+        check_writable(tmp_path / "a.csv")
+        write_whole(tmp_path / "a.csv", content)
+        assert (tmp_path / "a.csv").read_bytes() == content
+    assert opened == {}
+    assert os.listdir(tmp_path) == ["a.csv"]
+
+
 def test_what_cannot_be_written(tmp_path: Path):
     with pytest.raises(MmdBoundsError, match=r"^cannot write .*: it is a folder\.$"):
         check_writable(tmp_path)

@@ -24,6 +24,7 @@ Parts = Iterable[bytes | memoryview]
 
 ROOM = 1 << 16  # bytes that are written as a trial, so that a full disk is found before the work
 STDOUT, STDERR = 1, 2
+BINARY = getattr(os, "O_BINARY", 0)  # of Windows; elsewhere every file is binary
 NOT_ON_THIS_DISK = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)  # answers of file systems without fsync
 
 
@@ -37,7 +38,7 @@ def check_writable(path: str | os.PathLike[str], *, is_read: bool = False) -> No
                 raise OSError(errno.EINVAL, "permission denied")
             return
         target = _target(path)
-        with _beside(target) as (file, _):
+        with _beside(target) as temporary, _opened_new(temporary, target) as file:
             _write_all(file, bytes(ROOM))
 
 
@@ -49,16 +50,17 @@ def write_whole(path: str | os.PathLike[str], content: bytes | Parts) -> None:
             _write_through(stream, parts)
             return
         target = _target(path)
-        with _beside(target) as (file, temporary):
-            for part in parts:
-                _write_all(file, part)
-            try:
-                os.fsync(file)  # some disks report only here that they are full
-            except OSError as error:
-                if error.errno not in NOT_ON_THIS_DISK:
-                    raise
-            _keep_mode(target, file)
-            os.replace(temporary, target)
+        with _beside(target) as temporary:
+            with _opened_new(temporary, target) as file:
+                for part in parts:
+                    _write_all(file, part)
+                try:
+                    os.fsync(file)  # some disks report only here that they are full
+                except OSError as error:
+                    if error.errno not in NOT_ON_THIS_DISK:
+                        raise
+                _keep_mode(target, file)
+            os.replace(temporary, target)  # Windows renames no open file
 
 
 def is_regular(path: str | os.PathLike[str]) -> bool:
@@ -88,7 +90,8 @@ def _stream(path: str | os.PathLike[str]) -> int | str | None:
         return None
     for output in (STDOUT, STDERR):
         with contextlib.suppress(OSError):  # closed
-            if os.path.samestat(found, os.fstat(output)):
+            # Windows gives pipes and consoles no number: they are not all the same.
+            if found.st_ino and os.path.samestat(found, os.fstat(output)):
                 return output
     kinds = {stat.S_IFDIR: "a folder", stat.S_IFBLK: "a disk device", stat.S_IFSOCK: "a socket"}
     if kind := kinds.get(stat.S_IFMT(found.st_mode)):
@@ -123,6 +126,8 @@ def _target(path: str | os.PathLike[str]) -> Path:
         raise OSError(errno.EINVAL, "its symbolic links form a loop")
     if not os.access(target, os.W_OK):
         raise OSError(errno.EINVAL, "permission denied")
+    if sys.platform == "win32":  # a file that another program has open cannot be replaced
+        os.close(os.open(target, os.O_WRONLY))
     if not os.access(target.parent, os.W_OK | os.X_OK):
         reason = f"its folder {target.parent} is not writable, so no new file can replace it"
         raise OSError(errno.EACCES, reason)
@@ -135,18 +140,27 @@ def _target(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _beside(target: Path) -> Iterator[tuple[int, Path]]:
-    """Open a new file in the folder of another one, with a name of the same length; remove it at the end."""
-    length = len(os.fsencode(target.name))
+def _beside(target: Path) -> Iterator[Path]:
+    """Return the name of a file in the folder of another one, as long as that one's; remove it at the end."""
+    # Systems limit names by their bytes, Windows by their characters.
+    length = len(target.name if sys.platform == "win32" else os.fsencode(target.name))
     temporary = target.with_name(f".{secrets.token_hex(8)}".ljust(length, "_"))
-    mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
-    file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        yield file, temporary
+        yield temporary
     finally:
-        os.close(file)
         with contextlib.suppress(FileNotFoundError):
             temporary.unlink()
+
+
+@contextmanager
+def _opened_new(path: Path, target: Path) -> Iterator[int]:
+    """Make and open a file that will replace another one."""
+    mode = 0o600 if target.exists() else 0o666  # what replaces a private file is private from the start
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, mode)
+    try:
+        yield file
+    finally:
+        os.close(file)
 
 
 def _write_all(file: int, part: bytes | memoryview) -> None:
@@ -157,7 +171,7 @@ def _write_all(file: int, part: bytes | memoryview) -> None:
 
 def _keep_mode(target: Path, file: int) -> None:
     """Give a new file the owner and the mode of the one it replaces."""
-    if not target.exists() or not hasattr(os, "fchmod"):
+    if sys.platform == "win32" or not target.exists():  # Windows has no owners and modes in this sense
         return
     old, new = target.stat(), os.fstat(file)
     if (old.st_uid, old.st_gid) != (new.st_uid, new.st_gid):
@@ -171,7 +185,7 @@ def _write_through(stream: int | str, parts: Parts) -> None:
     for printed in (sys.stdout, sys.stderr):
         if printed is not None:
             printed.flush()
-    file = os.dup(stream) if isinstance(stream, int) else os.open(stream, os.O_WRONLY)
+    file = os.dup(stream) if isinstance(stream, int) else os.open(stream, os.O_WRONLY | BINARY)
     try:
         for part in parts:
             _write_all(file, part)

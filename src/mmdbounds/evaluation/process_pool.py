@@ -6,12 +6,12 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from mmdbounds.errors import MmdBoundsError
@@ -67,7 +67,7 @@ def _as_they_finish(pool: ProcessPoolExecutor, jobs: Iterable[Any], ahead: int) 
             yield each.result()
 
 
-def _begin(run: Callable[[Any], Any], their_end: Connection) -> None:
+def _begin(run: Callable[[Any], Any], their_end: Any) -> None:
     """Prepare a new process: it leaves Ctrl-C to the one that started it, and ends with that."""
     global _run  # noqa: PLW0603 -- how a pool's process keeps what it was sent
     _run = run
@@ -106,7 +106,7 @@ def one_thread_each() -> Iterator[None]:
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
     """Hide Ctrl-C from the processes started meanwhile, until they ignore it; afterwards it counts here."""
-    if not hasattr(signal, "pthread_sigmask"):
+    if sys.platform == "win32":  # there are no signals to be masked
         yield
         return
     # New processes inherit the mask. It does not protect this one: another thread may catch the signal for
