@@ -1,4 +1,4 @@
-"""Do the numbers stay the same, bit for bit, while the code is rearranged? Sixty recorded calls.
+"""Do the numbers stay the same, bit for bit, while the code is rearranged? Recorded calls.
 
     python -m studies.recorded_calls --write FILE
     python -m studies.recorded_calls --compare FILE

@@ -29,6 +29,10 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import mmdbounds as mb
 from mmdbounds.counts import Counts
@@ -55,7 +59,7 @@ STARTS = 6
 STEEPNESS = 1.5  # of the logistic model, per standard deviation of its score
 
 ORDERS = ("lower bound", "either bound", "classifier", "random", "misfiled first")
-"""By the change of the lower bound, by the larger of both changes, by `label_doubt`, and two extremes."""
+"""By the change of the lower bound, by the larger of both, by a classifier (`doubt`), and two extremes."""
 
 
 def tumours():
@@ -184,10 +188,17 @@ class Checked:
         if name == "classifier":
             known = self.is_known & self.misfiled
             X, Y = np.concatenate([self.simulated.X, self.simulated.Y[known]]), self.simulated.Y[~known]
-            doubt = mb.label_doubt(X, Y, n_folds=min(5, len(Y)), rng=0)
-            return rows[np.argsort(-doubt[~self.is_known[~known]], kind="stable")]
+            return rows[np.argsort(-doubt(X, Y)[~self.is_known[~known]], kind="stable")]
         mixed = self.rng.permutation(rows)
         return mixed if name == "random" else mixed[np.argsort(~self.misfiled[mixed], kind="stable")]
+
+
+def doubt(X, Y):
+    """Return the probability that each row of Y belongs to X, by a classifier fitted to other rows."""
+    model = make_pipeline(StandardScaler(), LogisticRegression(class_weight="balanced", max_iter=1000))
+    rows, is_x = np.concatenate([X, Y]), np.arange(len(X) + len(Y)) < len(X)
+    folds = StratifiedKFold(min(5, len(Y)), shuffle=True, random_state=0)
+    return cross_val_predict(model, rows, is_x, cv=folds, method="predict_proba")[len(X) :, 1]
 
 
 def scored(order, misfiled):
@@ -237,7 +248,7 @@ def page(found, made):
         "",
         f"Up to {MOST_ROWS} true rows of each group; {records.percent(EPSILON, 0)} of X are filed under Y,",
         "and exactly so many are assumed. Orders: by the change of the lower bound (`row_table()`), by the",
-        "larger change of the two bounds, by the doubts of a classifier (`label_doubt`), at random, and",
+        "larger change of the two bounds, by a cross-validated logistic regression, at random, and",
         f"misfiled rows first, which nobody can know. {made}",
         "",
         "AUC and precision at m, in brackets (m of the q rows of Y are misfiled; chance: 0.5, and m/q):",

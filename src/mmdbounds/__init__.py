@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
-    from mmdbounds.inference.doubt import label_doubt
     from mmdbounds.inference.odds import odds_sweep
     from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
@@ -67,7 +66,6 @@ __all__ = [
     "hsic_bounds",
     "independence_test",
     "kernels",
-    "label_doubt",
     "mmd2",
     "mmd_bounds",
     "odds_sweep",
@@ -95,7 +93,6 @@ _HOME = {
     "inference.auditing": ("audit",),
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
-    "inference.doubt": ("label_doubt",),
     "inference.odds": ("odds_sweep",),
     "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),

@@ -120,7 +120,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     [
         (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
         (["--certify", "maybe"], "`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'."),
-        (["--by", "chance"], "`by` must be one of 'random', 'effect', 'classifier'; got 'chance'."),
+        (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
         (
             ["--audit-level", "95"],
             "`audit_level` must be a number between 0 and 1; got 95. Did you mean 0.95?",

@@ -168,19 +168,6 @@ def test_a_copy_of_the_labels_is_noticed():
         mb.audit(X, Y, verified=looked_up(30, range(30), set()), **QUICK)
 
 
-def test_rows_whose_label_a_classifier_doubts():
-    X, Y, misfiled = filed(q=40)
-    known = mb.audit(X, Y, n_next=10, **QUICK).next_rows.tolist()
-    verified = looked_up(40, known, misfiled)
-    result = mb.audit(X, Y, verified=verified, by="classifier", n_next=12, **QUICK)
-    refiled = [row for row in known if row in misfiled]
-    rest = np.delete(np.arange(40), refiled)
-    doubts = mb.label_doubt(np.concatenate([X, Y[refiled]]), Y[rest], rng=0)
-    expected = [row for row in rest[np.argsort(-doubts, kind="stable")].tolist() if row not in known][:12]
-    assert result.next_rows.tolist() == expected
-    assert "Look up next, for a classifier's doubt" in words(result)
-
-
 def test_chosen_rows_narrow_the_bounds_and_leave_the_number_as_it_was():
     X, Y, misfiled = filed(q=40)
     rows = mb.audit(X, Y, n_next=15, **QUICK).next_rows.tolist()
@@ -270,7 +257,7 @@ def test_an_audit_is_saved_and_read_back():
         ({"level": 0}, "`level` must be larger than 0"),
         ({"audit_level": 95}, r"`audit_level` must be .*; got 95. Did you mean 0.95\?"),
         ({"n_next": -1}, "`n_next` must be a whole number from 0; got -1"),
-        ({"by": "chance"}, "`by` must be one of 'random', 'effect', 'classifier'; got 'chance'"),
+        ({"by": "chance"}, "`by` must be one of 'random', 'effect'; got 'chance'"),
         ({"certify": "yes"}, "`certify` must be 'auto', True or False; got 'yes'"),
         ({"rng": -1}, "`rng` must be a whole number from 0; got -1"),
         ({"n_permutations": 0}, "`n_permutations` must be a whole number from 1; got 0"),

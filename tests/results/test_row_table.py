@@ -172,36 +172,6 @@ def test_misfiled_rows_are_found_where_they_look_like_the_other_group():
     assert not set(np.argsort(-by_either)[:5].tolist()) & set(range(5))
 
 
-def test_another_order():
-    table = make_table_result(file_rows_of_y=[2, 4, 6, 8]).row_table([0.1, 0.7, 0.1, 0.9])
-    assert list(table) == [*COLUMNS, "score"]
-    assert table["row"].tolist() == [3, 1, 0, 2]
-    assert table["score"].tolist() == [0.9, 0.7, 0.1, 0.1]
-    assert table["file_row"].tolist() == [8, 4, 2, 6]
-
-
-def test_another_order_of_both_groups():
-    one = make_table_result()
-    sides = {
-        s: dataclasses.replace(getattr(one, s), effects_of_x=[0.1, 0.2, 0.3]) for s in ("lower", "upper")
-    }
-    table = make_table_result(**sides, n_moved_of_x=1).row_table([1, 2, 3, 4, 5, 6, 7])
-    assert list(zip(table["group"].tolist(), table["row"].tolist(), strict=True)) == [
-        ("cases", 2), ("cases", 1), ("cases", 0),
-        ("controls", 3), ("controls", 2), ("controls", 1), ("controls", 0),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("scores", "came"), [([1.0, 2.0], r"an array of shape \(2,\)"), ([1.0, NAN, 2.0, 3.0], "NaN")]
-)
-def test_scores_that_do_not_fit_are_refused(scores: list[float], came: str):
-    with pytest.raises(
-        DataError, match=rf"^`scores` must be one number for each of the 4 rows of Y; got {came}"
-    ):
-        make_table_result().row_table(scores)
-
-
 def test_polars_takes_it():
     import polars as pl
 

@@ -43,7 +43,6 @@ CALLS = {
     "odds_sweep": lambda x, y: mb.odds_sweep(x, y, [0.1], [2], n_permutations=19, rng=0, **FIXED).observed,
     "audit": lambda x, y: mb.audit(x, y, n_permutations=19, **FIXED).breakdown_n_moved,
     "column_table": lambda x, y: [row.difference_upper for row in mb.column_table(x, y, 0.1).rows],
-    "label_doubt": lambda x, y: mb.label_doubt(x, y, rng=0).tolist(),
     "evaluate": lambda x, y: (
         mb.evaluate(x, y, 0.1, methods=["s-sd"], n_trials=2, rng=0, n_processes=1, progress=False, **FIXED)
         .methods[0]

@@ -46,8 +46,7 @@ class Auditing:
     audit_level: float = option(0.95, "Confidence of the limits on the number of misfiled rows.", "SHARE")
     by: str = option(
         "random",
-        "Which rows to name: 'random' (in the recorded order), 'effect' (on the lower bound) or 'classifier' "
-        "(those whose label one doubts most).",
+        "Which rows to name: 'random' (in the recorded order) or 'effect' (on the lower bound).",
         "NAME",
     )
     certify: str = option(

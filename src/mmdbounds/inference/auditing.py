@@ -33,9 +33,8 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning, counted, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
-from mmdbounds.inference.audited_rows import NOT_LOOKED_UP, AuditedRows, AuditState, audited_rows
+from mmdbounds.inference.audited_rows import AuditedRows, AuditState, audited_rows
 from mmdbounds.inference.breakdown import Breakdown, expected_breakdown, find_breakdown
-from mmdbounds.inference.doubt import label_doubt
 from mmdbounds.inference.robust import expected_test, robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
@@ -84,10 +83,9 @@ def audit(
         Confidence of the limits on the number of misfiled rows.
     n_next : int, default=20
         How many rows to name.
-    by : {"random", "effect", "classifier"}, default="random"
-        Which ones. ``"effect"``: those whose true group would change the lower bound most; ``"classifier"``:
-        those whose label a cross-validated classifier doubts most (`label_doubt`). They narrow the bounds
-        faster, but say nothing about how many are misfiled; all kinds can be mixed.
+    by : {"random", "effect"}, default="random"
+        Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
+        bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
     certify : {"auto", True, False}, default="auto"
         Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
         where only it matters, ``False`` saves their proof.
@@ -289,12 +287,7 @@ def _rows_to_go(state: AuditState, margin: Breakdown, alpha: Fraction) -> int:
 
 def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) -> dict[str, Any]:
     """Return the fields that name the rows to look up next."""
-    if by == "effect":
-        chosen = _by_effect(rows, count, n_left, call)
-    elif by == "classifier":
-        chosen = _by_doubt(rows, count, call.options["rng"])
-    else:
-        chosen = rows.state.next_rows(count)
+    chosen = _by_effect(rows, count, n_left, call) if by == "effect" else rows.state.next_rows(count)
     return {
         "next_rows": rows.places[chosen],
         "ids_next": None if rows.ids is None else rows.ids[chosen],
@@ -309,15 +302,6 @@ def _by_effect(rows: AuditedRows, count: int, n_left: int, call: Calls) -> Indic
         return rows.state.next_rows(0)
     table = call.bounds(rows, most).row_table()
     return np.array([rows.number_of[name] for name in table["id"][:count]], dtype=np.intp)
-
-
-def _by_doubt(rows: AuditedRows, count: int, seed: int) -> Indices:
-    """Return the rows whose label a classifier doubts most, of those that were not looked up."""
-    doubts, names = label_doubt(rows.X, rows.Y, rng=seed), np.asarray(rows.Y.ids).tolist()
-    numbers = {i: rows.number_of[name] for i, name in enumerate(names) if name in rows.number_of}
-    unknown = [i for i, number in numbers.items() if rows.state.truth[number] == NOT_LOOKED_UP]
-    most = sorted(unknown, key=lambda i: -doubts[i])[:count]
-    return np.array([numbers[i] for i in most], dtype=np.intp)
 
 
 def _most_by_effect(rows: AuditedRows, n_left: int) -> int:

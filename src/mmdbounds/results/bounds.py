@@ -245,14 +245,8 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
         low, high = self.interval
         return low - high > 1e-12 * max(abs(low), abs(high), abs(self.observed))
 
-    def row_table(self, scores: Any = None) -> dict[str, Any]:
+    def row_table(self) -> dict[str, Any]:
         """Return what each row that may be misfiled does to the bounds, the rows to be checked first on top.
-
-        Parameters
-        ----------
-        scores : array-like, optional
-            Another order, the largest first: one number for each row of Y (two-way: and then for each row of
-            X), such as `label_doubt` returns.
 
         Returns
         -------
@@ -260,7 +254,7 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
             Columns of equal length, ready for ``pandas.DataFrame`` or ``polars.DataFrame``: ``group``
             (its name), ``row`` (place in the group, from 0), ``id`` and ``file_row`` (`None` where the
             data have none), ``in_lower`` and ``in_upper`` (whether the labelling of that side moves the
-            row), ``lower_change`` and ``upper_change`` (`Bound.effects`), and ``score``, if scores are given.
+            row), ``lower_change`` and ``upper_change`` (`Bound.effects`).
             In the order of the change of the lower bound, the largest first; where it is the same or not
             known, rows that the upper bound moves come first, by its change; then by row, and in two-way
             misfiling rows of X after equal ones of Y. Refused where neither side has rows (free points,
@@ -286,18 +280,7 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
             of_x: dict[str, Any] = {b.side: (b.rows_of_x, b.effects_of_x) for b in both}
             places = np.arange(self.n_samples_X) if self.places_of_x is None else self.places_of_x
             tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
-        if scores is None:
-            return ranked(tables)
-        n_rows = self.n_samples_Y + (self.n_samples_X if self.n_moved_of_x else 0)
-        given = np.asarray(scores, dtype=np.float64)
-        if given.shape != (n_rows,) or np.isnan(given).any():
-            came = "NaN" if given.shape == (n_rows,) else f"an array of shape {given.shape}"
-            groups = "Y and X" if self.n_moved_of_x else "Y"
-            msg = f"`scores` must be one number for each of the {n_rows} rows of {groups}; got {came}."
-            raise DataError(msg)
-        for table, part in zip(tables, np.split(given, [self.n_samples_Y]), strict=False):
-            table["score"] = part[table["row"]]
-        return ranked(tables, np.concatenate([table["score"] for table in tables]))
+        return ranked(tables)
 
     def __repr__(self) -> str:
         low, high = self.interval

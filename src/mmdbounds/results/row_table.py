@@ -38,18 +38,16 @@ def row_columns(
     return columns
 
 
-def ranked(groups: Sequence[Columns], scores: NDArray[np.float64] | None = None) -> dict[str, Any]:
+def ranked(groups: Sequence[Columns]) -> dict[str, Any]:
     """Return the groups as one table in the order in which rows should be checked; ties stay.
 
-    That is by the change of the lower bound, or by `scores`, the largest first (studies/results/row_order.md
-    has what the change of the upper bound finds: it is largest for the rows least in doubt). Where the lower
-    bound says nothing, rows that the upper bound moves come first: they look most like the other group.
+    That is by the change of the lower bound, the largest first (studies/results/row_order.md has what the
+    change of the upper bound finds: it is largest for the rows least in doubt). Where the lower bound says
+    nothing, rows that the upper bound moves come first: they look most like the other group.
     """
     table = {name: np.concatenate([columns[name] for columns in groups]) for name in groups[0]}
     upper = _relative(table["upper_change"])
     keys = [np.where(table["in_upper"], upper, -upper), _relative(table["lower_change"])]
-    if scores is not None:
-        keys = [np.asarray(scores, dtype=np.float64)]
     # The last key decides first; what is not known comes last.
     order = np.lexsort([-np.nan_to_num(key, nan=-np.inf) for key in keys])
     ordered = {name: column[order] for name, column in table.items()}

@@ -183,10 +183,9 @@ def numbers(result: AuditResult) -> list[str]:
 def next_head(result: AuditResult) -> str:
     """Introduce the rows that are to be looked up next."""
     if result.by != "random":
-        why = "their effect on the lower bound" if result.by == "effect" else "a classifier's doubt"
         return (
-            f"Look up next, for {why} (such rows narrow the bounds, but say nothing about how many are "
-            "misfiled):"
+            "Look up next, for their effect on the lower bound (such rows narrow the bounds, but say nothing "
+            "about how many are misfiled):"
         )
     return "Look up next, in this order and without leaving any out:"
 
