@@ -271,3 +271,15 @@ def test_the_page_does_not_replace_what_it_is_made_from(
         f"there is no file {str(tmp_path / 'none.json')!r}."
     )
     assert path.read_text() == swept.to_json()
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_saved_result_as_each_shell_saves_it(
+    encoding: str, bounded: mb.results.BoundsResult, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """PowerShell turns what it redirects into UTF-16."""
+    saved = tmp_path / "saved.json"
+    saved.write_bytes(bounded.to_json().encode(encoding))
+    assert run(["report", str(saved), "--out", str(tmp_path / "page.html")]) == 0
+    assert capsys.readouterr().err == ""

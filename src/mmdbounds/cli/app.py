@@ -164,6 +164,8 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a name that the terminal cannot print is no error
             stream.reconfigure(errors="backslashreplace")
+            if sys.platform == "win32" and not stream.isatty():  # files are the same on all systems
+                stream.reconfigure(encoding="utf-8", newline="\n")
 
 
 def run(arguments: list[str] | None = None) -> int:

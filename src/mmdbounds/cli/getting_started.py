@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 import sys
 from dataclasses import asdict
@@ -91,8 +90,11 @@ def _ending(truth: float, result: BoundsResult, n_overlooked: int) -> str:
 
 
 def _try_next(save: Path | None) -> str:
-    name, program = "tumours.csv" if save is None else shlex.quote(str(save)), _program()
-    table = f"{name} --group diagnosis --hidden malignant --among benign \\\n    --id patient"
+    from mmdbounds.words.phrases import typed
+
+    name, program = typed(["tumours.csv" if save is None else str(save)]), _program()
+    broken = " " if sys.platform == "win32" else " \\\n    "  # only POSIX shells join such lines
+    table = f"{name} --group diagnosis --hidden malignant --among benign{broken}--id patient"
     return "\n".join(
         [
             "Try next:",
@@ -107,12 +109,14 @@ def _try_next(save: Path | None) -> str:
 
 def _program() -> str:
     """Return how to call this program: by its name, or as it was called if the shell would not find it."""
+    from mmdbounds.words.phrases import typed
+
     called, found = Path(sys.argv[0]), shutil.which("mmdbounds")
     if found is None and called.parts[-2:] == ("mmdbounds", "__main__.py"):
-        return f"{shlex.quote(sys.executable)} -m mmdbounds"
-    if called.name != "mmdbounds" or (found is not None and Path(found).resolve() == called.resolve()):
+        return typed([sys.executable, "-m", "mmdbounds"])
+    if called.stem != "mmdbounds" or (found is not None and Path(found).resolve() == called.resolve()):
         return "mmdbounds"
-    return shlex.quote(str(called))
+    return typed([str(called)])
 
 
 @options(SHOWN)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -160,11 +159,13 @@ def problems_in_words(survey: Survey) -> list[str]:
 
 def flags_to_add(survey: Survey) -> str:
     """Return options with which the table can be compared, ready to be pasted."""
+    from mmdbounds.words.phrases import typed
+
     excluded = [value for name, value in survey.remedies if name == "exclude"]
     flags = [(f"--{name}", value) for name, value in dict.fromkeys(survey.remedies) if name != "exclude"]
     if excluded and not any("," in name for name in excluded):
         excluded = [",".join(excluded)]
-    return shlex.join(word for flag in (*flags, *(("--exclude", name) for name in excluded)) for word in flag)
+    return typed(word for flag in (*flags, *(("--exclude", name) for name in excluded)) for word in flag)
 
 
 def as_flags(message: str) -> str:

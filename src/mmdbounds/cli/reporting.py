@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -22,6 +22,7 @@ from mmdbounds.cli.table import (
     read_split,
     recorded,
     show_plan,
+    source_of,
     table_one,
 )
 from mmdbounds.errors import DataError, MmdBoundsError
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 # What comes of numbers that are no numbers, or lists of the wrong length, in a file of somebody else.
 DAMAGED = (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError)
+MARKS_OF_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 FOR_A_TABLE = "For a table, name its groups: --group COL --hidden A --among B."
 
 
@@ -240,8 +242,11 @@ def undamaged() -> Iterator[None]:
 
 def read_saved(name: str) -> str:
     """Return the text of a saved result."""
+    source = source_of(name)
     try:
-        return sys.stdin.read() if name == STDIN else Path(name).read_text(encoding="utf-8")
+        content = source.read() if name == STDIN else Path(name).read_bytes()
+        # PowerShell writes what it redirects as UTF-16, with a mark.
+        return content.decode("utf-16" if content.startswith(MARKS_OF_UTF16) else "utf-8-sig")
     except FileNotFoundError:
         msg = f"there is no file {name!r}."
     except UnicodeDecodeError:

@@ -11,7 +11,6 @@ import dataclasses
 import datetime
 import importlib.metadata
 import platform
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +28,7 @@ from mmdbounds.results import (
     RobustTestResult,
     SweepResult,
 )
-from mmdbounds.words.phrases import kernel_name, restrictions, rows, shown
+from mmdbounds.words.phrases import kernel_name, restrictions, rows, shown, typed
 
 Facts = list[tuple[str, str]]
 Reproducible = BoundsResult | RobustTestResult | SweepResult | AuditResult
@@ -266,7 +265,7 @@ def _command(results: Sequence[Reproducible]) -> str | None:
     name = "report" if several else COMMANDS[type(results[0])]
     out = {"out": "report.html"} if several else {}
     words = ["mmdbounds", name, *_table_words(made.data), *_flags({**flags, **out})]
-    return shlex.join(words) if all(word.isprintable() for word in words) else None
+    return typed(words) if all(word.isprintable() for word in words) else None
 
 
 def _amount_flags(stated: Mapping[str, Any]) -> dict[str, Any]:

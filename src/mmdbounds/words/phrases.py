@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import decimal
+import re
+import shlex
+import sys
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from numpy.typing import NDArray
@@ -62,6 +65,16 @@ def wrapped(text: str, indent: str = "") -> str:
         break_on_hyphens=False,
     )
     return lines.replace(UNBROKEN, " %")
+
+
+def typed(words: Iterable[str]) -> str:
+    """Return words as they are typed in the shell of this system; PowerShell and cmd share double quotes."""
+    if sys.platform != "win32":
+        return shlex.join(words)
+    bare = re.compile(r"[\w@+=:,./\\-]+")
+    return " ".join(
+        word if bare.fullmatch(word) else f'"{word.replace(chr(34), chr(92) + chr(34))}"' for word in words
+    )
 
 
 def shown(name: object) -> str:
