@@ -4,13 +4,12 @@
     python -m studies.confidence_coverage --again "no difference, random, n = 50, d = 1, epsilon = 0.1" 17
 
 A trial draws true groups from two normal populations whose root MMD is known in closed form, misfiles rows of
-X, and makes four intervals at level 95 % with the true count: the finite-sample one with a bandwidth fixed
-beforehand, the same with the radius that holds for any variance, the first with a bandwidth from held-out
-rows, and the heuristic one by resampling. One JSON line a
-trial goes to FILE (default: studies/results/confidence_coverage.jsonl); a run that was stopped continues, and
-trials already there are not run again: remove the file after a change of the method. The table goes to the
-file of the same name that ends in .md. The exit code is 1 if a finite-sample interval covers significantly
-less often than it should, 2 if something is wrong with the call.
+X, and makes three intervals at level 95 % with the true count: the finite-sample one with a bandwidth fixed
+beforehand, the same with the radius that holds for any variance, and the first with a bandwidth from held-out
+rows. One JSON line a trial goes to FILE (default: studies/results/confidence_coverage.jsonl); a run that was
+stopped continues, and trials already there are not run again: remove the file after a change of the method.
+The table goes to the file of the same name that ends in .md. The exit code is 1 if an interval covers
+significantly less often than it should, 2 if something is wrong with the call.
 """
 
 from __future__ import annotations
@@ -28,15 +27,12 @@ import numpy as np
 
 import mmdbounds as mb
 from mmdbounds.inference.confidence import confidence_interval
-from mmdbounds.inference.resampling import resampling_interval
 from mmdbounds.theory import deviation_radius
 from studies import records
 
 LEVEL = 0.95
 HOLDOUT = 0.2
-N_RESAMPLES = 199
-INTERVALS = ("fixed", "any variance", "held out", "resampled")
-PROMISED = INTERVALS[:3]
+INTERVALS = ("fixed", "any variance", "held out")
 NORMAL_99 = 2.326
 """Standard errors below the nominal level from which a coverage counts as too low."""
 
@@ -78,7 +74,6 @@ class Job(NamedTuple):
 
     setting: Setting
     trial: int
-    n_resamples: int = N_RESAMPLES
 
 
 def lowest(X, Y, n_moved, rng):
@@ -131,7 +126,6 @@ def run_trial(job):
         fixed,
         for_any_variance(fixed),
         confidence_interval(X, Y, amount, holdout=HOLDOUT, **shared),
-        resampling_interval(X, Y, amount, bandwidth=setting.bandwidth, n_resamples=job.n_resamples, **shared),
     )
     runs = {
         name: {
@@ -139,21 +133,20 @@ def run_trial(job):
             "high": result.high,
             "label": result.label,
             "truth": true_root_mmd(setting, result.provenance.bandwidth),
-            "seconds": result.provenance.seconds,
         }
         for name, result in zip(INTERVALS, made, strict=True)
     }
     about = {"setting": setting.name, "trial": job.trial, "seed": seed, "m": filed.n_moved}
-    return {**about, "n_resamples": job.n_resamples, "runs": runs, "version": mb.__version__}
+    return {**about, "runs": runs, "version": mb.__version__}
 
 
 def key(record):
-    return record["setting"], record["trial"], record["n_resamples"]
+    return record["setting"], record["trial"]
 
 
 def collect(jobs, path, processes):
     """Return the records of all jobs, in their order, and how many had to be run."""
-    wanted = [(job.setting.name, job.trial, job.n_resamples) for job in jobs]
+    wanted = [(job.setting.name, job.trial) for job in jobs]
     return records.collect(jobs, wanted, key, run_trial, path, processes)
 
 
@@ -181,8 +174,7 @@ def row(setting, found):
         error = math.sqrt(rate * (1 - rate) / len(found))
         ends = (records.average(run[end] for run in runs) for end in ("low", "high"))
         cells += [f"{100 * rate:.1f} ± {records.percent(error)}", "{:.3f} to {:.3f}".format(*ends)]
-    seconds = [sum(run["seconds"] for run in record["runs"].values()) for record in found]
-    return f"| {' | '.join(map(str, [*cells, f'{records.average(seconds):.2f}']))} |"
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def table(found, chosen):
@@ -190,12 +182,11 @@ def table(found, chosen):
     heads = ["setting", "m", "trials", "true root MMD"]
     for name in INTERVALS:
         heads += [f"{name}: covered (± standard error)", "mean ends"]
-    heads.append("mean seconds")
     lines = [f"| {' | '.join(heads)} |", "|:--|" + "--:|" * (len(heads) - 1)]
     return lines + [row(s, [r for r in found if r["setting"] == s.name]) for s in chosen]
 
 
-def report(found, chosen, n_resamples, made):
+def report(found, chosen, made):
     """Return the whole page."""
     versions = ", ".join(sorted({record["version"] for record in found}))
     about = (
@@ -206,8 +197,7 @@ def report(found, chosen, n_resamples, made):
         "variance: the same, with the radius that depends on the sizes of the groups alone. Held "
         f"out: as fixed, with the median distance of {records.percent(HOLDOUT, 0)} of the rows as "
         "bandwidth. These rows are used for nothing else, and the truth is that of this bandwidth. "
-        f"Resampled: outer quantiles of the S-SD bounds over {n_resamples} resamples, a heuristic without "
-        "guaranteed coverage. The true root MMD is that of the fixed bandwidth."
+        "The true root MMD is that of the fixed bandwidth."
     )
     how = (
         f"Seed of a trial: {records.SEED_RULE}, with the study 'confidence'. Made by "
@@ -220,7 +210,7 @@ def report(found, chosen, n_resamples, made):
 def failures(found, chosen):
     """Return the settings and kinds of interval whose promise is not kept."""
     by_setting = {s.name: [r for r in found if r["setting"] == s.name] for s in chosen}
-    return [(name, kind) for name, some in by_setting.items() for kind in PROMISED if is_too_low(some, kind)]
+    return [(name, kind) for name, some in by_setting.items() for kind in INTERVALS if is_too_low(some, kind)]
 
 
 def parse(arguments):
@@ -230,17 +220,14 @@ def parse(arguments):
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--trials", type=int, default=500, help="trials per setting")
-    parser.add_argument(
-        "--resamples", type=int, default=N_RESAMPLES, help="resamples of a heuristic interval"
-    )
     parser.add_argument("--records", type=Path, default=records.RESULTS / "confidence_coverage.jsonl")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument(
         "--again", nargs=2, metavar=("SETTING", "TRIAL"), help="run one trial and print its record"
     )
     options = parser.parse_args(arguments)
-    if options.trials < 1 or options.processes < 1 or options.resamples < 2:
-        parser.error("--trials and --processes must be at least 1, --resamples at least 2")
+    if options.trials < 1 or options.processes < 1:
+        parser.error("--trials and --processes must be at least 1")
     return options
 
 
@@ -250,7 +237,7 @@ def again(options, chosen):
     by_name = {setting.name: setting for setting in chosen}
     if name not in by_name or not trial.isdigit():
         records.fail(f"no trial {trial!r} of a setting {name!r}. Settings are named as in the records.")
-    print(json.dumps(run_trial(Job(by_name[name], int(trial), options.resamples)), indent=2))
+    print(json.dumps(run_trial(Job(by_name[name], int(trial))), indent=2))
     return 0
 
 
@@ -260,7 +247,7 @@ def main(arguments=None, chosen=SETTINGS):
     if options.again:
         return again(options, chosen)
     # Trial by trial through all settings, so that a table of few trials is soon there for all of them.
-    jobs = [Job(s, trial, options.resamples) for trial in range(options.trials) for s in chosen]
+    jobs = [Job(s, trial) for trial in range(options.trials) for s in chosen]
     try:
         found, n_run = collect(jobs, options.records, options.processes)
     except KeyboardInterrupt:
@@ -268,7 +255,7 @@ def main(arguments=None, chosen=SETTINGS):
         return 130
     wall = records.duration(time.monotonic() - started)
     made = f"The last run added {n_run:,} of the trials in {wall}, with {options.processes} at a time."
-    page = report(found, chosen, options.resamples, made)
+    page = report(found, chosen, made)
     print(page)
     options.records.with_suffix(".md").write_text(page, encoding="utf-8")
     for setting, kind in failures(found, chosen):

@@ -182,7 +182,6 @@ def inference_calls():
     fixed = {"bandwidth": 2.0, "fixed_kernel": True}
     yield "interval, fixed kernel", seeded("confidence_interval", *apart, 0.02, **fixed)
     yield "interval, held out", seeded("confidence_interval", *apart, 0.02, holdout=0.2)
-    yield "interval, resampled", seeded("resampling_interval", X, Y, 0.1, n_resamples=50)
     yield "aggregated test", seeded("aggregated_test", *near, 0.05, n_permutations=199)
     small = {"sizes": (15, 20), "n_trials": 3}
     yield "evaluate, paper", seeded("evaluate", X, Y, 0.2, preset="paper", **small)

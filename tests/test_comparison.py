@@ -17,7 +17,6 @@ FUNCTIONS = {
     "sweep": ((), set()),
     "aggregated_test": ((0.1,), {"kernel", "bandwidth"}),  # it takes several kernels
     "confidence_interval": ((0.1,), {"estimator"}),  # biased, or the theorem does not hold
-    "resampling_interval": ((0.1,), set()),
 }
 
 

@@ -555,7 +555,6 @@ def test_functions_that_do_not_know_rows_refuse():
     known = mb.Group(Y, verified=["confirmed", *[""] * 15])
     for function, how in (
         (mb.confidence_interval, {"epsilon": 0.1, "fixed_kernel": True}),
-        (mb.resampling_interval, {"epsilon": 0.1}),
         (mb.odds_sweep, {"epsilons": [0.1]}),
     ):
         with pytest.raises(MmdBoundsError, match=rf"^`{function.__name__}` does not know which rows can be"):

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from mmdbounds.inference.breakdown import sweep
     from mmdbounds.inference.confidence import confidence_interval
     from mmdbounds.inference.odds import odds_sweep
-    from mmdbounds.inference.resampling import resampling_interval
     from mmdbounds.inference.robust import robust_test
     from mmdbounds.inference.units import one_row_each
     from mmdbounds.mechanisms import simulate
@@ -73,7 +72,6 @@ __all__ = [
     "pairwise_bounds",
     "plan_audit",
     "plotting",
-    "resampling_interval",
     "results",
     "robust_test",
     "simulate",
@@ -94,7 +92,6 @@ _HOME = {
     "inference.breakdown": ("sweep",),
     "inference.confidence": ("confidence_interval",),
     "inference.odds": ("odds_sweep",),
-    "inference.resampling": ("resampling_interval",),
     "inference.robust": ("robust_test",),
     "inference.units": ("one_row_each",),
     "mechanisms": ("simulate",),

@@ -11,17 +11,13 @@ import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval, largest_variance
-from mmdbounds.inference.resampling import Resampler, resampling_interval
 from mmdbounds.objective import group_sums
-from mmdbounds.problem import Comparison, pose
-from mmdbounds.progress import Meter
 from mmdbounds.results.intervals import ConfidenceInterval
 from mmdbounds.sums import make_sums
 from mmdbounds.theory import deviation_radius, variance_radius
 from notebooks import page_of
 from problems import all_labellings, naive_values
 from studies import confidence_coverage as study
-from tolerances import of_a_mean
 
 BANDWIDTH = 1.0
 ROUNDING = 1e-9
@@ -243,23 +239,20 @@ def test_the_same_seed_gives_the_same_and_is_in_the_record():
 
 def test_a_result_is_frozen_saved_and_says_itself():
     X, Y = far_groups(p=40)
-    for made in (
-        confidence_interval(X, Y, 0.05, holdout=0.2, rng=5),
-        resampling_interval(X, Y, 0.05, n_resamples=5, rng=0),
-    ):
-        back = ConfidenceInterval.from_dict(json.loads(made.to_json()))
-        assert back.to_dict() == made.to_dict()
-        assert back.interval == made.interval
-        assert "\n" not in repr(made)
-        assert made.label in repr(made)
-        with pytest.raises(AttributeError, match="cannot assign"):
-            made.low = 0.0
-        summary = made.summary()
-        assert max(map(len, summary.splitlines())) <= 100
-        assert "root scale" in summary
-        page_of(made)
-        with pytest.raises(MmdBoundsError, match=r"the saved result lacks `low`\."):
-            ConfidenceInterval.from_dict({k: v for k, v in made.to_dict().items() if k != "low"})
+    made = confidence_interval(X, Y, 0.05, holdout=0.2, rng=5)
+    back = ConfidenceInterval.from_dict(json.loads(made.to_json()))
+    assert back.to_dict() == made.to_dict()
+    assert back.interval == made.interval
+    assert "\n" not in repr(made)
+    assert made.label in repr(made)
+    with pytest.raises(AttributeError, match="cannot assign"):
+        made.low = 0.0
+    summary = made.summary()
+    assert max(map(len, summary.splitlines())) <= 100
+    assert "root scale" in summary
+    page_of(made)
+    with pytest.raises(MmdBoundsError, match=r"the saved result lacks `low`\."):
+        ConfidenceInterval.from_dict({k: v for k, v in made.to_dict().items() if k != "low"})
 
 
 def test_the_words():
@@ -282,9 +275,6 @@ def test_the_words():
     assert "1 to 2 of 13 rows of Y" in repr(between)
     two_way = interval(X, Y, mb.Contamination(n_moved=1, n_moved_of_x=1)).summary()
     assert "at most 1 of the 40 rows filed under X belongs to Y." in " ".join(two_way.split())
-    heuristic = resampling_interval(X, Y, 0.05, n_resamples=5, rng=0).summary()
-    assert "Judging by 5 resamples" in heuristic
-    assert "A heuristic" in heuristic
 
 
 def test_a_printed_proved_end_is_still_proved():
@@ -335,72 +325,6 @@ def test_counts_that_leave_no_row_are_refused():
         interval([[0.0], [1.0]], [[0.5], [2.0]], mb.Contamination(n_moved=2))
     with pytest.raises(MmdBoundsError, match=r"`holdout` must leave rows in both groups"):
         confidence_interval([[0.0], [1.0], [3.0]], [[0.5]], 0.0, holdout=0.9, rng=0)
-
-
-def test_resampling_by_definition():
-    """Bounds of each resample from the rows themselves; quantiles by sorting."""
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(12, 2)), rng.normal(1, 1, size=(14, 2))
-    made = resampling_interval(
-        X, Y, mb.Contamination(n_moved=2), level=0.8, n_resamples=21, exactly=True, rng=3
-    )
-    draws = np.random.default_rng(3)
-    lower, upper = [], []
-    for _ in range(21):
-        of_x, of_y = draws.integers(12, size=12), draws.integers(12, 26, size=14) - 12
-        bounds = mb.mmd_bounds(
-            X[of_x],
-            Y[of_y],
-            mb.Contamination(n_moved=2),
-            method="s-sd",
-            bandwidth=made.provenance.bandwidth,
-        )
-        lower.append(bounds.lower.value)
-        upper.append(bounds.upper.value)
-    # 10 % of 20 steps between 21 values: the third from the outside.
-    expected = math.sqrt(max(sorted(lower)[2], 0.0)), math.sqrt(sorted(upper)[-3])
-    np.testing.assert_allclose(made.interval, expected, rtol=0, atol=ROUNDING)
-    assert (made.label, made.n_resamples, made.radius) == ("heuristic", 21, None)
-    assert "not proved" in made.why[0]
-
-
-def test_resamples_take_the_matrix_or_the_rows_and_get_the_same():
-    rng = np.random.default_rng(0)
-    X, Y = rng.normal(size=(9, 2)), rng.normal(size=(11, 2))
-    options = {"estimator": "unbiased", "backend": "auto", "dtype": "float64", "working_memory": 64}
-    problem = pose(X, Y, Comparison(kernel="rbf", bandwidth=1.0, **options))
-    resampler = Resampler(problem, problem.one_pass(Meter()), Meter())
-    rows = resampler.draw(np.random.default_rng(1))
-    assert len(set(rows)) < len(rows)
-    assert ((rows[:9] < 9) & (rows[:9] >= 0)).all()
-    assert ((rows[9:] >= 9) & (rows[9:] < 20)).all()
-    by_matrix = resampler.totals(rows)
-    resampler._matrix = None  # as with many rows
-    by_rows = resampler.totals(rows)
-    for name in ("to_x", "to_y", "diagonal"):
-        np.testing.assert_allclose(
-            getattr(by_matrix, name), getattr(by_rows, name), rtol=0, atol=11 * of_a_mean(11)
-        )
-    given = resampling_interval(
-        *np.split(np.exp(-((problem.pooled[:, None] - problem.pooled) ** 2).sum(axis=2) / 2), [9]),
-        0.1,
-        kernel="precomputed",
-        n_resamples=9,
-        rng=0,
-    )
-    np.testing.assert_allclose(
-        given.interval,
-        resampling_interval(X, Y, 0.1, bandwidth=1.0, n_resamples=9, rng=0).interval,
-        atol=1e-7,
-    )
-
-
-def test_resampling_refusals():
-    X, Y = far_groups(p=20)
-    with pytest.raises(MmdBoundsError, match=r"`n_resamples` must be a whole number from 2; got 1\."):
-        resampling_interval(X, Y, 0.1, n_resamples=1)
-    with pytest.raises(MmdBoundsError, match=r"`level` must be a number between 0 and 1; got 0\."):
-        resampling_interval(X, Y, 0.1, level=0)
 
 
 def test_the_closed_form_of_the_population():

@@ -120,7 +120,7 @@ def test_a_method_from_outside_is_evaluated(registered, n):
 
 def test_intervals_take_it_too(registered):
     X, Y = clouds(60)
-    found = mb.resampling_interval(X, Y, 0.1, method="random", n_resamples=5, rng=0)
+    found = mb.confidence_interval(X, Y, 0.1, method="random", rng=0)
     assert found.provenance.options["n_tries"] == 2
 
 

@@ -348,7 +348,7 @@ def test_more_steps_take_less_memory():
 def test_without_the_rows_there_is_no_search():
     message = r"^`method='s-qno'` needs the rows themselves; only `mmd_bounds` has them\. Use 's-sd'\.$"
     with pytest.raises(MmdBoundsError, match=message):
-        mb.resampling_interval(X, Y, M5, method="s-qno", n_resamples=2, exactly=True)
+        mb.confidence_interval(X, Y, M5, method="s-qno", exactly=True)
 
 
 @pytest.mark.parametrize(

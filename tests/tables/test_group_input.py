@@ -38,7 +38,6 @@ CALLS = {
         (part.lower, part.upper)
         for part in mb.confidence_interval(x, y, 0.1, fixed_kernel=True, rng=0, **FIXED).parts
     ],
-    "resampling_interval": lambda x, y: mb.resampling_interval(x, y, 0.1, n_resamples=9, rng=0, **FIXED).high,
     "odds": lambda x, y: mb.mmd_bounds(x, y, mb.Contamination(0.1, odds=2), **FIXED).interval,
     "odds_sweep": lambda x, y: mb.odds_sweep(x, y, [0.1], [2], n_permutations=19, rng=0, **FIXED).observed,
     "audit": lambda x, y: mb.audit(x, y, n_permutations=19, **FIXED).breakdown_n_moved,

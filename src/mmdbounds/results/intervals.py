@@ -1,4 +1,4 @@
-"""Confidence intervals, and the estimated ceiling for the share that is misfiled."""
+"""Confidence intervals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.serialize import Held
 
-Label = Literal["proved", "approximate", "heuristic"]
+Label = Literal["proved", "approximate"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class ConfidenceInterval(OfGroups):
     label
         ``"proved"``: the coverage is at least `level`, at any sample size, under the conditions that
         `summary` states. ``"approximate"``: the same formula, but what `why` says keeps it from being
-        proved. ``"heuristic"``: resampling; simulations say how often it covers, nothing promises it.
+        proved.
     why
         What the label rests on, or what is missing; one sentence each.
     n_samples_X, n_samples_Y
@@ -63,9 +63,7 @@ class ConfidenceInterval(OfGroups):
     epsilon
         The largest share of the true X taken as misfiled, before rows were held out.
     parts
-        The bounds and radii behind a finite-sample interval, see `CountedBounds`.
-    n_resamples
-        Resamples behind a heuristic one, else `None`.
+        The bounds and radii behind the interval, see `CountedBounds`.
     name_x, name_y
         What the groups are called.
     provenance
@@ -82,8 +80,7 @@ class ConfidenceInterval(OfGroups):
     n_moved_of_x: int = 0
     exactly: bool
     epsilon: float
-    parts: tuple[CountedBounds, ...] = ()
-    n_resamples: int | None = None
+    parts: tuple[CountedBounds, ...]
     provenance: Provenance
 
     @property
@@ -97,9 +94,9 @@ class ConfidenceInterval(OfGroups):
         return self.low, self.high
 
     @property
-    def radius(self) -> float | None:
-        """The largest radius of `parts`, `None` for a heuristic interval."""
-        return max((part.radius for part in self.parts), default=None)
+    def radius(self) -> float:
+        """The largest radius of `parts`."""
+        return max(part.radius for part in self.parts)
 
     def __repr__(self) -> str:
         fewest, most = self.n_moved_range

@@ -1,4 +1,4 @@
-"""The sentences about estimates and simulations: confidence intervals, the ceiling, evaluations."""
+"""The sentences about confidence intervals and evaluations."""
 
 from __future__ import annotations
 
@@ -19,12 +19,17 @@ from mmdbounds.words.phrases import (
 
 SURE = 0.95  # confidence with which a rate is limited from trials without a single miss
 
+CONDITIONS = (
+    "Conditions: the rows of the true groups are independent draws from their populations; rows were "
+    "misfiled, whichever and for whatever reason, but neither lost nor altered; and as many as assumed."
+)
+
 
 def interval_summary(result: ConfidenceInterval) -> str:
     """Return a `ConfidenceInterval` in plain words."""
     made = result.provenance
     last = settings(made, f"Bounds by {made.method}", seed_used(made))
-    blocks = [assumption(result), _interval(result), *result.why, _interval_conditions(result), "", last]
+    blocks = [assumption(result), _interval(result), *result.why, CONDITIONS, "", last]
     return "\n".join(map(wrapped, blocks))
 
 
@@ -33,20 +38,9 @@ def _interval(result: ConfidenceInterval) -> str:
     if result.label == "proved":
         low, high = proved_number(result.low, "lower"), proved_number(result.high, "upper")
     between = f"the MMD of the two populations (root scale) is between {low} and {high}"
-    if result.label == "heuristic":
-        return f"Judging by {result.n_resamples:,} resamples, {between} ({percent(result.level)} interval)."
     sure = "proved" if result.label == "proved" else "approximately; not proved"
-    chance = f"Of that, up to {number(result.radius or 0.0)} at each end allows for chance."
+    chance = f"Of that, up to {number(result.radius)} at each end allows for chance."
     return f"With {percent(result.level)} confidence {between} ({sure}). {chance}"
-
-
-def _interval_conditions(result: ConfidenceInterval) -> str:
-    if result.label == "heuristic":
-        return "A heuristic: repeated rows lift the statistic, and near an MMD of 0 the theory fails."
-    return (
-        "Conditions: the rows of the true groups are independent draws from their populations; rows were "
-        "misfiled, whichever and for whatever reason, but neither lost nor altered; and as many as assumed."
-    )
 
 
 def evaluation_summary(result: Evaluation) -> str:
