@@ -136,7 +136,7 @@ def test_units_go_with_their_rows():
     expected = mb.robust_test(OF_X, OF_Y, 0.2, n_permutations=49, unit=units, rng=4)
     assert found.pvalue == expected.pvalue
     assert found.n_samples_X == len(set(units[0])) < len(OF_X)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match=f"`unit` must have one entry for each of the {len(X)} rows of `X`"):
         asked.fit(X, LABELS, unit=unit[:-1])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import validate_data
 
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
@@ -21,6 +21,7 @@ from mmdbounds.problem import Bandwidth, DType, KernelLike
 from mmdbounds.results import Estimator, NullRule
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
+from mmdbounds.tables.by_row import ByRow, index_of
 from mmdbounds.tables.frames import EXACT_UP_TO
 from mmdbounds.tables.group_column import group_name
 
@@ -35,6 +36,7 @@ class Filed:
     Y: Group
     places_of_x: NDArray[np.intp]
     places_of_y: NDArray[np.intp]
+    index: tuple[str, ...] | None  # names of the rows in the data
 
 
 class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -53,6 +55,11 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         if self.epsilon is None:
             msg = "`epsilon` must be the share of rows that may be misfiled, for example 0.1; got None."
             raise MmdBoundsError(msg)
+        index = index_of(X)
+        if index is None:  # in a pipeline only the labels may still have names
+            index = index_of(y)
+        elif index_of(y) not in (None, index):
+            y = np.array(ByRow.of(y, "`y` must be a list").for_rows(index, len(index), "y", "`X`"))
         rows, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
         if np.abs(rows).max() >= EXACT_UP_TO:
             as_group(X, "X")  # refuses whole numbers that were rounded just now
@@ -73,16 +80,18 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             Group(rows[of_y], name=group_name(among, "label"), columns=columns),
             of_x,
             of_y,
+            index,
         )
 
     @staticmethod
-    def _by_group(X: Any, given: Any, filed: Filed) -> tuple[Any, Any] | None:
+    def _by_group(given: Any, argument: str, filed: Filed) -> tuple[Any, Any] | None:
         """Return what was given for each row as a pair, for the rows of the two groups."""
         if given is None:
             return None
-        check_consistent_length(X, given)
-        entries = np.asarray(given)
-        return entries[filed.places_of_x], entries[filed.places_of_y]
+        found = ByRow.of(given, f"`{argument}` must be a list or 1-D array with one entry for each row")
+        n_rows = len(filed.places_of_x) + len(filed.places_of_y)
+        entries = found.for_rows(filed.index, n_rows, argument, "`X`")
+        return [entries[i] for i in filed.places_of_x], [entries[i] for i in filed.places_of_y]
 
     def _options(self) -> dict[str, Any]:
         """Return the keywords of the function that does the work."""
@@ -213,7 +222,7 @@ class MMDBounds(_TwoLabels):
             The fitted estimator.
         """
         filed = self._filed(X, y)
-        known = self._by_group(X, verified, filed)
+        known = self._by_group(verified, "verified", filed)
         self.result_ = mmd_bounds(filed.X, filed.Y, verified=known, **self._options())
         self.interval_ = self.result_.interval
         self.lower_, self.upper_ = self.interval_
@@ -315,7 +324,7 @@ backend, dtype, working_memory, progress
             The fitted estimator.
         """
         filed = self._filed(X, y)
-        known, units = self._by_group(X, verified, filed), self._by_group(X, unit, filed)
+        known, units = self._by_group(verified, "verified", filed), self._by_group(unit, "unit", filed)
         self.result_ = robust_test(filed.X, filed.Y, verified=known, unit=units, **self._options())
         self.statistic_, self.pvalue_ = self.result_.statistic, self.result_.pvalue
         return self

@@ -21,7 +21,7 @@ from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, quoted, qu
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.results.provenance import Knowledge, Limits
 from mmdbounds.tables import Group, as_groups
-from mmdbounds.tables.group import NOT_LOOKED_UP, REFILED, joined
+from mmdbounds.tables.group import NOT_LOOKED_UP, REFILED, entries_of, joined
 from mmdbounds.tables.group_column import match_key
 from mmdbounds.tables.verified import (
     AS_FILED,
@@ -35,7 +35,7 @@ from mmdbounds.tables.verified import (
     warn_of_verified,
 )
 from mmdbounds.which_rows import is_pair, limit_in_rows
-from mmdbounds.words.phrases import row_name, rows
+from mmdbounds.words.phrases import row_name
 
 Indices = NDArray[np.intp]
 FROM_OTHER = -1  # the place of a row that the user has in the other group
@@ -172,11 +172,7 @@ def _with_facts(group: Group, contamination: Contamination, which: int) -> Group
                 msg = f"`{name}` names the column {quoted(given)}, which these rows do not have. {to_do}."
                 raise MmdBoundsError(msg)
         elif given is not None and given[which] is not None:
-            if len(given[which]) != len(group):
-                wanted = f"one entry for each of the {rows(len(group))} of `{letter}`"
-                msg = f"`{name}` must have {wanted}; got {len(given[which]):,}."
-                raise DataError(msg)
-            known[name] = np.array(given[which])
+            known[name] = np.array(entries_of(group, given[which], name, "", f"`{letter}`"))
     if "may_move" in known and group.may_move is not None:
         known["may_move"] &= group.may_move
     return replace(group, **known) if known else group
@@ -204,26 +200,25 @@ def _looked_up(given: Any, group: Group, names: TwoNames, which: int) -> Indices
     """Return what was looked up of the rows of one group, as codes."""
     if given is None:
         return np.full(len(group), BLANK, dtype=np.intp)
-    letter, cells = "XY"[which], list(given.tolist() if hasattr(given, "tolist") else given)
-    if len(cells) != len(group):
-        wanted = f"one entry for each of the {rows(len(group))} of `{letter}`"
-        msg = f"`verified[{which}]` must have {wanted}; got {len(cells):,}."
-        raise DataError(msg)
+    name, of = f"verified[{which}]", f"`{'XY'[which]}`"
+    cells = entries_of(group, given, name, "must say what was looked up of each row", of)
     if all(isinstance(cell, bool) for cell in cells):  # a mask, whatever the groups are called
         return np.where(cells, AS_FILED, BLANK)
-    return true_groups(cells, names, f"`verified[{which}]`", lambda i: f"row {i} of `{letter}`")
+    return true_groups(cells, names, f"`{name}`", lambda i: f"row {i} of {of}")
+
+
+def units_of(group: Group, given: Any, argument: str, letter: str) -> list[Any]:
+    """Return the unit of each row of a group."""
+    return entries_of(group, given, argument, "must name the unit of each row", f"`{letter}`")
 
 
 def _with_rows(unit: Any, groups: tuple[Group, Group], found: tuple[Indices, Indices]) -> Any:
     """Return the units of the refiled rows; what is not a list for each group is refused later."""
     if not is_pair(unit) or any(part is None for part in unit):
         return unit
-    for i, (part, group) in enumerate(zip(unit, groups, strict=True)):
-        if len(part) != len(group):
-            wanted = f"the unit of each of the {rows(len(group))} of `{'XY'[i]}`"
-            msg = f"`unit[{i}]` must name {wanted}; got {len(part):,}."
-            raise DataError(msg)
-    pooled = [*unit[0], *unit[1]]
+    pooled = [
+        name for i, each in enumerate(groups) for name in units_of(each, unit[i], f"unit[{i}]", "XY"[i])
+    ]
     return tuple([pooled[i] for i in each] for each in found)
 
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from mmdbounds.checks import is_number, is_whole
 from mmdbounds.errors import DataError, MmdBoundsError, quoted, shown_value
+from mmdbounds.tables.by_row import ByRow
 from mmdbounds.tables.group_column import as_text
 from mmdbounds.tables.text_numbers import is_missing
 
-Flags = tuple[bool, ...]
-Labels = tuple[str, ...]
-Pair = tuple[Any, Any]  # for the rows of X, and for those of Y; None where nothing is said of a group
+Pair = tuple[ByRow | None, ByRow | None]  # for the rows of X, and of Y; None where nothing is said
 Limit = int | float  # a number of rows, or a share of a stratum's rows
 
 SLACK = 1e-9  # added before rounding down: a tenth of 30 rows is 3, not 2
 
 
 def check_may_move(value: Any, name: str = "may_move") -> str | Pair | None:
-    """Return the name of a column, or masks for X and for Y as tuples; one mask alone is for Y."""
+    """Return the name of a column, or masks for X and for Y; one mask alone is for Y."""
     return _for_both(value, name, "a mask", _flags)
 
 
@@ -31,13 +29,15 @@ def check_strata(value: Any, name: str = "strata") -> str | Pair | None:
     return _for_both(value, name, "the stratum of each row", _labels)
 
 
-def _for_both(value: Any, name: str, what: str, convert: Callable[[Any, str, str], Any]) -> str | Pair | None:
+def _for_both(value: Any, name: str, what: str, convert: Callable[[ByRow, str], ByRow]) -> str | Pair | None:
     if value is None or isinstance(value, str):
         return value
     pair = value if is_pair(value) else (None, value)
     names = (f"{name}[0]", f"{name}[1]") if pair is value else (name, name)
+    wanted = f"must be {what}, for the rows of `Y` or as a pair (for `X`, for `Y`)"
     both = [
-        None if part is None else convert(part, each, what) for part, each in zip(pair, names, strict=True)
+        None if part is None else convert(ByRow.of(part, f"`{each}` {wanted}"), each)
+        for part, each in zip(pair, names, strict=True)
     ]
     return None if both == [None, None] else (both[0], both[1])
 
@@ -46,36 +46,24 @@ def is_pair(value: Any) -> bool:
     """Tell a pair (for X, for Y) from one list of two entries, for Y alone."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         return False
-    return all(part is None or (np.ndim(part) > 0 and not isinstance(part, str)) for part in value)
+    return all(part is None or isinstance(part, ByRow) or _is_list(part) for part in value)
 
 
-def _one_by_one(value: Any, name: str, what: str) -> Any:
-    """Return a list of any kind as an array with one entry for each row."""
-    if isinstance(value, set | dict) or not hasattr(value, "__len__"):
-        entries = np.empty((0, 0))
-    else:
-        entries = np.asarray(value if hasattr(value, "dtype") else list(value))
-    if entries.ndim != 1:
-        wanted = f"{what}, for the rows of `Y` or as a pair (for `X`, for `Y`)"
-        msg = f"`{name}` must be {wanted}; got {type(value).__name__} of shape {entries.shape}."
-        raise DataError(msg)
-    return entries
+def _is_list(part: Any) -> bool:
+    return hasattr(part, "__len__") and not isinstance(part, str)
 
 
-def _flags(value: Any, name: str, what: str) -> Flags:
-    entries = _one_by_one(value, name, what)
-    given = entries.tolist()
-    if not all(isinstance(each, bool) for each in given):
-        wrong = next(each for each in given if not isinstance(each, bool))
+def _flags(given: ByRow, name: str) -> ByRow:
+    if not all(isinstance(each, bool) for each in given.entries):
+        wrong = next(each for each in given.entries if not isinstance(each, bool))
         msg = f"`{name}` must be True or False for each row; got {shown_value(wrong)}."
         raise DataError(msg)
-    return tuple(given)
+    return given
 
 
-def _labels(value: Any, name: str, what: str) -> Labels:
-    given = _one_by_one(value, name, what).tolist()
-    texts = {cell: as_text(cell) for cell in set(given)}
-    return tuple("" if is_missing(texts[cell], ()) else texts[cell] for cell in given)
+def _labels(given: ByRow, name: str) -> ByRow:
+    texts = tuple(map(as_text, given.entries))
+    return replace(given, entries=tuple("" if is_missing(text, ()) else text for text in texts))
 
 
 def check_limits(value: Any) -> dict[str, Limit] | None:

@@ -126,10 +126,10 @@ X3, Y2 = np.arange(3.0)[:, None], np.arange(2.0)[:, None]
 @pytest.mark.parametrize(
     ("units_x", "units_y", "message"),
     [
-        ("abc", "ca", "`units_x` must name the unit of each of the 3 rows of `X`; got str that is not"),
-        ([1, 2], [4, 5], "`units_x` must name the unit of each of the 3 rows of `X`; got 2."),
-        ([1, 2, 3], [[4], [5]], "`units_y` must name the unit of each of the 2 rows of `Y`; got list that"),
-        ([1, 2, 3], [[4], [5, 6]], "`units_y` must name the unit of each of the 2 rows of `Y`; got list"),
+        ("abc", "ca", "`units_x` must name the unit of each row; got 'abc'."),
+        ([1, 2], [4, 5], "`units_x` must have one entry for each of the 3 rows of `X`; got 2."),
+        ([1, 2, 3], [[4], [5]], "`units_y` must name the unit of each row; got list of shape (2, 1)."),
+        ([1, 2, 3], [[4], [5, 6]], "`units_y` must name the unit of each row; got list that cannot be read"),
         (["a", None, "b"], ["c", "d"], "of `X`; got none for row 1. Name a unit"),
         ([1.0, 2.0, np.nan], [4, 5], "of `X`; got none for row 2."),
         (["a", "b", "c"], ["d", ""], "of `Y`; got none for row 1."),
@@ -241,7 +241,10 @@ def test_the_note_is_saved(name):
         ("ab", r"^`unit` must be a pair: the units of the rows of `X`, and those of `Y`; got str\.$"),
         ((list("aab"),), r"^`unit` must be a pair: .*; got tuple of length 1\.$"),
         (np.zeros((2, 3)), r"^`unit` must be a pair: .*; got ndarray\.$"),
-        ((list("aa"), list("cd")), r"^`unit\[0\]` must name the unit of each of the 3 rows of `X`; got 2\.$"),
+        (
+            (list("aa"), list("cd")),
+            r"^`unit\[0\]` must have one entry for each of the 3 rows of `X`; got 2\.$",
+        ),
         ((list("aab"), ["c", None]), r"^`unit\[1\]` must name .* of `Y`; got none for row 1\. Name a unit"),
         ((list("aab"), list("ca")), r"got rows under both X and Y for a\. Decide on one group for each"),
     ],

@@ -14,6 +14,7 @@ from mmdbounds.several import size_vectors
 from mmdbounds.several.labels import checked_labels, checked_moves
 from mmdbounds.several.size_vectors import reachable_sizes
 from mmdbounds.sums.bandwidth import canonical_order
+from mmdbounds.tables import Group
 
 
 def sizes_of(labels, n_groups):
@@ -23,7 +24,7 @@ def sizes_of(labels, n_groups):
 @pytest.mark.parametrize("seed", range(20))
 def test_reachable_sizes_are_those_of_all_labellings(seed):
     p = random_labelled(200 + seed)
-    named = checked_labels(p.labels, len(p.labels))
+    named = checked_labels(p.labels, Group(np.zeros((len(p.labels), 1))))
     moves, allowed = checked_moves(named, p.n_moved, None, p.transitions, p.exactly)
     every, is_complete = reachable_sizes(named.sizes, allowed, moves)
     wanted = {sizes_of(labels, named.n_groups) for labels in admissible_labels(p)}

@@ -8,6 +8,7 @@ import pytest
 import mmdbounds as mb
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.several.labels import checked_labels, checked_moves
+from mmdbounds.tables import Group
 
 Z = np.random.default_rng(0).normal(size=(10, 2))
 LABELS = ["a"] * 4 + ["b"] * 3 + ["c"] * 3
@@ -16,11 +17,15 @@ LABELS = ["a"] * 4 + ["b"] * 3 + ["c"] * 3
 @pytest.mark.parametrize(
     ("labels", "options", "message"),
     [
-        (LABELS[:9], {"n_moved": 1}, r"`labels` must have one label for each of the 10 rows; got 9\."),
+        (LABELS[:9], {"n_moved": 1}, r"`labels` must have one entry for each of the 10 rows of `Z`; got 9\."),
         (["a"] * 10, {"n_moved": 1}, r"at least two groups; got only 'a' \(10 rows\)\."),
         ([None, *LABELS[1:]], {"n_moved": 1}, r"name the group of every row; 1 label missing\."),
         ("aaaabbbccc", {"n_moved": 1}, r"`labels` must be a list or 1-D array"),
-        (np.array(LABELS)[:, None], {"n_moved": 1}, r"`labels` must be 1-D.*got shape \(10, 1\)"),
+        (
+            np.array(LABELS)[:, None],
+            {"n_moved": 1},
+            r"`labels` must be a list or 1-D array with .*; got ndarray of shape \(10, 1\)",
+        ),
         (LABELS, {}, r"give `n_moved=`.*or `epsilon=`.*; got neither\."),
         (LABELS, {"n_moved": 1, "epsilon": 0.1}, r"got both\."),
         (LABELS, {"epsilon": 20}, r"`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?"),
@@ -73,12 +78,12 @@ def test_too_few_rows_and_too_many_groups():
 
 @pytest.mark.parametrize(("epsilon", "wanted"), [(0.3, 3), (0.1, 1), (0.19, 1), (0.0, 0)])
 def test_epsilon_is_a_share_of_all_rows(epsilon, wanted):
-    moves, _ = checked_moves(checked_labels(LABELS, 10), None, epsilon, None, False)
+    moves, _ = checked_moves(checked_labels(LABELS, Group(Z)), None, epsilon, None, False)
     assert moves.n_moved == wanted
 
 
 def test_groups_are_matched_as_they_are_printed():
-    named = checked_labels([1, 1.0, "1", 2, " 2 ", 10], 6)
+    named = checked_labels([1, 1.0, "1", 2, " 2 ", 10], Group(Z[:6]))
     assert named.names == ("1", "2", "10")
     assert named.codes.tolist() == [0, 0, 0, 1, 1, 2]
     _, allowed = checked_moves(named, 1, None, [(1, "2"), ("10", 1.0)], False)

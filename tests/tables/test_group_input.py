@@ -362,8 +362,8 @@ def test_group_is_frozen_and_can_be_pickled():
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"ids": ["a"]}, r"`ids` must have length 2, like `values`; got 1"),
-        ({"file_rows": [1, 2, 3]}, r"`file_rows` must have length 2"),
+        ({"ids": ["a"]}, r"`ids` must have one entry for each of the 2 rows of `values`; got 1"),
+        ({"file_rows": [1, 2, 3]}, r"`file_rows` must have one entry for each of the 2 rows"),
         ({"columns": ("a",)}, r"`columns` must have length 3"),
         ({"values": np.ones(3)}, r"`values` must be 2-D; got shape \(3,\)"),
     ],

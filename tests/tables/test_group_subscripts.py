@@ -71,7 +71,9 @@ def test_other_subscripts_are_refused(rows: object, message: str):
 
 @pytest.mark.parametrize("name", ["verified", "may_move", "strata"])
 def test_knowledge_must_be_as_long_as_the_rows(name: str):
-    with pytest.raises(DataError, match=f"`{name}` must have length 2, like `values`; got 3"):
+    with pytest.raises(
+        DataError, match=f"`{name}` must have one entry for each of the 2 rows of `values`; got 3"
+    ):
         Group([[1.0], [2.0]], **{name: np.array([1, 0, 1]).astype(OF_ROWS[name])})
 
 

@@ -25,7 +25,7 @@ from mmdbounds.checks import check_seed
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import is_precomputed
-from mmdbounds.knowledge import Known, Refiled, in_search_order, refiled
+from mmdbounds.knowledge import Known, Refiled, in_search_order, refiled, units_of
 from mmdbounds.objective import Indices
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.sums.bandwidth import canonical_order
@@ -214,22 +214,10 @@ def _drawn(units: NDArray[np.str_], order: Indices, seed: int) -> Indices:
 
 def _names(units: Any, argument: str, letter: str, group: Group) -> NDArray[np.str_]:
     """Return the units of a group's rows as text, or say what is wrong with them."""
-    if np.ma.isMaskedArray(units):
-        units = np.where(np.ma.getmaskarray(units), np.array(None), units.data)
-    wanted = f"`{argument}` must name the unit of each of the {rows(len(group))} of `{letter}`"
-    try:
-        values = np.asarray(units)
-    except ValueError:  # lists of different lengths
-        values = np.empty((0, 0))
-    if values.ndim != 1:
-        msg = f"{wanted}; got {type(units).__name__} that is not a list of names."
-        raise DataError(msg)
-    if len(values) != len(group):
-        msg = f"{wanted}; got {len(values):,}."
-        raise DataError(msg)
-    given = values.tolist()
+    given = units_of(group, units, argument, letter)
     for place, unit in enumerate(given):
         if _is_missing(unit):
+            wanted = f"`{argument}` must name the unit of each of the {rows(len(group))} of `{letter}`"
             msg = f"{wanted}; got none for row {place}. Name a unit for every row."
             raise DataError(msg)
     return np.array([_text(unit) for unit in given], dtype=np.str_)

@@ -23,6 +23,7 @@ from mmdbounds.errors import (
 from mmdbounds.objective import Indices, Mask
 from mmdbounds.search.protocol import NO_ROWS, largest
 from mmdbounds.sums.protocol import Float64s
+from mmdbounds.tables.group import Group, entries_of
 from mmdbounds.tables.group_column import GroupColumn, match_key
 
 MOST_GROUPS = 100
@@ -48,19 +49,12 @@ class Labels:
         return np.bincount(self.codes, minlength=self.n_groups)
 
 
-def checked_labels(labels: Any, n_rows: int) -> Labels:
-    """Return the labels of `n_rows` rows; values match as they are printed (see `mmdbounds.groups`)."""
-    if isinstance(labels, str | bytes | Mapping) or not isinstance(labels, Iterable):
-        msg = f"`labels` must be a list or 1-D array with the group of each row; got {shown_value(labels)}."
-        raise DataError(msg)
-    array = np.asarray(labels, dtype=object)
-    if array.ndim != 1:
-        msg = f"`labels` must be 1-D, one label for each row; got shape {array.shape}."
-        raise DataError(msg)
-    if len(array) != n_rows:
-        msg = f"`labels` must have one label for each of the {counted(n_rows, 'row')}; got {len(array):,}."
-        raise DataError(msg)
-    column = GroupColumn([None if str(cell) in UNNAMED else cell for cell in array], "labels")
+def checked_labels(labels: Any, group: Group) -> Labels:
+    """Return the labels of the rows of a group; values match as they are printed (see `mmdbounds.groups`)."""
+    cells = entries_of(
+        group, labels, "labels", "must be a list or 1-D array with the group of each row", "`Z`"
+    )
+    column = GroupColumn([None if str(cell) in UNNAMED else cell for cell in cells], "labels")
     if column.n_missing:
         msg = f"`labels` must name the group of every row; {counted(column.n_missing, 'label')} missing."
         raise DataError(msg)
@@ -70,7 +64,7 @@ def checked_labels(labels: Any, n_rows: int) -> Labels:
     if len(column.labels) > MOST_GROUPS:
         msg = f"`labels` must name at most {MOST_GROUPS} groups; got {len(column.labels):,}. Are they groups?"
         raise DataError(msg)
-    codes = np.empty(n_rows, dtype=np.intp)
+    codes = np.empty(len(group), dtype=np.intp)
     keys = sorted(column.labels)
     for number, key in enumerate(keys):
         codes[column.rows(key)] = number

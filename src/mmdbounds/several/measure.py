@@ -166,7 +166,7 @@ def posed(Z: Any, labels: Any, how: Comparison) -> tuple[Problem, Labels, Group]
     if is_precomputed(how.kernel) and group.shape[0] != group.shape[1]:
         msg = f"`Z` must be the square matrix of kernel values of all rows; got shape {group.shape}."
         raise DataError(msg)
-    named = checked_labels(labels, len(group))
+    named = checked_labels(labels, group)
     return pose(group[:1], group[1:], how), named, group  # where the rows are cut makes no difference
 
 

@@ -72,7 +72,7 @@ class RemoteGroup(Group):
     __slots__ = ()
 
     def __post_init__(self) -> None:
-        self._check_lengths()
+        self._check_fields()
 
 
 class Backend:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from mmdbounds.checks import MOST, is_number, is_whole
 from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list, repeated, shown_value
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.tables import frames
+from mmdbounds.tables.by_row import ByRow, index_of
 from mmdbounds.tables.frames import EXACT_UP_TO
 
 Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
 OF_ROWS = {"ids": np.str_, "file_rows": np.intp, "verified": np.str_, "may_move": np.bool_, "strata": np.str_}
 """The fields of a group that have one entry for each row beside its values, and their types."""
+ENTRIES: dict[type[np.generic], tuple[str, Callable[[Any], bool]]] = {
+    np.str_: ("names, one for each row", lambda entry: isinstance(entry, str) or is_number(entry)),
+    np.intp: ("whole numbers, one for each row", lambda entry: is_whole(entry) and 0 <= entry <= MOST),
+    np.bool_: ("True or False for each row", lambda entry: isinstance(entry, bool)),
+}
 NOT_LOOKED_UP, CONFIRMED, REFILED = "", "confirmed", "refiled"  # what `Group.verified` says of a row
 VERIFIED = {NOT_LOOKED_UP, CONFIRMED, REFILED}
 
@@ -74,18 +81,19 @@ class Group:
             raise DataError(msg)
         require_exact(np.asarray(self.values), "`values`")
         values.flags.writeable = False
+        names = index_of(self.values)
         object.__setattr__(self, "values", values)
-        for name, dtype in OF_ROWS.items():
+        for name, dtype in OF_ROWS.items():  # `ids` first: they name the rows for all others
             if (given := getattr(self, name)) is not None:
-                object.__setattr__(self, name, read_only(np.asarray(given, dtype=dtype)))
-        self._check_lengths()
+                entries = _field_of_rows(given, name, dtype, names, len(values))
+                object.__setattr__(self, name, entries)
+                names = entries.tolist() if name == "ids" else names
+        self._check_fields()
 
-    def _check_lengths(self) -> None:
-        n, d = self.values.shape
-        for name, wanted in (*((name, n) for name in OF_ROWS), ("columns", d)):
-            if (given := getattr(self, name)) is not None and len(given) != wanted:
-                msg = f"`{name}` must have length {wanted}, like `values`; got {len(given)}."
-                raise DataError(msg)
+    def _check_fields(self) -> None:
+        if self.columns is not None and len(self.columns) != self.shape[1]:
+            msg = f"`columns` must have length {self.shape[1]}, like `values`; got {len(self.columns)}."
+            raise DataError(msg)
         if self.verified is not None and not set(self.verified.tolist()) <= VERIFIED:
             msg = f"`verified` of a group must hold {', '.join(map(repr, sorted(VERIFIED)))}."
             raise DataError(msg)
@@ -105,7 +113,7 @@ class Group:
         return len(self.values)
 
     def __getitem__(self, rows: Any) -> Group:
-        chosen = _row_numbers(rows, len(self))
+        chosen = _row_numbers(rows, self)
         known = {name: given[chosen] for name in OF_ROWS if (given := getattr(self, name)) is not None}
         return replace(self, values=self.values[chosen], **known)
 
@@ -126,10 +134,31 @@ class Group:
         return f"Group({self.name!r}, {self.shape[0]} rows x {self.shape[1]} columns, {names} row names)"
 
 
-def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
+def _field_of_rows(
+    given: Any, name: str, dtype: type[np.generic], names: Sequence[str] | None, n_rows: int
+) -> NDArray[Any]:
+    """Return what a field of a group says of each row, as a read-only array of its type."""
+    if (
+        isinstance(given, np.ndarray)
+        and given.shape == (n_rows,)
+        and given.dtype.kind == np.dtype(dtype).kind
+    ):
+        return read_only(given, dtype)
+    what, is_one = ENTRIES[dtype]
+    entries = ByRow.of(given, f"`{name}` must be a list of {what}").for_rows(names, n_rows, name, "`values`")
+    if wrong := [each for each in entries if not is_one(each)]:
+        msg = f"`{name}` must be a list of {what}; got {shown_value(wrong[0])}."
+        raise DataError(msg)
+    return read_only(entries, dtype)
+
+
+def _row_numbers(rows: Any, group: Group) -> NDArray[np.intp]:
     """Return the numbers of the rows that a mask, a slice or a list of row numbers names."""
+    n = len(group)
     if isinstance(rows, slice):
         return np.arange(n)[rows]
+    if index_of(rows) is not None and np.asarray(rows).dtype.kind == "b":
+        rows = entries_of(group, rows, "mask", "must have one dimension", "the group")
     chosen = np.asarray(rows)
     if chosen.ndim == 1 and not chosen.size:
         return np.empty(0, dtype=np.intp)
@@ -148,6 +177,14 @@ def _row_numbers(rows: Any, n: int) -> NDArray[np.intp]:
         msg = f"the group has {counted(n, 'row')}, numbered from 0; got row number {wrong:,}."
         raise DataError(msg)
     return np.where(chosen < 0, chosen.astype(np.intp) + n, chosen.astype(np.intp))
+
+
+def entries_of(group: Group, given: Any, argument: str, wanted: str, of: str) -> list[Any]:
+    """Return what was given for the rows of a group, one entry for each, in their order (see `ByRow`).
+
+    A message calls it `argument`, what it must be `wanted`, and the group `of`.
+    """
+    return ByRow.of(given, f"`{argument}` {wanted}").for_rows(group.ids, len(group), argument, of)
 
 
 def group_fields(x: Group, y: Group) -> dict[str, Any]:
