@@ -29,7 +29,7 @@ NO_DATA := and not data
 endif
 FULL_TESTS := $(WITH_DATA) MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2
 
-.PHONY: help demo test perturbed matrix check full slow docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-features study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
+.PHONY: help demo test perturbed matrix check full slow docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -51,7 +51,6 @@ help:
 	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; resumes where it stopped"
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; resumes where it stopped"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; resumes where it stopped"
-	@echo "make study-features  is the error of random features within what is stated? a quarter of an hour; resumes where it stopped"
 	@echo "make study-convergence  how fast do the methods approach bounds that are known? 12 minutes; resumes where it stopped"
 	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; resumes where it stopped"
 	@echo "make study-row-order  which order of rows finds misfiled ones, and narrows the interval? resumes where it stopped"
@@ -131,9 +130,6 @@ study-power: $(VENV)/.stamp-test
 
 study-confidence: $(VENV)/.stamp-test
 	$(BIN)/python -m studies.confidence_coverage
-
-study-features: $(VENV)/.stamp-test
-	$(BIN)/python -m studies.feature_errors --data "$(DATA)"
 
 study-convergence: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m studies.convergence

@@ -3,9 +3,8 @@
     python benchmarks/cluster_model.py [--rounds 3] [--quick] [--out benchmarks/results/cluster_model.md]
 
 Starts a LocalCluster with one worker process a core, bound to 127.0.0.1, and times passes at several numbers
-of rows and several block sizes: exact ones (`DaskSums`), and ones with random features (`DaskFeatureSums`),
-which are linear in the rows. Each gives seconds, kernel values (or values of features) and tasks;
-non-negative least squares on relative errors fit
+of rows and several block sizes. Each gives seconds, kernel values and tasks; non-negative least squares on
+relative errors fit
 
     seconds = a + b * values / cores + c * tasks
 
@@ -30,19 +29,16 @@ from scipy.optimize import nnls
 import mmdbounds as mb
 from mmdbounds.objective import group_sums
 from mmdbounds.sums import make_sums, plan
-from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.dask import send
 from mmdbounds.sums.dask.rows import DaskRows, block_rows
 from mmdbounds.sums.dask.sums import TILE
 
-N_COLUMNS, N_FEATURES = 54, 2048
-EPSILON, STEPS = 0.2, 10
+N_COLUMNS, EPSILON = 54, 0.2
 
 # Rows and rows of a block; the last ones of each N are what the package would choose.
-EXACT = [(12_000, 3_000), (12_000, 1_024), (25_000, 5_000), (25_000, 1_563), (50_000, 3_125)]
-FEATURES = [(25_000, 5_000), (25_000, 1_563), (50_000, 3_125), (100_000, 25_000), (100_000, 6_250)]
+CASES = [(12_000, 3_000), (12_000, 1_024), (25_000, 5_000), (25_000, 1_563), (50_000, 3_125)]
 
-TARGETS = [("exact", 10**6), ("exact", 10**7), ("features", 10**8)]
+TARGETS = [10**6, 10**7]
 CORES = [16, 64, 256]
 
 
@@ -56,46 +52,31 @@ def rows_on(client, n_rows, height):
     return rows
 
 
-def kernel_of(kind, rows):
-    exact = mb.kernels.RBF(float(np.sqrt(2 * N_COLUMNS)))  # about the median distance
-    if kind == "exact":
-        return exact
-    return resolve_kernel(mb.RandomFeatures(exact, n_features=N_FEATURES), "median", rows)
-
-
-def n_tasks(kind, n_blocks):
-    """Return the tasks of one pass: the pairs of each tile and their sums; with features two a block."""
-    sent = n_blocks
-    if kind == "features":
-        return sent + 2 * n_blocks + 1
+def n_tasks(n_blocks):
+    """Return the tasks of one pass: the rows, the pairs of each tile and their sums."""
     tiles = -(-n_blocks // TILE)
-    return sent + n_blocks * (n_blocks + 1) // 2 + n_blocks * tiles
+    return n_blocks + n_blocks * (n_blocks + 1) // 2 + n_blocks * tiles
 
 
-def n_values(kind, n_rows, *, bounds=False):
-    """Return the kernel values of a pass (features: values of features, twice), or of S-SD on both sides.
-
-    S-SD adds the columns of the rows that move; with features these are made anew, in each step, of the rows
-    that move and of all rows that may.
-    """
+def n_values(n_rows, *, bounds=False):
+    """Return the kernel values of a pass, or of S-SD on both sides: those of the rows that move as well."""
     of_y = n_rows / 2
     moved = EPSILON / (1 - EPSILON) * of_y
-    if kind == "features":
-        return N_FEATURES * (2 * n_rows + (2 * (moved + STEPS * of_y) if bounds else 0))
     return n_rows * (n_rows + 1) / 2 + (2 * moved * of_y if bounds else 0)
 
 
-def measured(client, kind, cases, rounds):
+def measured(client, cases, rounds):
     """Return for each case rows, block rows, values, tasks and the seconds of the best round."""
     found = []
+    kernel = mb.kernels.RBF(float(np.sqrt(2 * N_COLUMNS)))  # about the median distance
     for n_rows, height in cases:
         rows = rows_on(client, n_rows, height)
-        sums = make_sums(rows, kernel_of(kind, rows))
+        sums = make_sums(rows, kernel)
         seconds = min(
             timed(lambda sums=sums, n=n_rows: group_sums(sums, n // 2, n - n // 2)) for _ in range(rounds + 1)
         )
-        found.append((n_rows, height, n_values(kind, n_rows), n_tasks(kind, len(rows.blocks)), seconds))
-        print(f"{kind}: {n_rows:,} rows in blocks of {height:,}: {seconds:.2f} s", flush=True)
+        found.append((n_rows, height, n_values(n_rows), n_tasks(len(rows.blocks)), seconds))
+        print(f"{n_rows:,} rows in blocks of {height:,}: {seconds:.2f} s", flush=True)
     return found
 
 
@@ -115,11 +96,11 @@ def fitted(found, cores):
     return model, float(np.abs(columns @ model / seconds - 1).max())
 
 
-def predicted(model, kind, n_rows, cores, *, bounds=False):
+def predicted(model, n_rows, cores, *, bounds=False):
     n_blocks = -(-n_rows // block_rows(n_rows, N_COLUMNS, 1024))
     a, b, c = model
-    passes = n_values(kind, n_rows, bounds=bounds) / n_values(kind, n_rows)
-    return a + b * n_values(kind, n_rows, bounds=bounds) / cores + c * passes * n_tasks(kind, n_blocks)
+    values = n_values(n_rows, bounds=bounds)
+    return a + b * values / cores + c * values / n_values(n_rows) * n_tasks(n_blocks)
 
 
 def in_words(seconds):
@@ -129,31 +110,26 @@ def in_words(seconds):
     return f"{seconds:.0f} s"
 
 
-def tables(found, models, cores):
+def tables(cases, model, error, cores):
     lines = ["## Measured", ""]
     lines += [f"{cores} worker processes, one thread each; best of several rounds; {N_COLUMNS} columns.", ""]
-    lines += ["| pass | rows | rows of a block | tasks | seconds | model |", "|:--|--:|--:|--:|--:|--:|"]
-    for kind, cases in found.items():
-        for n_rows, height, values, tasks, seconds in cases:
-            a, b, c = models[kind][0]
-            shown = f"{a + b * values / cores + c * tasks:.2f}"
-            lines.append(f"| {kind} | {n_rows:,} | {height:,} | {tasks:,} | {seconds:.2f} | {shown} |")
-    lines += ["", "seconds = a + b * values / cores + c * tasks, where", ""]
-    for kind, ((a, b, c), error) in models.items():
-        per_second = f"{1 / b / 1e6:,.0f} million values per second and core" if b else "no measurable work"
-        fit = f"a = {a:.2g} s, 1/b = {per_second}, c = {1e3 * c:.2g} ms"
-        lines.append(f"- {kind}: {fit}; off by at most {error:.0%} above")
+    lines += ["| rows | rows of a block | tasks | seconds | model |", "|--:|--:|--:|--:|--:|"]
+    a, b, c = model
+    for n_rows, height, values, tasks, seconds in cases:
+        shown = f"{a + b * values / cores + c * tasks:.2f}"
+        lines.append(f"| {n_rows:,} | {height:,} | {tasks:,} | {seconds:.2f} | {shown} |")
+    per_second = f"{1 / b / 1e6:,.0f} million values per second and core" if b else "no measurable work"
+    lines += ["", "seconds = a + b * values / cores + c * tasks, where"]
+    lines += [f"a = {a:.2g} s, 1/b = {per_second}, c = {1e3 * c:.2g} ms; off by at most {error:.0%} above."]
     lines += ["", "## Extrapolated, not measured", ""]
-    lines += [f"`exact`: all pairs. `features`: {N_FEATURES:,} random features per row."]
-    lines += [f"S-SD: both sides, {STEPS} steps, epsilon = {EPSILON}, groups of equal size.", ""]
+    lines += [f"S-SD: both sides, epsilon = {EPSILON}, groups of equal size.", ""]
     head = " | ".join(f"{n} cores" for n in CORES)
     lines += [f"| what | rows | memory for the rows | {head} |", "|:--|--:|--:|" + "--:|" * len(CORES)]
-    for kind, n_rows in TARGETS:
-        if kind in models:
-            for bounds, name in ((False, "one pass"), (True, "S-SD")):
-                times = [in_words(predicted(models[kind][0], kind, n_rows, n, bounds=bounds)) for n in CORES]
-                memory = f"{8 * n_rows * N_COLUMNS / 2**30:,.1f} GiB"
-                lines.append(f"| {kind}, {name} | {n_rows:,} | {memory} | {' | '.join(times)} |")
+    for n_rows in TARGETS:
+        for bounds, name in ((False, "one pass"), (True, "S-SD")):
+            times = [in_words(predicted(model, n_rows, n, bounds=bounds)) for n in CORES]
+            memory = f"{8 * n_rows * N_COLUMNS / 2**30:,.1f} GiB"
+            lines.append(f"| {name} | {n_rows:,} | {memory} | {' | '.join(times)} |")
     return lines
 
 
@@ -185,12 +161,8 @@ def main():
     text = head(cores)
     shape = {"n_workers": cores, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(host="127.0.0.1", **shape) as cluster, Client(cluster) as client:
-        found = {
-            kind: measured(client, kind, cases[:4] if options.quick else cases, options.rounds)
-            for kind, cases in (("exact", EXACT), ("features", FEATURES))
-        }
-    models = {kind: fitted(cases, cores) for kind, cases in found.items()}
-    text += tables(found, models, cores)
+        cases = measured(client, CASES[:4] if options.quick else CASES, options.rounds)
+    text += tables(cases, *fitted(cases, cores), cores)
     print("\n".join(text))
     if options.out is not None:
         options.out.parent.mkdir(parents=True, exist_ok=True)

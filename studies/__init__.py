@@ -7,7 +7,6 @@ Run from the top of the repository, where `mmdbounds` is installed:
     python -m studies.type_one
     python -m studies.power --data FOLDER
     python -m studies.confidence_coverage
-    python -m studies.feature_errors --data FOLDER
     python -m studies.convergence
     python -m studies.bio_reading --data FOLDER
 

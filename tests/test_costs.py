@@ -17,7 +17,7 @@ from mmdbounds.kernels import RBF
 from mmdbounds.problem import Comparison, Problem, pose
 from mmdbounds.progress import Meter, Phase, Rates
 from mmdbounds.search import EachSide, Exhaustive, Sharp, StepwiseDominance, Task, as_method
-from mmdbounds.search.sharp.expected_work import _some_rows, proving
+from mmdbounds.search.sharp.expected_work import _some_rows
 from mmdbounds.sums import plan
 
 METHODS = {
@@ -71,26 +71,6 @@ def test_counted_values_of_every_method_that_states_them(name: str):
 
 
 @pytest.mark.usefixtures("_no_matrix")
-def test_counted_features():
-    problem, counted = posed(kernel=mb.RandomFeatures("rbf", 64)), Meter()
-    admissible = as_contamination(0.3, exactly=True).admissible(problem.p, problem.q)
-    StepwiseDominance().both_sides(Task(problem.one_pass(counted), admissible, "unbiased", 0, counted))
-    one_pass, search, _ = expected_work(problem, admissible, StepwiseDominance())
-    assert one_pass.pairs + search.pairs == pytest.approx(counted.n_pairs, rel=0.25)
-
-
-@pytest.mark.usefixtures("_no_matrix")
-@pytest.mark.parametrize("patience", [1.0, 2.0])
-def test_no_pass_over_pairs_is_foreseen_where_features_do_without(patience: float, monkeypatch):
-    problem = posed(kernel=mb.RandomFeatures("rbf", 64))
-    counts = as_contamination(0.3, exactly=True).counts(problem.p, problem.q)
-    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
-    monkeypatch.setattr("mmdbounds.search.sharp.expected_work.DENSE_ROWS", 0)
-    monkeypatch.setattr("mmdbounds.search.sharp.PASS_WITH_FEATURES", 4 * problem.q**2 - 1)
-    assert (proving(problem, counts, "upper", patience).pairs > 0) == (patience > 1)
-
-
-@pytest.mark.usefixtures("_no_matrix")
 @pytest.mark.parametrize("exactly", [True, False])
 def test_counted_values_of_a_sharp_search(exactly: bool):
     problem, counted = posed(), Meter()
@@ -105,7 +85,6 @@ def test_a_matrix_is_computed_once():
     problem = posed()
     assert costs.holds_matrix(problem)
     assert not costs.holds_matrix(dataclasses.replace(problem, working_memory=1.0))
-    assert not costs.holds_matrix(posed(kernel=mb.RandomFeatures("rbf", 64)))
     counted = Meter()
     problem.one_pass(counted)
     assert costs.one_pass(problem).pairs == 1200**2

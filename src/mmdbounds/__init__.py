@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from mmdbounds.several.independence import independence_test
     from mmdbounds.several.measure import hsic, hsic_bounds
     from mmdbounds.several.pairwise import pairwise_bounds
-    from mmdbounds.sums.features import Nystrom, RandomFeatures
     from mmdbounds.tables import Group, groups
 
 __all__ = [
@@ -46,9 +45,7 @@ __all__ = [
     "Group",
     "MMDBounds",
     "MmdBoundsError",
-    "Nystrom",
     "QuasiNewton",
-    "RandomFeatures",
     "RobustTest",
     "Sharp",
     "StepwiseDominance",
@@ -100,7 +97,6 @@ _HOME = {
     "several.independence": ("independence_test",),
     "several.measure": ("hsic", "hsic_bounds"),
     "several.pairwise": ("pairwise_bounds",),
-    "sums.features": ("Nystrom", "RandomFeatures"),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}

@@ -24,7 +24,6 @@ from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -205,11 +204,6 @@ def mmd_bounds(
         meter.phase("effects")
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
-        approximation = None
-        if isinstance(kernel := problem.kernel, ApproximateKernel):
-            from mmdbounds.search.approximation_error import compared_with_exact
-
-            approximation = compared_with_exact(found, problem, kernel, totals, admissible, meter)
     return BoundsResult(
         lower=lower,
         upper=upper,
@@ -219,7 +213,6 @@ def mmd_bounds(
         **problem.knowledge_fields(contamination, admissible),
         share_of_y=most[0] / problem.q,
         odds=contamination.odds,
-        approximation=approximation,
         provenance=problem.provenance(
             totals,
             method=search.name,

@@ -19,7 +19,6 @@ from mmdbounds.objective import group_sums
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase, Rates
 from mmdbounds.sums import make_sums
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.plan import MIB, matrix_fits
 from mmdbounds.sums.protocol import KernelSums, RemoteRows
 
@@ -33,8 +32,8 @@ REFERENCE, UNIT = 512, 3.5  # rows of a matrix that is timed, and how many of it
 
 def holds_matrix(problem: Problem) -> bool:
     """Return whether all kernel values are kept, so that asking for them again costs little."""
-    if isinstance(problem.kernel, ApproximateKernel | Precomputed):
-        return isinstance(problem.kernel, Precomputed)
+    if isinstance(problem.kernel, Precomputed):
+        return True
     is_here = not isinstance(problem.pooled, RemoteRows)
     return is_here and matrix_fits(len(problem.pooled), problem.working_memory)
 
@@ -47,8 +46,6 @@ def one_pass(problem: Problem) -> Phase:
 
 def columns(name: str, problem: Problem, n: float, m: float, times: float = 1, again: float = 1) -> Phase:
     """Return a phase that adds up `m` columns of `n` kernel values in some steps, and does that `again`."""
-    if isinstance(problem.kernel, ApproximateKernel):
-        return Phase(name, pairs=again * (times * n + m) * problem.kernel.size)
     if holds_matrix(problem):
         return Phase(name, units=again * LOOKED_UP * n * m)
     return Phase(name, pairs=again * n * m)

@@ -20,7 +20,6 @@ from mmdbounds.results import Estimator, Provenance
 from mmdbounds.sums import backend_names, make_sums
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.checkpoint import Checkpoint
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.registry import pooled_groups
 from mmdbounds.tables import Group
@@ -70,9 +69,7 @@ class Problem:
 
     @property
     def n_pairs(self) -> int:
-        """Kernel values that one pass over the pairs needs, or values of features that take their place."""
-        if isinstance(self.kernel, ApproximateKernel):
-            return 2 * len(self.pooled) * self.kernel.size
+        """Kernel values that one pass over the pairs needs."""
         return len(self.pooled) * (len(self.pooled) + 1) // 2
 
     def one_pass(self, meter: Meter, checkpoint: Checkpoint | None = None) -> GroupSums:

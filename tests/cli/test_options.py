@@ -137,7 +137,7 @@ def test_every_command_that_compares_has_the_shared_options():
     from mmdbounds.cli.arguments import Comparison, Output, Table
 
     shared = {name for group in (Table, Comparison, Output) for name in options._options(group)}
-    assert {"unit", "features", "landmarks", "rng", "dry_run"} <= shared
+    assert {"unit", "rng", "dry_run"} <= shared
     for name, command in COMPARING.items():
         assert shared <= set(inspect.signature(command).parameters), name
 

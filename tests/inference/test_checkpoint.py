@@ -5,7 +5,6 @@ import pytest
 
 import mmdbounds as mb
 from interrupted import stopped_after, told
-from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import permutation
 from mmdbounds.sums import checkpoint, plan
 
@@ -56,9 +55,3 @@ def test_other_labellings_and_sizes_are_not_taken_for_these(tmp_path):
         assert told(kept) == told(mb.robust_test(X, Y, 0.1, **asked))
     kept = mb.robust_test(X, Y, 0.15, **SHARED, checkpoint=path)
     assert told(kept) == told(mb.robust_test(X, Y, 0.15, **SHARED))
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_refused_where_no_sums_are_kept(name, tmp_path):
-    with pytest.raises(MmdBoundsError, match="`checkpoint` cannot keep the sums"):
-        CALLS[name](checkpoint=tmp_path / "sums.journal", kernel=mb.RandomFeatures())

@@ -15,8 +15,7 @@ from mmdbounds.inference import worst_case
 from mmdbounds.inference.worst_case import ROUGH, WorstCase
 from mmdbounds.search import sharp
 from mmdbounds.sums import plan
-from mmdbounds.sums.bandwidth import canonical_order, resolve_kernel
-from mmdbounds.sums.features.maps import make_map
+from mmdbounds.sums.bandwidth import canonical_order
 from notebooks import page_of
 from problems import sample_function
 from tolerances import of_mmd2
@@ -394,22 +393,3 @@ def test_the_pvalue_agrees_with_hyppo(seed, shift):
     )
     p = (ours.pvalue + theirs.pvalue) / 2
     assert abs(ours.pvalue - theirs.pvalue) < 5 * np.sqrt(2 * p * (1 - p) / n_permutations)
-
-
-@pytest.mark.parametrize("kernel", [mb.RandomFeatures(n_features=30), mb.Nystrom(n_landmarks=8)])
-def test_an_approximate_kernel_is_a_kernel_like_any_other(kernel):
-    """Its p-value is that of the function that it is, and its labels have no part in that function."""
-    X, Y = groups()
-    pooled = np.concatenate([X, Y])
-    features = make_map(resolve_kernel(kernel, "median", pooled), X.shape[1])
-    for shuffle in (np.arange(len(pooled)), np.random.default_rng(3).permutation(len(pooled))):
-        again = make_map(resolve_kernel(kernel, "median", pooled[shuffle]), X.shape[1])
-        phi, other = features(pooled), again(pooled)
-        np.testing.assert_allclose(other @ other.T, phi @ phi.T, rtol=0, atol=1e-7)  # jitter of landmarks
-    approximate = mb.robust_test(X, Y, 0.2, kernel=kernel, n_permutations=99, rng=0)
-    function = mb.robust_test(
-        X, Y, 0.2, kernel=lambda A, B: features(A) @ features(B).T, n_permutations=99, rng=0
-    )
-    assert approximate.is_valid
-    assert (approximate.pvalue, approximate.n_moved) == (function.pvalue, function.n_moved)
-    assert approximate.observed == pytest.approx(function.observed, rel=0, abs=1e-9)

@@ -242,14 +242,6 @@ REFUSED = {
         lambda X, Y: mb.mmd_bounds(X, Y, 0.1, exactly=True, method="qno", kernel="energy"),
         r"free points need the slope of the kernel, which the energy kernel does not have\. .*",
     ),
-    "random features": (
-        lambda X, Y: mb.mmd2(X, Y, kernel=mb.RandomFeatures("energy", 64)),
-        r"RandomFeatures takes the kernels .*; got 'energy'\.",
-    ),
-    "landmarks": (
-        lambda X, Y: mb.mmd2(X, Y, kernel=mb.Nystrom(Energy(), 5)),
-        r"Nystrom takes the kernels .*; got 'energy'\.",
-    ),
 }
 
 

@@ -66,12 +66,6 @@ def test_the_kernel_of_the_result_is_used(kernel: Any):
     assert np.abs(other - look(result).witness).max() > 1e-3
 
 
-def test_of_an_approximate_kernel_the_exact_one_is_drawn():
-    for exact in (mb.kernels.RBF(1.5), mb.kernels.Polynomial(degree=2, gamma=0.5)):
-        result = mb.mmd_bounds(X, Y, 0.2, kernel=mb.Nystrom(exact), method="s-sd")
-        np.testing.assert_array_equal(look(result).witness, look(result, kernel=exact).witness)
-
-
 def test_a_function_has_to_be_given_again():
     def product(A: Any, B: Any) -> Any:
         return A @ B.T

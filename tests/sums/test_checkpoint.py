@@ -460,12 +460,6 @@ def test_other_backends_are_refused_before_the_work(path):
     assert not path.exists()
 
 
-def test_sums_that_are_not_over_pairs_are_refused(path):
-    with pytest.raises(mb.MmdBoundsError, match=r"with the kernel 'nystrom'\. Leave `checkpoint` out\.$"):
-        bounds(path, kernel=mb.Nystrom(n_landmarks=64))
-    assert not path.exists()
-
-
 SCRIPT = """
 import sys, time
 from sums import test_checkpoint as here

@@ -118,7 +118,7 @@ def test_what_has_a_default_is_what_the_matrix_gives():
     np.testing.assert_allclose(sums.block(some, slice(5, 25)), K[some, 5:25], **CLOSE)
     assert sums.apply(slice(0, 0), slice(5, 25), W).shape == (0, 3)
     assert sums.rough is sums.precise is sums
-    assert (sums.pair_price, sums.holds_matrix, sums.is_compiled) == (1.0, False, False)
+    assert (sums.holds_matrix, sums.is_compiled) == (False, False)
 
 
 @pytest.mark.usefixtures("_plain")

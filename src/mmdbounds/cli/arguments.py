@@ -272,16 +272,6 @@ class Comparison:
     backend: str = option("auto", "Where to compute: {backends}; see `mmdbounds backends`.", "NAME", COMPUTED)
     dtype: str = option("float64", "Precision of kernel values: 'float64' or 'float32'.", "NAME", COMPUTED)
     working_memory: float = option(1024, "Memory budget, per process.", "MIB", COMPUTED)
-    features: int | None = option(
-        None,
-        "Approximate the kernel with this many random features; time then grows linearly with the rows, "
-        "except for the proof of an upper bound, which takes all pairs.",
-        "NUMBER",
-        COMPUTED,
-    )
-    landmarks: int | None = option(
-        None, "Instead: approximate it with this many landmark rows (Nystrom).", "NUMBER", COMPUTED
-    )
     rng: int | None = option(
         None, "Random seed, to repeat a result.  [default: drawn, and shown with the result]", "SEED", DONE
     )
@@ -312,8 +302,6 @@ class Comparison:
         given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
         if self.exponent is not None:
             given["kernel"] = self._with_exponent(self.exponent)
-        if self.features is not None or self.landmarks is not None:  # a kernel that carries its own bandwidth
-            given |= {"kernel": self._approximate_kernel(given["bandwidth"]), "bandwidth": "median"}
         return given
 
     def _bandwidth(self) -> float | Literal["median"]:
@@ -332,16 +320,6 @@ class Comparison:
             msg = f"`--exponent` goes with `--kernel energy`; got --kernel {self.kernel}."
             raise MmdBoundsError(msg)
         return Energy(exponent)
-
-    def _approximate_kernel(self, bandwidth: float | Literal["median"]) -> Any:
-        from mmdbounds.sums.features import Nystrom, RandomFeatures
-
-        if self.features is not None and self.landmarks is not None:
-            msg = f"give --features or --landmarks, not both; got {self.features} and {self.landmarks}."
-            raise MmdBoundsError(msg)
-        if self.landmarks is not None:
-            return Nystrom(self.kernel, self.landmarks, bandwidth=bandwidth)
-        return RandomFeatures(self.kernel, self.features or 0, bandwidth=bandwidth)
 
 
 @options(SHOWN)

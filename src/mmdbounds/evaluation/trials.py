@@ -35,7 +35,6 @@ from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
 from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import SCALES, standardise, varying_columns
@@ -107,8 +106,6 @@ class Design:
         """Return the kernel if it is the same in every trial, `None` if its bandwidth depends on the rows."""
         kernel, bandwidth = self.how.kernel, self.how.bandwidth
         if isinstance(bandwidth, str) and bandwidth == "median" and takes_bandwidth(kernel):
-            return None
-        if isinstance(kernel, ApproximateKernel) and kernel.follows_rows:
             return None
         return resolve_kernel(kernel, bandwidth, self.X.values[:1])
 

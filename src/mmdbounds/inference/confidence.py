@@ -45,7 +45,6 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.search.protocol import check_exact_count
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.theory import deviation_radius, kernel_bound, variance_radius
 from mmdbounds.words.phrases import rows
@@ -229,9 +228,7 @@ def _kept(
 
 
 def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:
-    """Return whether these rows are to choose the bandwidth, or the landmarks of an approximation."""
-    if isinstance(kernel, ApproximateKernel):
-        return kernel.follows_rows
+    """Return whether these rows are to choose the bandwidth."""
     return takes_bandwidth(kernel) and bandwidth == "median"
 
 

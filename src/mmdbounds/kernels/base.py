@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mmdbounds.checks import is_number
 from mmdbounds.errors import MmdBoundsError
 
-Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix", "features"]
+Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix"]
 Floats = NDArray[np.floating[Any]]
 
 LOG2_E = math.log2(math.e)
@@ -22,7 +22,7 @@ SMALLEST_BANDWIDTH = 1e-100  # squares of bandwidths from here to its inverse ar
 NOTHING_BEYOND = 1e4  # exp(-this) is 0; an infinite distance, times an exponential, would be no number
 
 # What is true of one formula, and may be wrong for that of a subclass.
-_OF_THE_FORMULA = ["forms", "frequencies", "is_nonnegative", "is_positive_definite", "jump", "reach"]
+_OF_THE_FORMULA = ["forms", "is_nonnegative", "is_positive_definite", "jump", "reach"]
 _OF_THE_FORMULA += ["sensitivity", "slope", "squared_scale", "tensor", "upper_bound"]
 
 
@@ -68,8 +68,8 @@ class Kernel:
         Other names that are understood. Case, dashes and underscores never matter.
     geometry
         The number per pair that `value` takes: ``"distance2"``, ``"l1"``, ``"inner"`` or
-        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"``, ``"matrix"`` and
-        ``"features"`` kernels have no such number.
+        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"`` and ``"matrix"``
+        kernels have no such number.
     shift_invariant
         Whether subtracting the same vector from all rows leaves every MMD unchanged, so that
         rows may be centred before a matrix product (which loses digits far from the origin).
@@ -183,10 +183,6 @@ class Kernel:
 
     def tensor(self, t: Any) -> Any:
         """Return k for a tensor of pair numbers (of x, with a `squared_scale`), which may be overwritten."""
-        raise NotImplementedError
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw frequencies at bandwidth 1, (n_columns, count); k is their characteristic function."""
         raise NotImplementedError
 
 

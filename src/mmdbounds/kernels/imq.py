@@ -48,9 +48,3 @@ class InverseMultiquadric(BandwidthKernel):
     def tensor(self, t: Any) -> Any:
         """Return k for a tensor of scaled numbers."""
         return t.mul_(-2.0).add_(1.0).rsqrt_()
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw normal vectors times the root of a chi-square variable with one degree of freedom."""
-        drawn = rng.standard_normal(size=(n_columns, count))
-        drawn *= np.sqrt(rng.chisquare(1, size=count))
-        return drawn

@@ -27,7 +27,3 @@ class Laplacian(BandwidthKernel):
     def tensor(self, t: Any) -> Any:
         """Return k for a tensor of L1 distances."""
         return t.div_(-self.bandwidth).exp_()
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw Cauchy variables."""
-        return rng.standard_cauchy(size=(n_columns, count))

@@ -46,13 +46,6 @@ def _triton52(t, offset, degree):
     return (1.0 + s + s2 / 3.0) * tl.exp2(-1.4426950408889634 * s)
 
 
-def _student(degrees: int, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-    """Draw vectors from Student's distribution: normal ones with a common random length."""
-    drawn = rng.standard_normal(size=(n_columns, count))
-    drawn /= np.sqrt(rng.chisquare(degrees, size=count) / degrees)
-    return drawn
-
-
 @dataclass(frozen=True)
 class Matern32(BandwidthKernel):
     r"""Matern kernel with smoothness 3/2, :math:`(1 + s)\,e^{-s}`.
@@ -82,10 +75,6 @@ class Matern32(BandwidthKernel):
         """Return k for a tensor of scaled numbers."""
         s = t.mul_(-2.0).sqrt_().clamp_(max=NOTHING_BEYOND)
         return (1.0 + s).mul_(s.neg().exp_())
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw from Student's distribution with 3 degrees of freedom."""
-        return _student(3, n_columns, count, rng)
 
 
 @dataclass(frozen=True)
@@ -119,7 +108,3 @@ class Matern52(BandwidthKernel):
         squared = t.mul_(-2.0).clamp_(max=NOTHING_BEYOND**2)
         s = squared.sqrt()
         return (1.0 + s).add_(squared, alpha=1 / 3).mul_(s.neg_().exp_())
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw from Student's distribution with 5 degrees of freedom."""
-        return _student(5, n_columns, count, rng)

@@ -66,7 +66,3 @@ class RBF(BandwidthKernel):
     def tensor(self, t: Any) -> Any:
         """Return k for a tensor of scaled numbers."""
         return t.exp2_()
-
-    def frequencies(self, n_columns: int, count: int, rng: np.random.Generator) -> Floats:
-        """Draw normal vectors."""
-        return rng.standard_normal(size=(n_columns, count))

@@ -106,7 +106,6 @@ _HAS: dict[str, Callable[[type[Kernel]], bool]] = {
     "formula": lambda cls: issubclass(cls, PairKernel),
     "bandwidth": lambda cls: issubclass(cls, BandwidthKernel),
     "slope": lambda cls: cls.slope is not Kernel.slope,
-    "frequencies": lambda cls: cls.frequencies is not Kernel.frequencies,
     "bound": lambda cls: isinstance(cls.upper_bound, float),
 }
 

@@ -119,7 +119,7 @@ def _proof(result: BoundsResult) -> str:
         return "the two bounds cross"
     if not result.is_certified:
         return "found by labellings, not proved"
-    return f"possible values (proved{'' if result.approximation is None else ' for the approximate kernel'})"
+    return "possible values (proved)"
 
 
 def _confidence(ax: Any, result: ConfidenceInterval) -> Ends:

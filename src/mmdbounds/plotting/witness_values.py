@@ -102,7 +102,7 @@ def kernel_of(made: Provenance, given: Any) -> Kernel:
             return kernels.FunctionKernel(given)
         msg = f"`kernel` must be a kernel object or a function k(A, B); got {type(given).__name__}."
         raise MmdBoundsError(msg)
-    name = made.kernel_options.get("kernel", made.kernel)  # of an approximate kernel, the exact one
+    name = made.kernel
     cls = kernels.kernel_class(name) if name in kernels.kernel_names() else Kernel
     if issubclass(cls, kernels.BandwidthKernel) and made.bandwidth is not None:
         return cls(made.bandwidth)

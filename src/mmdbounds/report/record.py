@@ -28,7 +28,7 @@ from mmdbounds.results import (
     RobustTestResult,
     SweepResult,
 )
-from mmdbounds.words.phrases import kernel_name, restrictions, rows, shown, typed
+from mmdbounds.words.phrases import restrictions, rows, shown, typed
 
 Facts = list[tuple[str, str]]
 Reproducible = BoundsResult | RobustTestResult | SweepResult | AuditResult
@@ -48,11 +48,6 @@ METHOD_CLASSES = {
 }
 # The options of a method that are flags of the command line.
 METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "schedule")}
-# Class, size and flag of the kernels that stand for another one.
-APPROXIMATE = {
-    "random features": ("RandomFeatures", "n_features", "features"),
-    "nystrom": ("Nystrom", "n_landmarks", "landmarks"),
-}
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
@@ -60,7 +55,6 @@ OF_ONE_COMMAND = {
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
-FOR_APPROXIMATE = "all values, proofs and p-values are for this kernel, not for the exact one"
 CHART_VERSIONS = "Vega 6.4.0, Vega-Lite 6.5.0"  # what draws the charts; a test compares it with the file
 
 
@@ -164,13 +158,10 @@ def _names(names: Any) -> str:
 
 def _setting_facts(made: Provenance) -> Facts:
     """Return how the groups were compared."""
-    approximate = "n_features" in made.kernel_options
     length = {} if made.bandwidth is None else {"bandwidth": f"{made.bandwidth:.6g}"}
-    options = length if approximate else {**made.kernel_options, **length}
     return [
         ("method", _with_options(made.method, made.options)),
-        ("kernel", _with_options(kernel_name(made), options)),
-        *([("approximate kernel", FOR_APPROXIMATE)] if approximate else []),
+        ("kernel", _with_options(made.kernel, {**made.kernel_options, **length})),
         ("estimator", made.estimator),
         ("computed in", f"{made.dtype}, {made.backend} on {made.device}"),
         ("kernel values", f"{made.n_pairs:,} in {made.seconds:.2g} s"),
@@ -335,9 +326,6 @@ def _proof_flag(options: Options) -> dict[str, Any]:
 
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
     kernel, more = made.kernel, {"exponent": made.kernel_options.get("exponent")}
-    if kernel in APPROXIMATE:
-        more = {APPROXIMATE[kernel][2]: int(made.kernel_options["n_features"])}
-        kernel = str(made.kernel_options.get("kernel"))
     bandwidth = None if made.bandwidth is None else float(made.bandwidth)
     return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **more}
 
@@ -427,17 +415,9 @@ def _kernel(made: Provenance) -> str:
     """Return the kernel with its length and options; of a function only its name is known."""
     if made.kernel == "precomputed":
         return repr(made.kernel)
-    options = dict(made.kernel_options)
-    if made.kernel not in APPROXIMATE:
-        return _exact_kernel(made.kernel, made.bandwidth, options)
-    name, size, _ = APPROXIMATE[made.kernel]
-    how = _keywords({size: options.pop("n_features", None), "seed": options.pop("seed", None)})
-    return f"mb.{name}({_exact_kernel(options.pop('kernel', ''), made.bandwidth, options)}, {how})"
-
-
-def _exact_kernel(name: str, bandwidth: float | None, options: Options) -> str:
-    cls = shipped_class(name)
-    given = {"bandwidth": bandwidth, **options} if bandwidth is not None else options
+    cls, given = shipped_class(made.kernel), dict(made.kernel_options)
+    if made.bandwidth is not None:
+        given = {"bandwidth": made.bandwidth, **given}
     # In a saved result names of options can be any text.
     if cls is None or not given.keys() <= {field.name for field in dataclasses.fields(cls)}:
         return "your_kernel"

@@ -12,7 +12,7 @@ from mmdbounds.report.contents import Columns, Figure, Moment, Part, Table, shar
 from mmdbounds.report.rows import RowNames, single_rows
 from mmdbounds.results import Bound, BoundsResult, RobustTestResult
 from mmdbounds.words import testing
-from mmdbounds.words.bounds import LARGE_GAP, UNPROVED, about_approximation, finding
+from mmdbounds.words.bounds import LARGE_GAP, UNPROVED, finding
 from mmdbounds.words.phrases import capitalised, labellings_used, number, proved_number, shown, statistic
 
 PROVED, FOUND = "proved limit", "value found"
@@ -58,7 +58,7 @@ def bounds_part(result: BoundsResult, names: RowNames, *, with_rows: bool = True
     return Part(
         heading="Bounds on the difference",
         question=f"{_groups(result)}: how different are they if some rows are misfiled?",
-        answer=[text for text in (finding(result), about_approximation(result)) if text],
+        answer=[finding(result)],
         moments=[moment] if with_rows else [],
         figures=[_range_figure(result), *(single.figures if with_rows else [])],
         tables=[Table.of(BOUNDS_COLUMNS, ends, name="bounds-table", caption=_true(result))],

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mmdbounds.results.audit import AuditPlan, AuditResult, PlanPoint
     from mmdbounds.results.base import ReportedResult, Result
-    from mmdbounds.results.bounds import Approximation, Bound, BoundsResult, Compared
+    from mmdbounds.results.bounds import Bound, BoundsResult
     from mmdbounds.results.columns import ColumnRow, ColumnTable
     from mmdbounds.results.curve import (
         FrontierPoint,
@@ -37,14 +37,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregatedResult",
-    "Approximation",
     "AuditPlan",
     "AuditResult",
     "Bound",
     "BoundsResult",
     "ColumnRow",
     "ColumnTable",
-    "Compared",
     "ConfidenceInterval",
     "CountTest",
     "CountedBounds",
@@ -79,7 +77,7 @@ __all__ = [
 _HOME = {
     "audit": ("AuditPlan", "AuditResult", "PlanPoint"),
     "base": ("ReportedResult", "Result"),
-    "bounds": ("Approximation", "Bound", "BoundsResult", "Compared"),
+    "bounds": ("Bound", "BoundsResult"),
     "columns": ("ColumnRow", "ColumnTable"),
     "curve": (
         "FrontierPoint",

@@ -12,7 +12,6 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.results.base import OfGroups, OneSide, ReportedResult, TwoSided
 from mmdbounds.results.provenance import Knowledge, Provenance
 from mmdbounds.results.row_table import ranked, row_columns
-from mmdbounds.results.serialize import Held
 
 KINDS = ("labelling", "resized labelling", "free points", "resampling", "weights")
 """What the value of a bound is the value of."""
@@ -95,72 +94,6 @@ class Bound(OneSide):
         return len(self.rows_of_x)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compared(Held):
-    """One value of the approximate kernel beside that of the exact kernel for the same labelling.
-
-    Attributes
-    ----------
-    value
-        The squared MMD with the approximate kernel.
-    exact
-        The squared MMD of the same rows with the exact kernel: computed, or an estimate from drawn rows.
-    margin
-        What `exact` is off at most: by rounding where it is computed; where it is an estimate, with at least
-        the probability `level` of the `Approximation`.
-    proved
-        Two values that the exact kernel's is proved to lie between; `None` for random features.
-    """
-
-    value: float
-    exact: float
-    margin: float
-    proved: tuple[float, float] | None = None
-
-    @property
-    def error(self) -> float:
-        """What `value` is off at most, as sure as `margin`: the difference and its margin."""
-        return abs(self.value - self.exact) + self.margin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approximation:
-    """What bounds with an approximate kernel say of the exact one.
-
-    Attributes
-    ----------
-    kernel
-        Name of the exact kernel.
-    level
-        `None` where all pairs were computed with the exact kernel. Else every `error`, each of the three
-        alone, is large enough with at least this probability, before rows and random features are drawn.
-    n_sampled
-        Rows behind each comparison: all, or those drawn.
-    lower, upper
-        The labellings that reach the two sides; `None` if none does. They need not be extreme for the exact
-        kernel: its own smallest value is at most that of `lower`, its largest at least that of `upper`.
-    observed
-        The groups as filed.
-    lower_certified, upper_certified
-        Numbers proved to lie beyond every labelling's value with the *exact* kernel: for `Nystrom`, where the
-        side is proved for the approximate one.
-    """
-
-    kernel: str
-    level: float | None
-    n_sampled: int
-    lower: Compared | None
-    upper: Compared | None
-    observed: Compared
-    lower_certified: float | None = None
-    upper_certified: float | None = None
-
-    @property
-    def is_proved(self) -> bool:
-        """Whether both sides are proved for the exact kernel."""
-        return self.lower_certified is not None and self.upper_certified is not None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoundsResult(TwoSided, OfGroups, ReportedResult):
     """The smallest and the largest squared MMD that the misfiling allows.
@@ -200,9 +133,6 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
         `Bound.effects` belong. `None`: all rows.
     knowledge
         What was known of the rows, in numbers; `None` if nothing was.
-    approximation
-        With an approximate kernel (`RandomFeatures`, `Nystrom`), of which all the above then speaks: what it
-        says of the exact one.
     provenance
         How the result was made.
     """
@@ -224,7 +154,6 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     places_of_y: NDArray[np.intp] | None = None
     places_of_x: NDArray[np.intp] | None = None
     knowledge: Knowledge | None = None
-    approximation: Approximation | None = None
     provenance: Provenance
 
     @property

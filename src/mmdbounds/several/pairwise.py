@@ -18,7 +18,6 @@ from mmdbounds.problem import ComparisonOptions, compares, comparison
 from mmdbounds.results import BoundsResult, RobustTestResult
 from mmdbounds.results.several import PairRow, PairwiseTable
 from mmdbounds.several.measure import posed
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group
 
@@ -84,9 +83,8 @@ def pairwise_bounds(
     check_progress(progress)
     misfiled = _two_way(epsilon, exactly)
     is_matrix = is_precomputed(how.kernel)
-    keep = is_matrix or isinstance(problem.kernel, ApproximateKernel)
     shared: dict[str, Any] = {**options, "rng": seed, "progress": progress}
-    if not keep:
+    if not is_matrix:
         shared |= {"kernel": problem.kernel, "bandwidth": "median"}
     members = [np.flatnonzero(named.codes == code) for code in range(named.n_groups)]
     found = []

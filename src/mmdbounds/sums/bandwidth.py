@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
 from mmdbounds.sums import plan, points, rounding
-from mmdbounds.sums.features import ApproximateKernel, Nystrom
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
 from mmdbounds.sums.protocol import Float64s, PooledRows, RemoteRows
 from mmdbounds.sums.threads import in_order, threads_for
@@ -66,25 +65,7 @@ def resolve_kernel(
             f"got bandwidth={bandwidth!r} with the kernel {resolved.name!r}."
         )
         raise MmdBoundsError(msg)
-    if isinstance(resolved, ApproximateKernel):
-        return resolved_features(resolved, Z, working_memory)
     return resolved.for_columns(Z.shape[1])
-
-
-def resolved_features(kernel: ApproximateKernel, Z: PooledRows, working_memory: float) -> ApproximateKernel:
-    """Return the same with its bandwidth, its centre and its landmarks, on the pooled rows `Z`."""
-    if kernel.is_ready:
-        return kernel
-    from mmdbounds.sums.features.residual import chosen_landmarks, fixed_features
-
-    exact = resolve_kernel(kernel.kernel, kernel.bandwidth, Z, working_memory)
-    if not isinstance(kernel, Nystrom):
-        return fixed_features(kernel, exact, Z[:: -(-len(Z) // SMALL_ROWS)])
-    if kernel.landmarks is not None:
-        return fixed_features(kernel, exact, kernel.landmarks, Z.shape[1])
-    rng = np.random.default_rng(kernel.seed)
-    places = rng.choice(len(Z), min(len(Z), kernel.pool_size), replace=False)
-    return chosen_landmarks(kernel, exact, Z[canonical_order(Z)[places]], rng)
 
 
 def median_distance(Z: PooledRows, *, l1: bool = False, working_memory: float = 1024) -> float:

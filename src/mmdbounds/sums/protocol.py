@@ -60,7 +60,6 @@ class KernelSums(ABC):
     backend: str  # what computes the kernel values, where, and in which precision, for the record of a result
     device: str = "cpu"
     dtype: str = "float64"
-    pair_price: float = 1.0  # what a kernel value costs, in units of one that is computed from its two rows
     holds_matrix: ClassVar[bool] = False  # whether all of K is in memory: asking for values costs nothing
     halves_quadratics: ClassVar[bool] = False  # whether `quadratic` takes half of what `apply` takes
     is_compiled: bool = False  # whether compiled loops (numba) may be used beside these sums
@@ -169,7 +168,6 @@ class RemoteRows(ABC):
 
     ndim = 2
     shape: tuple[int, int]
-    computes_there: ClassVar[bool] = False  # whether `each` calls its function where the rows are, not here
 
     def __len__(self) -> int:
         return self.shape[0]

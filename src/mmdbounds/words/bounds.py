@@ -1,4 +1,4 @@
-"""The sentences about bounds, also those of an approximate kernel."""
+"""The sentences about bounds."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.results import Approximation, Bound, BoundsResult, Compared, Provenance, Side
+from mmdbounds.results import Bound, BoundsResult, Provenance, Side
 from mmdbounds.words.odds import range_finding
 from mmdbounds.words.phrases import (
     assumption,
     considered,
-    kernel_name,
     named_rows,
     number,
     others,
@@ -252,8 +251,7 @@ def bounds_summary(result: BoundsResult) -> str:
     made = result.provenance
     options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
     method = f"Method {made.method}{f' ({options})' if options else ''}"
-    kernel = about_approximation(result)
-    lines = [wrapped(text) for text in (assumption(result), finding(result), kernel) if text] + [""]
+    lines = [wrapped(text) for text in (assumption(result), finding(result)) if text] + [""]
     moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
     lines += side_lines(result.lower, result) if moved else []
     lines.append("  " + _cells("as filed", number(result.observed), ""))
@@ -261,42 +259,3 @@ def bounds_summary(result: BoundsResult) -> str:
     top = top_rows(result)
     last = wrapped(settings(made, method, seed_used(made)))
     return "\n".join([*lines, "", *([wrapped(top), ""] if top else []), last])
-
-
-def about_approximation(result: BoundsResult) -> str:
-    """Say that the values are those of an approximate kernel, and what is known of the exact one."""
-    found = result.approximation
-    if found is None:
-        return ""
-    about = f"All of this is about an approximate kernel, {kernel_name(result.provenance)}."
-    return " ".join([about, _same_labellings(result, found), *_proofs(found)])
-
-
-def _same_labellings(result: BoundsResult, found: Approximation) -> str:
-    """Say what the labellings found give with the exact kernel."""
-    sides = {"smallest": found.lower, "as filed": found.observed, "largest": found.upper}
-    shown = {word: each for word, each in sides.items() if each is not None}
-    level = "" if found.level is None else f", each with at least {percent(found.level)} confidence"
-    if len(shown) < 3 or not (result.n_moved or result.n_moved_of_x):
-        return f"With {found.kernel} itself the groups as filed give {_around(found.observed)}{level}."
-    low, filed, high = (f"{_around(each)} ({word})" for word, each in shown.items())
-    return (
-        f"With {found.kernel} itself the same labellings give {low}, {filed} and {high}{level}; "
-        "its own extremes can only lie further out."
-    )
-
-
-def _around(value: Compared) -> str:
-    """Return the range of values that an estimate of the exact value leaves."""
-    low, high = number(value.exact - value.margin), number(value.exact + value.margin)
-    return low if low == high else f"{low} to {high}"
-
-
-def _proofs(found: Approximation) -> list[str]:
-    """Say what is proved for the exact kernel, if anything is."""
-    limits = []
-    if found.lower_certified is not None:
-        limits.append(f"at least {proved_number(found.lower_certified, 'lower')}")
-    if found.upper_certified is not None:
-        limits.append(f"at most {proved_number(found.upper_certified, 'upper')}")
-    return [f"Proved for {found.kernel} itself: {' and '.join(limits)}."] if limits else []

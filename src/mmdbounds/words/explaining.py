@@ -18,7 +18,6 @@ from mmdbounds.results import (
 from mmdbounds.words import auditing, bounds, columns, testing
 from mmdbounds.words.phrases import (
     assumption,
-    kernel_name,
     labellings_used,
     limited_odds,
     rows,
@@ -117,7 +116,7 @@ def methods(results: Sequence[Result], made: Provenance) -> str:
     first: Any = results[0]
     x, y = shown(first.name_x), shown(first.name_y)
     length = "" if made.bandwidth is None else f", bandwidth {made.bandwidth:.3g}"
-    measure = f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {kernel_name(made)} kernel"
+    measure = f"squared maximum mean discrepancy (MMD; {made.estimator} estimator, {made.kernel} kernel"
     if made.kernel == "energy":
         power = made.kernel_options.get("exponent", 1)
         measure = f"energy distance ({made.estimator} estimator, exponent {power:g}"

@@ -257,28 +257,18 @@ def capitalised(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def kernel_name(made: Provenance) -> str:
-    """Return the name of the kernel; of an approximate one, what it stands for and how it was made."""
-    if "n_features" not in made.kernel_options:
-        return made.kernel
-    exact, size, seed = (made.kernel_options[name] for name in ("kernel", "n_features", "seed"))
-    what = "Nystrom landmarks" if made.kernel == "nystrom" else made.kernel
-    return f"{exact} by {size:,} {what} (seed {seed})"
-
-
 def settings(made: Provenance, *lead: str) -> str:
     """Return how a result was made in one sentence; `lead` comes first: method, permutations, seed."""
     length = made.options.get("bandwidth") if made.bandwidth is None else f"{made.bandwidth:.6g}"
     power = made.kernel_options.get("exponent", 1)
-    kernel = kernel_name(made) if power == 1 else f"{kernel_name(made)}, exponent {power}"
-    values = "kernel and feature" if "n_features" in made.kernel_options else "kernel"
+    kernel = made.kernel if power == 1 else f"{made.kernel}, exponent {power}"
     seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
     parts = [
         *filter(None, lead),
         f"kernel {kernel}{'' if length is None else f', bandwidth {length}'}",
         f"{made.estimator} estimator",
         f"{made.dtype}, {made.backend} on {made.device}",
-        f"{made.n_pairs:,} {values} values in {seconds} s",
+        f"{made.n_pairs:,} kernel values in {seconds} s",
         f"mmdbounds {made.version}",
     ]
     return f"{'; '.join(parts)}."

@@ -371,25 +371,3 @@ def test_no_ceiling_exceeds_what_any_statistic_can_be(amount, exactly, monkeypat
     X, Y = rng.normal(size=(30, 2)), rng.normal(1, 1, size=(40, 2))
     upper = mb.mmd_bounds(X, Y, mb.Contamination(**amount), exactly=exactly, rng=0).upper
     assert upper.value <= upper.certified <= 4 + 1e-6  # the margin is large where two rows stay
-
-
-@pytest.mark.parametrize("certify", ["auto", True])
-@pytest.mark.parametrize("spare", [0, -1])
-@pytest.mark.parametrize("exactly", [True, False])
-def test_with_features_a_pass_over_too_many_pairs_is_made_only_if_asked_for(
-    certify, spare, exactly, monkeypatch
-):
-    price = 2  # of a product of 32 features
-    monkeypatch.setattr("mmdbounds.sums.plan.SMALL_ROWS", 0)
-    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
-    monkeypatch.setattr("mmdbounds.search.sharp.PASS_WITH_FEATURES", price * 90**2 + spare)
-    X, Y = two_groups(60, 90)
-    kernel = mb.RandomFeatures("rbf", 32, bandwidth=1.5)
-    method = mb.Sharp(certify=certify)
-    found = mb.mmd_bounds(X, Y, 0.2, exactly=exactly, method=method, kernel=kernel, rng=0)
-    assert (found.upper.certified is not None) == (certify is True or spare == 0)
-    assert found.lower.certified is not None
-    assert found.is_certified == (found.upper.certified is not None)
-    if not found.is_certified:
-        assert "too many pairs for a proof with features (certify=True makes it)" in found.summary()
-        assert found.interval == (found.lower.value, found.upper.value)

@@ -43,7 +43,6 @@ EFFORT, EFFORT_OF_PAIR = 1e8, 150.0  # a second, and 1.5 microseconds for each p
 BRANCHED_ROWS = 300  # ... of which the second shrinks beyond this many rows: branches settle fewer of them...
 ROUNDS_ROWS = 1000  # ... and the rest grows with the rows alone beyond this many: fewer rounds are needed...
 EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
-PASS_WITH_FEATURES = 3e10  # exact kernel values that cost as much as a proof's pass with features may
 ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
 SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
 SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
@@ -63,10 +62,8 @@ class Sharp(Method):
         What a proof may spend. ``"auto"`` is a fixed amount of work, the same on every machine: a few
         seconds' worth. Beyond 3,600 rows that may move (fewer if `working_memory` is small) the upper side
         takes a fixed number of steps on samples instead, and one pass over the pairs of these rows;
-        ``mmdbounds bounds --dry-run`` says how long that takes. With random features or landmarks, this pass
-        is left out where it costs more than 30 billion exact kernel values. `True` may spend up to twenty
-        times as much; on samples, it takes about twice the steps and twice the rows, and makes that pass
-        whatever it costs. `False` proves nothing.
+        ``mmdbounds bounds --dry-run`` says how long that takes. `True` may spend up to twenty
+        times as much; on samples, it takes about twice the steps and twice the rows. `False` proves nothing.
     gap
         Distance between the proved and the attained value, as a share of the attained width, at which a
         proof stops early; 0 continues until the labelling is proved to be the extreme one.
@@ -192,15 +189,10 @@ def dense_effort(n: int) -> float:
     return branching + EFFORT_OF_PAIR * n * min(n, ROUNDS_ROWS)
 
 
-def pass_is_affordable(n: int, pair_price: float) -> bool:
-    """Return whether a proof may take a pass over the pairs of `n` rows, which features do without."""
-    return pair_price == 1 or pair_price * n**2 <= PASS_WITH_FEATURES
-
-
 def effort_through_sums(sums: KernelSums, meter: Meter | None, patience: float = 1.0) -> Effort:
     """Return what a proof without a matrix may spend."""
     fixed, each = EFFORT_THROUGH_SUMS
-    return Effort(patience * (fixed + each * sums.n_rows**2) / sums.pair_price, meter)
+    return Effort(patience * (fixed + each * sums.n_rows**2), meter)
 
 
 class SideSearch:
@@ -346,10 +338,6 @@ class SideSearch:
         """Prove without a matrix; return the bound, if there is one, and the status."""
         labelling, effort = self._best[i], self._effort_through_sums(patience)
         if self._side == "upper":
-            if patience <= 1 and not pass_is_affordable(
-                len(labelling.sign), self._task.totals.sums.pair_price
-            ):
-                return None, "too many pairs for a proof with features (certify=True makes it)"
             return self._learned(i, slack, patience, effort), ""
         if not self._task.totals.sums.is_positive_definite:
             return None, "too many rows to check that the kernel is positive definite"

@@ -28,14 +28,12 @@ from mmdbounds.search.sharp import (
     dense_effort,
     learned,
     matrices_fit,
-    pass_is_affordable,
     sharp_sides,
 )
 from mmdbounds.search.sharp.at_most import AGAIN, FEW
 from mmdbounds.search.sharp.same_sizes import most_moves
 from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
 from mmdbounds.search.sharp.through_sums import WORKING_ROWS
-from mmdbounds.sums.features import ApproximateKernel, pair_price
 from mmdbounds.tables import as_groups
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -192,9 +190,6 @@ def _through_sums(problem: Problem, counts: Counts, side: Side, patience: float)
     if side == "lower":
         shared = replace(columns("proof", problem, n, ROUNDS * WORKING_ROWS[0]), most=MORE_ROUNDS)
         return together("proof", [shared, searching(problem, counts, side, 1)])
-    features = problem.kernel.size if isinstance(problem.kernel, ApproximateKernel) else 0
-    if patience <= 1 and not pass_is_affordable(n, pair_price(features)):
-        return Phase("proof")
     steps, rows = learned.steps_and_rows(n, patience)
     samples = columns("", problem, rows, rows, again=learned.SAMPLES)
     fit = Phase("", units=steps * learned.FITTED * rows * rows, price=OF_FIT)

@@ -14,7 +14,6 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
 from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.blocked import BlockedSums, Span
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows
 from mmdbounds.sums.registry import IN_MEMORY, Backend, Status, measured, processor, timed_kernel, version_of
 from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
@@ -36,10 +35,6 @@ class ProcessorBackend(Backend):
     def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
         """Return sums over a matrix if it is small or given, else over blocks."""
         Z = np.asarray(rows)
-        if isinstance(kernel, ApproximateKernel):
-            from mmdbounds.sums.features.sums import feature_sums
-
-            return feature_sums(Z, kernel, **options)
         if isinstance(kernel, Precomputed):
             return MatrixSums(checked_matrix(Z), **options)
         if isinstance(kernel, FunctionKernel):

@@ -19,7 +19,6 @@ from mmdbounds._version import __version__
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.sums import plan
-from mmdbounds.sums.features import ApproximateKernel
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import KernelSums, Options, PooledRows, RemoteRows
 from mmdbounds.sums.registry import AUTO, IN_MEMORY, Backend, Pooled, Status, pooled_groups, version_of
@@ -60,9 +59,9 @@ class DaskBackend(Backend):
         return backend == self.name and not plan.matrix_fits(len(rows), working_memory)
 
     def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
-        """Return sums over blocks, or over features, on the workers."""
+        """Return sums over blocks, on the workers."""
         from mmdbounds.sums.dask.rows import DaskRows
-        from mmdbounds.sums.dask.sums import DaskFeatureSums, DaskSums
+        from mmdbounds.sums.dask.sums import DaskSums
 
         if isinstance(kernel, Precomputed):
             msg = (
@@ -71,8 +70,6 @@ class DaskBackend(Backend):
             raise MmdBoundsError(msg)
         if not isinstance(rows, DaskRows):
             rows = DaskRows.from_array(require_client(), np.asarray(rows), options["working_memory"])
-        if isinstance(kernel, ApproximateKernel):
-            return DaskFeatureSums(rows, kernel, **options)
         return DaskSums(rows, kernel, **options)
 
     def status(self) -> Status:

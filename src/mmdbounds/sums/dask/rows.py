@@ -51,8 +51,6 @@ class DaskRows(RemoteRows):
     task, and of this process. `at_hand` are the rows, where this process has them too.
     """
 
-    computes_there = True
-
     def __init__(
         self,
         client: Any,

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack, cast
+from typing import Unpack, cast
 
 import numpy as np
 
@@ -21,9 +21,6 @@ from mmdbounds.sums import plan
 from mmdbounds.sums.dask import Future, a_little_ahead, check_workers, result_of, send, submit, tasks, wait
 from mmdbounds.sums.dask.rows import DaskRows
 from mmdbounds.sums.dask.tasks import Chosen
-from mmdbounds.sums.features import ApproximateKernel, pair_price
-from mmdbounds.sums.features.maps import make_map
-from mmdbounds.sums.features.sums import STRIP_ROWS, rounding_of_features
 from mmdbounds.sums.points import by_product, check_function, own_value, tie_error
 from mmdbounds.sums.protocol import (
     Float64s,
@@ -140,16 +137,14 @@ class DaskSums(KernelSums):
                 for start, stop in plan.strips([0, len(mine.chosen)], height):
                     a = mine.chosen.part(start, stop)
                     for theirs in right:
-                        patch = self._patch(mine.source, a, theirs.source, theirs.chosen)
-                        yield mine.at.start + start, theirs.at.start, *patch
+                        b = theirs.chosen
+                        pair = self._recipe, mine.source, a, theirs.source, b
+                        future = submit(self._client, tasks.pair_values, *pair)
+                        yield mine.at.start + start, theirs.at.start, future, len(a) * len(b)
 
         for i, j, future, costs in a_little_ahead(self._client, submitted()):
             f(i, j, result_of(future))
             self._meter.add(costs)
-
-    def _patch(self, mine: Future, a: Chosen, theirs: Future, b: Chosen) -> tuple[Future, int]:
-        """Submit a patch of K; return it with what it costs on the meter."""
-        return submit(self._client, tasks.pair_values, self._recipe, mine, a, theirs, b), len(a) * len(b)
 
     @cached_property
     def _diagonal(self) -> Float64s:
@@ -229,63 +224,3 @@ class DaskSums(KernelSums):
                 rows.setdefault(i, []).append(future)
             for i, futures in rows.items():
                 yield submit(self._client, tasks.total, futures, [0] * len(futures)), 0, mine[i].at
-
-
-class DaskFeatureSums(DaskSums):
-    """Sums over K~ = Phi Phi' of rows on a cluster; see `FeatureSums`."""
-
-    def __init__(self, rows: DaskRows, kernel: ApproximateKernel, **options: Unpack[Options]) -> None:
-        self._set_cluster(rows, kernel, options)
-        self._size, self.pair_price = kernel.size, pair_price(kernel.size)
-        # Made there: the inverse root of many landmarks is too large for a message.
-        self._map = submit(rows.client, make_map, kernel, rows.shape[1])
-        norms = np.concatenate(rows.each(tasks.centred_norms, kernel.centre))
-        far, feature_map = (float(norms.max()), float(np.median(norms))), make_map(kernel, rows.shape[1])
-        self.rounding, self.tie_width = rounding_of_features(
-            feature_map, far, self.dtype, len(rows), rows.block_rows
-        )
-
-    def excess(
-        self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
-    ) -> Float64s:
-        """See `KernelSums`; values come here, for they are few."""
-        return KernelSums.excess(self, A, B, left, right, thresholds, sign)
-
-    def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
-        """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        total = np.zeros((self._size, W.shape[1]))
-        for found in self._each(B, tasks.weighted_features, lambda piece: send(self._client, W[piece.at])):
-            total += found
-        sent = send(self._client, total)
-        return np.concatenate(list(self._each(A, tasks.feature_products, lambda _: sent)))
-
-    def diagonal(self, A: Rows) -> Float64s:
-        """See `KernelSums`."""
-        A = plain_rows(A, self.n_rows)
-        found = self._each(A, tasks.own_feature_products, lambda _: None)
-        return np.concatenate([np.empty(0), *found])
-
-    def fold(self, A: Rows, B: Rows, f: Callable[[int, int, Float64s], None]) -> None:
-        """See `KernelSums`."""
-        A, B = plain_rows(A, self.n_rows), plain_rows(B, self.n_rows)
-        if n_selected(A) and n_selected(B):
-            self._fold_patches(self._pieces(A), self._pieces(B), STRIP_ROWS, f)
-
-    def _patch(self, mine: Future, a: Chosen, theirs: Future, b: Chosen) -> tuple[Future, int]:
-        arguments = self._map, mine, a, theirs, b, self.dtype
-        return submit(self._client, tasks.feature_values, *arguments), (len(a) + len(b)) * self._size
-
-    def _each(
-        self, rows: Rows, task: Callable[..., Any], with_it: Callable[[Piece], Any]
-    ) -> Iterator[Float64s]:
-        """Have each piece of some rows worked on, and hand over the answers in order."""
-
-        def submitted() -> Iterator[tuple[Piece, Future]]:
-            for piece in self._pieces(rows):
-                arguments = self._map, piece.source, piece.chosen, with_it(piece), self.dtype
-                yield piece, submit(self._client, task, *arguments)
-
-        for piece, future in a_little_ahead(self._client, submitted()):
-            yield result_of(future)
-            self._meter.add(len(piece.chosen) * self._size)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +17,6 @@ from numpy.typing import NDArray
 from mmdbounds.kernels import Kernel
 from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.engines import Strips, make_engine
-from mmdbounds.sums.features.maps import FeatureMap
-from mmdbounds.sums.features.sums import STRIP_ROWS
 from mmdbounds.sums.protocol import Float64s, Rows, n_selected, part_of, places_in
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.sums.threads import one_blas_thread
@@ -228,55 +225,3 @@ def total(halves: list[Halves], which: list[int]) -> Float64s:
 def own_values(rows: Float64s, recipe: Recipe) -> Float64s:
     """Return k(a, a) for the rows of a block."""
     return points.kernel_diagonal(rows, recipe.kernel, slice(None), recipe.centre)
-
-
-def centred_norms(rows: Float64s, centre: Float64s) -> Float64s:
-    """Return the norms of a block's rows, centred."""
-    return np.asarray(np.linalg.norm(rows - centre, axis=1))
-
-
-def weighted_features(
-    feature_map: FeatureMap, rows: Float64s, chosen: Chosen, weights: Float64s, dtype: str
-) -> Float64s:
-    """Return Phi' W of some rows of a block."""
-    total = np.zeros((feature_map.size, weights.shape[1]))
-    for i, j, features in _feature_strips(feature_map, rows, chosen, dtype):
-        total += features.T @ weights[i:j].astype(dtype)
-    return total
-
-
-def feature_products(
-    feature_map: FeatureMap, rows: Float64s, chosen: Chosen, total: Float64s, dtype: str
-) -> Float64s:
-    """Return Phi times a total of weighted features, for some rows of a block."""
-    strips = _feature_strips(feature_map, rows, chosen, dtype)
-    return np.concatenate([each @ total.astype(dtype) for _, _, each in strips]).astype(np.float64)
-
-
-def own_feature_products(
-    feature_map: FeatureMap, rows: Float64s, chosen: Chosen, nothing: None, dtype: str
-) -> Float64s:
-    """Return phi(z) . phi(z) of some rows of a block."""
-    strips = _feature_strips(feature_map, rows, chosen, dtype)
-    return np.concatenate([np.einsum("ij,ij->i", each, each) for _, _, each in strips]).astype(np.float64)
-
-
-def feature_values(
-    feature_map: FeatureMap, mine: Float64s, a: Chosen, theirs: Float64s, b: Chosen, dtype: str
-) -> Float64s:
-    """Return the values of k~ between some rows of two blocks."""
-    values = np.empty((len(a), len(b)))
-    for i, j, left in _feature_strips(feature_map, mine, a, dtype):
-        for k, stop, right in _feature_strips(feature_map, theirs, b, dtype):
-            values[i:j, k:stop] = left @ right.T
-    return values
-
-
-def _feature_strips(
-    feature_map: FeatureMap, rows: Float64s, chosen: Chosen, dtype: str
-) -> Iterator[tuple[int, int, Any]]:
-    """Make the features of some rows of a block, strip by strip."""
-    some = rows[chosen.rows]
-    with one_blas_thread():
-        for i, j in plan.strips([0, len(some)], STRIP_ROWS):
-            yield i, j, feature_map(some[i:j]).astype(dtype, copy=False)

@@ -13,7 +13,6 @@ from numpy.typing import DTypeLike, NDArray
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, PairKernel, Precomputed
 from mmdbounds.sums import plan, points, registry
-from mmdbounds.sums.features import ApproximateKernel, RandomFeatures
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, RemoteRows, Rows
 from mmdbounds.sums.registry import AUTO, Backend, Pooled, RemoteGroup, Status, version_of
 from mmdbounds.sums.rounding import product_error
@@ -48,11 +47,9 @@ class TorchBackend(Backend):
         return is_taken and has_tensors(kernel)
 
     def make(self, rows: PooledRows, kernel: Kernel, **options: Unpack[Options]) -> KernelSums:
-        """Return sums over blocks, or over features, on the device."""
-        from mmdbounds.sums.torch.sums import TorchSums, torch_feature_sums
+        """Return sums over blocks, on the device."""
+        from mmdbounds.sums.torch.sums import TorchSums
 
-        if isinstance(kernel, ApproximateKernel):
-            return torch_feature_sums(np.asarray(rows), kernel, **options)
         return TorchSums(rows, kernel, **options)
 
     def status(self) -> Status:
@@ -106,8 +103,7 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
         return False
     from mmdbounds.sums.torch import sums
 
-    n_values = n_rows * (kernel.size if isinstance(kernel, ApproximateKernel) else n_rows)
-    if "torch" not in sys.modules and (n_values < plan.TORCH_PAYS or not sums.torch_is_there()):
+    if "torch" not in sys.modules and (n_rows**2 < plan.TORCH_PAYS or not sums.torch_is_there()):
         return False
     try:
         return sums.best_device() != "cpu"
@@ -117,10 +113,7 @@ def torch_pays(n_rows: int, kernel: Kernel) -> bool:
 
 def has_tensors(kernel: Kernel) -> bool:
     """Return whether PyTorch has the kernel's formula, and it is known what rounding does to it."""
-    if isinstance(kernel, RandomFeatures):
-        return True
-    exact = kernel.exact if isinstance(kernel, ApproximateKernel) else kernel
-    return exact.has_tensor and exact.sensitivity is not None
+    return kernel.has_tensor and kernel.sensitivity is not None
 
 
 def missing_parts(torch: Any, device: Any, fused: bool) -> tuple[str, ...]:

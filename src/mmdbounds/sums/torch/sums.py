@@ -20,9 +20,6 @@ from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import Kernel, PairKernel
 from mmdbounds.progress import Meter
 from mmdbounds.sums import plan, points, protocol
-from mmdbounds.sums.features import ApproximateKernel
-from mmdbounds.sums.features.maps import FeatureMap, LandmarkMap, make_map, waves
-from mmdbounds.sums.features.sums import Array, Features, FeatureSums
 from mmdbounds.sums.protocol import (
     Float64s,
     KernelSums,
@@ -39,7 +36,6 @@ Tensor = Any  # a torch.Tensor; torch is an optional package
 WIDTH = {8: 8192, 4: 512}  # columns of a block, by the bytes of a value; sums over one are in its precision
 NEAR, MANY = 8.0, 0.05  # rows beyond this squared distance (in squared bandwidths) are far, unless many are
 TEMPORARIES = 4  # tensors of a block's size that are there for a moment
-MOST_FEATURE_ROWS = 16_384  # rows whose features are made at a time: a GPU is idle with few
 EARLIER_ROWS = 2048  # rows whose sums to earlier rows are computed at a time
 FEW_COLUMNS = 4  # up to so many weighted sums of each row, a pass for each is cheaper than writing the blocks
 
@@ -156,78 +152,6 @@ class TorchSums(KernelSums):
         A, B = (protocol.plain_rows(rows, self.n_rows) for rows in (A, B))
         for i, j, values in self._blocks.patches(A, B):
             f(i, j, values.cpu().numpy().astype(np.float64, copy=False))
-
-
-class TorchFeatures(Features):
-    """Features of the pooled rows `Z` as tensors on `device`."""
-
-    backend = "torch"
-    n_threads = 1
-
-    def __init__(self, Z: Float64s, feature_map: FeatureMap, dtype: str, device: str | None = None) -> None:
-        self.map, self.dtype, self._Z = feature_map, dtype, Z
-        self.device = str(import_torch().device(device or best_device()))
-        self._number = getattr(import_torch(), dtype)
-        if isinstance(feature_map, LandmarkMap):
-            self._rows = _with_landmarks(Z, feature_map)
-            kernel, rows = feature_map.kernel, self._tensor(self._rows)
-            self._blocks = Blocks(rows, kernel, 1024, Meter(), by_product=points.by_product(kernel))
-            self._factor = self._tensor(feature_map.root)
-        else:
-            self._rows = self._tensor(Z - feature_map.centre)
-            self._factor = self._tensor(feature_map.frequencies)
-
-    def strip_rows(self, room: float) -> int:
-        """See `Features`."""
-        return int(np.clip(room // (TEMPORARIES * 8 * self.map.size), 16, MOST_FEATURE_ROWS))
-
-    def of(self, rows: Rows) -> Array:
-        """See `Features`."""
-        if isinstance(self.map, LandmarkMap):
-            landmarks = slice(len(self._Z), len(self._Z) + self.map.size)
-            strips: list[list[Tensor]] = []
-            for _, j, values in self._blocks.patches(rows, landmarks):
-                strips += [[]] if j == 0 else []
-                strips[-1].append(values)
-            values = import_torch().cat([import_torch().cat(strip, dim=1) for strip in strips])
-            return (values @ self._factor).to(self._number)
-        return waves(self._rows[rows], self._factor, import_torch()).to(self._number)
-
-    def given(self, array: Any) -> Array:
-        """See `Features`."""
-        return self._tensor(array).to(self._number)
-
-    def taken(self, array: Array) -> Float64s:
-        """See `Features`."""
-        return np.asarray(array.cpu().numpy(), dtype=np.float64)
-
-    def empty(self, n_rows: int) -> Array:
-        """See `Features`."""
-        return import_torch().empty((n_rows, self.map.size), dtype=self._number, device=self.device)
-
-    def precise(self) -> Features:
-        """See `Features`."""
-        return TorchFeatures(self._Z, self.map, "float64", self.device)
-
-    def _tensor(self, array: Any) -> Tensor:
-        return import_torch().from_numpy(np.ascontiguousarray(array, dtype=np.float64)).to(self.device)
-
-
-def _with_landmarks(Z: Float64s, feature_map: LandmarkMap) -> Float64s:
-    """Return rows and landmarks, in this order, in the form that `Blocks` takes."""
-    kernel = feature_map.kernel
-    both = np.concatenate([Z - feature_map.centre, feature_map.landmarks])
-    if points.by_product(kernel):
-        return np.asarray(points.prepare(both, kernel, "float64").right)
-    return points.kernel_rows(both, kernel)
-
-
-def torch_feature_sums(
-    Z: Float64s, kernel: ApproximateKernel, *, device: str | None = None, **options: Unpack[Options]
-) -> FeatureSums:
-    """Return the sums on a device of PyTorch's."""
-    dtype, feature_map = options.get("dtype", "float64"), make_map(kernel, Z.shape[1])
-    return FeatureSums(TorchFeatures(Z, feature_map, dtype, device), len(Z), **options)
 
 
 class Blocks:
