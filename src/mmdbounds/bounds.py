@@ -277,6 +277,7 @@ def _row_fields(problem: Problem, *, two_way: bool) -> dict[str, Any]:
 
 def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) -> Bound:
     """Put the names of the rows to what a search found, and what each row does to it."""
+    found = found.proved(found.certified, side)  # methods from elsewhere need not have asked
     X, Y, known = problem.X, problem.Y, problem.known
     rows, of_x = known.of_y.in_order(found.rows), known.of_x.in_order(found.rows_of_x)
     effects, effects_of_x = _effects(found, side, most)

@@ -25,6 +25,10 @@ class DataError(MmdBoundsError):
     """The rows, columns or files given cannot be used as they are."""
 
 
+class BrokenProofError(Exception):
+    """A proof that a labelling contradicts: a fault of this package, never of its input."""
+
+
 class MmdBoundsWarning(UserWarning):
     """Base of every warning of this package."""
 

@@ -1,5 +1,7 @@
 """The worst-case p-value against every labelling, written down."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -148,8 +150,9 @@ def worst_of(**more):
 
 def test_the_better_of_two_searches_counts():
     worst, admissible = worst_of()
-    known = worst.outcome(admissible[-1])
-    found = known.found
+    found = worst.outcome(admissible[-1]).found
+    found = replace(found, certified=found.certified - 2.0)  # there is room for a labelling not found yet
+    known = worst._outcome(admissible[-1], found)
     worse = Found(found.value + 1.0, found.labelling, certified=found.certified - 1.0)
     unproved = Found(found.value - 1.0, found.labelling)
     assert worst.improved(known, worse).found.value == found.value

@@ -92,9 +92,11 @@ class EveryCount(AtOnce):
         place = counts.n_moved - self._first
         proved = float(self._range.floors[place])
         if counts not in self._known:
-            return self._outcome(counts, Found(float(self._range.values[place]), None, certified=proved))
+            return self._outcome(
+                counts, Found(float(self._range.values[place]), None).proved(proved, "lower")
+            )
         known = self._known[counts]
-        return self.improved(known, replace(known.found, certified=proved))
+        return self.improved(known, known.found.proved(proved, "lower"))
 
     def closer(self, counts: Counts, *, level: float | None = None) -> bool:
         """See `WorstCase`; a count that is not solved is solved first."""
@@ -116,7 +118,7 @@ class EveryCount(AtOnce):
         with one_blas_thread():  # two threads would add in another order than one
             best = self._range.solve(start, self._rough(counts), effort)
         proved = float(self._range.floors[counts.n_moved - self._first])
-        known = self._outcome(counts, Found.at(best, certified=proved))
+        known = self._outcome(counts, Found.at(best).proved(proved, "lower"))
         self._known[counts] = known if found is None else self.improved(known, found)
 
     def best_cases(self) -> list[float | None]:

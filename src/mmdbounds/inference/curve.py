@@ -96,7 +96,7 @@ class Curve:
         every = most_extreme(known, "lower")
         proved = [found.certified for found in (lower, every) if found.certified is not None]
         best = most_extreme([*(found for found in known if found.labelling is not None), lower], "lower")
-        return replace(best, certified=max(proved, default=None))
+        return best.proved(max(proved, default=None), "lower")
 
     def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
         """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""

@@ -129,8 +129,8 @@ class EverySize(AtOnce):
         place = self._place[counts.n_x]
         proved = float(self._floors.floors[place].min())
         if counts not in self._known:
-            return self._outcome(counts, Found(float(self._values[place]), None, certified=proved))
-        return self._outcome(counts, replace(self._known[counts].found, certified=proved))
+            return self._outcome(counts, Found(float(self._values[place]), None).proved(proved, "lower"))
+        return self._outcome(counts, self._known[counts].found.proved(proved, "lower"))
 
     def closer(self, counts: Counts, *, level: float | None = None) -> bool:
         """See `WorstCase`; sizes are solved first, then those of their pairs are searched that have room."""

@@ -168,7 +168,7 @@ class WorstCase(FloorPvalues):
         # A value whose labelling was not kept (`EveryCount`) is worth less.
         best = min(outcome.found, other, key=lambda found: (found.labelling is None, found.value))
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
-        return self._outcome(outcome.counts, replace(best, certified=max(proved, default=None)))
+        return self._outcome(outcome.counts, best.proved(max(proved, default=None), "lower"))
 
     def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
         """Return what is known of some counts, sharpened until the largest p-value cannot be any more.
@@ -230,7 +230,8 @@ class WorstCase(FloorPvalues):
     def _search(self, counts: Counts, side: Side, n_starts: int, slack: float, patience: float) -> Found:
         if not (counts.n_moved or counts.n_moved_of_x):  # the groups are as filed: nothing to look for
             f = Quadratic(self.totals.precise, counts, self._problem.estimator)
-            return Found(self.observed, Labelling(f), certified=f.value_as_filed + outwards(side) * f.margin)
+            proved = f.value_as_filed + outwards(side) * f.margin
+            return Found(self.observed, Labelling(f)).proved(proved, side)
         with one_blas_thread():  # two threads would add in another order than one
             [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found

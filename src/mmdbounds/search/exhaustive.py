@@ -48,7 +48,7 @@ class Exhaustive(EachSide):
         rows, gain, n = _best(Labelling(f), out)
         status = f"all {n:,} labelling{'' if n == 1 else 's'} tried"
         certified = f.value_as_filed + out * (gain + f.margin)  # nothing beyond but rounding
-        return Found.at(Labelling(f, rows), status=status, certified=certified)
+        return Found.at(Labelling(f, rows), status=status).proved(certified, side)
 
 
 def _best(labelling: Labelling, out: float) -> tuple[Indices, float, int]:

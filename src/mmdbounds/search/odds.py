@@ -20,7 +20,7 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums
 from mmdbounds.problem import Problem
-from mmdbounds.results import Estimator
+from mmdbounds.results import Estimator, Side
 from mmdbounds.search import as_method
 from mmdbounds.search.hidden_weights import Extreme, HiddenWeights
 from mmdbounds.search.protocol import Found, Method, Task
@@ -154,7 +154,7 @@ class LimitedOdds(Method):
         """Return both ends over all admissible counts."""
         numbers = range(task.admissible[0].n_moved, task.admissible[-1].n_moved + 1)
         lower, upper = Ranges(task.totals, task.estimator).ends(numbers, self.odds)
-        return _found(lower), _found(upper)
+        return _found(lower, "lower"), _found(upper, "upper")
 
 
 def check_definite(problem: Problem) -> None:
@@ -165,6 +165,7 @@ def check_definite(problem: Problem) -> None:
         raise MmdBoundsError(msg)
 
 
-def _found(end: End) -> Found:
+def _found(end: End, side: Side) -> Found:
     rows = f"with {end.n_moved:,} misfiled row{'' if end.n_moved == 1 else 's'}"
-    return Found(end.value, None, kind="weights", status=rows, certified=end.certified, weights=end.weights)
+    found = Found(end.value, None, kind="weights", status=rows, weights=end.weights)
+    return found.proved(end.certified, side)

@@ -10,13 +10,13 @@ import dataclasses
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import BrokenProofError, MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase, Stopped
@@ -27,11 +27,24 @@ from mmdbounds.sums.threads import one_blas_thread
 T = TypeVar("T")
 Part = tuple[slice, int]  # rows of one group, and how many of them are to be chosen
 NO_ROWS: Indices = np.empty(0, dtype=np.intp)
+NEARLY = 1e-9  # what a value that no labelling has may be off, as a share of itself
 
 
 def outwards(side: Side) -> float:
     """Return +1 for the upper side, -1 for the lower: the factor that makes either a maximum."""
     return 1.0 if side == "upper" else -1.0
+
+
+class RowBounds(NamedTuple):
+    """What partners can add to each of n active rows, whatever the counts, in units of kernel values.
+
+    Any j partners in X, or in Y, add at most j times the row's threshold there and its excess there.
+    """
+
+    thresholds: Float64s  # of partners in X and in Y, shape (2, n)
+    excess: Float64s  # of both, shape (2, n)
+    alone: Float64s  # what each row adds whoever its partners are, shape (n,)
+    of_pair: float  # what rounding can do to a pair
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,16 +60,32 @@ class Found:
     status: str = ""
     certified: float | None = None
     fractional: float | None = None
-    # Threshold and excess of each active row, and what rounding can do to a pair, in units of kernel values,
-    # if they prove an upper side: from them follow ceilings of other counts (`sharp.ranges.ceilings`).
-    # Two-way: thresholds of partners in X and in Y, shape (2, n).
-    row_bounds: tuple[Float64s, Float64s, float] | None = None
+    row_bounds: RowBounds | None = None  # if they prove an upper side: ceilings of other counts follow
     weights: Float64s | None = None  # of the rows of X, in place of a labelling (limited odds)
 
     @classmethod
     def at(cls, labelling: Labelling, **more: Any) -> Self:
         """Return a labelling with its value."""
         return cls(labelling.value(), labelling, **more)
+
+    def proved(self, certified: float | None, side: Side) -> Self:
+        """Return the same with what is proved of its side; refuse a proof that the value contradicts.
+
+        Every proof passes here. A value inside of it by more than rounding can do shows that the proof is
+        false: then nothing must be returned.
+        """
+        if certified is not None:
+            beyond = outwards(side) * (self.value - certified)
+            rounding = NEARLY * max(abs(self.value), abs(certified))
+            if self.labelling is not None:
+                rounding = self.labelling.quadratic.margin_by_gradient
+            if not beyond <= rounding:  # a NaN proves nothing either
+                msg = (
+                    f"the proof of the {side} side, {certified!r}, is contradicted by {self.value!r}, "
+                    "which is reached. This is an error of mmdbounds, not of the data: please report it."
+                )
+                raise BrokenProofError(msg)
+        return dataclasses.replace(self, certified=certified)
 
     @property
     def rows(self) -> Indices:
@@ -213,11 +242,9 @@ def most_extreme(every: list[Found], side: Side) -> Found:
         known = [value for value in values if value is not None]
         return outermost(known) if len(known) == len(every) else None
 
-    return dataclasses.replace(
-        outermost(every, key=lambda found: found.value),  # the first of equals
-        certified=proved(found.certified for found in every),
-        fractional=proved(found.fractional for found in every),
-    )
+    best = outermost(every, key=lambda found: found.value)  # the first of equals
+    best = dataclasses.replace(best, fractional=proved(found.fractional for found in every))
+    return best.proved(proved(found.certified for found in every), side)
 
 
 def spread_evenly(counts: list[Counts], most: int) -> list[Counts]:

@@ -294,7 +294,7 @@ def test_what_sums_lose_is_a_share_of_all_that_they_add_up(of_x, monkeypatch):
     labelling = Labelling(quadratic_of(nearly_all(two_clouds(0, q=30, of_x=of_x))))
     f, multipliers = labelling.quadratic, LearnedMultipliers(labelling, 0)
     found = multipliers.ceiling(f, Effort(NO_END))
-    _, above, _ = multipliers.row_bounds
+    above = multipliers.row_bounds.alone + multipliers.row_bounds.excess.sum(axis=0)
     linear = labelling.sign * f.gradient_as_filed[labelling.active] / f.c
     linear += f.totals.diagonal[labelling.active]
     n_partners = f.counts.n_moved + f.counts.n_moved_of_x - 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mmdbounds.objective import Labelling, Quadratic
+from mmdbounds.search.protocol import RowBounds
 from mmdbounds.search.sharp import pair_ceilings
 from mmdbounds.search.sharp.ceiling import with_squares
 from mmdbounds.search.sharp.learned import lost_by_sums
@@ -61,19 +62,25 @@ def test_no_labelling_is_above_whatever_the_thresholds(block):
         n, scale = len(quotas.rows), f.totals.scale
         values = quotas.pairs / f.c + antisymmetric(n, scale * (seed % 3), rng)
         np.fill_diagonal(values, -np.inf)
-        thresholds, excess = rng.normal(size=(2, n)) * scale, np.zeros(n)
-        for threshold, part in zip(thresholds, np.split(values, [quotas.n_x], axis=1), strict=True):
-            excess += np.maximum(part - threshold[:, None], 0.0).sum(axis=1)
+        thresholds, parts = rng.normal(size=(2, n)) * scale, np.split(values, [quotas.n_x], axis=1)
+        excess = np.array(
+            [
+                np.maximum(part - t[:, None], 0.0).sum(axis=1)
+                for t, part in zip(thresholds, parts, strict=True)
+            ]
+        )
         found = PairCeilings(f.totals, problem.estimator, sizes)
-        found.lower(ThresholdsOfPartners(thresholds, excess, 1e-12 * scale), -np.inf)
+        bounds = RowBounds(thresholds, excess, np.zeros(n), 1e-12 * scale)
+        found.lower(ThresholdsOfPartners(bounds), -np.inf)
         check(problem, found, sizes)
 
 
 def test_what_thresholds_lose_is_a_share_of_all_that_is_added_up():
     """Also where nothing is left of it: thresholds below 0 and what exceeds them cancel."""
     rng, n, c = np.random.default_rng(0), 12, 0.3
-    thresholds, excess, of_pair = -rng.exponential(size=(2, n)), n * rng.exponential(size=n), 1e-15
-    partners = ThresholdsOfPartners(thresholds, excess, of_pair)
+    thresholds, above, of_pair = -rng.exponential(size=(2, n)), n * rng.exponential(size=(2, n)), 1e-15
+    alone, excess = n * rng.exponential(size=n), above.sum(axis=0)
+    partners, excess = ThresholdsOfPartners(RowBounds(thresholds, above, alone, of_pair)), excess + alone
     for m, m_d in ((1, 0), (3, 2), (5, 4)):
         sizes = np.sort(m_d * -thresholds[0] + m * -thresholds[1] + excess)[n - m - m_d :].sum()
         least = c * ((m + m_d) ** 2 * of_pair + lost_by_sums(n) * sizes)
@@ -96,19 +103,19 @@ def test_a_single_pair_has_the_ceiling_by_its_definition():
         raised = with_squares(quotas, rng.normal(size=(n, 2)) * np.sqrt(scale))
         multipliers = antisymmetric(n, scale, rng)
         proof = raised.score_bound(0.0, raised.linear, np.zeros(n), multipliers)
-        scores, thresholds, excess = raised.linear.copy(), np.zeros((2, n)), np.zeros(n)
+        scores, thresholds, excess = raised.linear.copy(), np.zeros((2, n)), np.zeros((2, n))
         for i in range(n):
             for group, best in enumerate(largest_partners(raised.pairs + multipliers, i, problem, f.counts)):
                 thresholds[group, i] = best[-1] if best else 0.0
-                excess[i] += sum(best) - len(best) * thresholds[group, i]
+                excess[group, i] = sum(best) - len(best) * thresholds[group, i]
                 scores[i] += sum(best)
         expected = quotas.constant + sum(sorted(scores[: problem.p])[-m_d:])
         expected += sum(sorted(scores[problem.p :])[-m:]) if m else 0.0
         expected = min(expected, f.totals.ceiling)
-        excess += raised.linear - quotas.linear
+        alone = (raised.linear - quotas.linear) / f.c
         for partners in (
             PartnerSums.of(quotas, proof, f.c),
-            ThresholdsOfPartners(thresholds / f.c, excess / f.c, 0.0),
+            ThresholdsOfPartners(RowBounds(thresholds / f.c, excess / f.c, alone, 0.0)),
         ):
             found = PairCeilings(f.totals, problem.estimator, [SameSizes(m, f.counts)])
             found.lower(partners, -np.inf)

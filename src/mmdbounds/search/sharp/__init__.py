@@ -21,9 +21,18 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
-from mmdbounds.search.protocol import Found, Method, Task, for_both_sides, leading, most_extreme, outwards
+from mmdbounds.search.protocol import (
+    Found,
+    Method,
+    RowBounds,
+    Task,
+    for_both_sides,
+    leading,
+    most_extreme,
+    outwards,
+)
 from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
-from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, some_pairs
+from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, searched_apart, some_pairs
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
@@ -32,7 +41,7 @@ from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sam
 from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.plan import MIB
-from mmdbounds.sums.protocol import Float64s, KernelSums
+from mmdbounds.sums.protocol import KernelSums
 
 PATIENT = 20.0  # how many times more a proof may spend with ``certify=True`` than with ``"auto"``
 FIRST_STARTS = {"lower": 2, "upper": 6}  # starts that are refined before the first proof is tried
@@ -111,6 +120,10 @@ def sharp_sides(task: Task, n_starts: int, gap: float, patience: float | None) -
     many = len(task.admissible) > FEW
     if many and patience is None and not any(counts.n_moved_of_x for counts in task.admissible):
         return _without_proofs(task, n_starts)
+    if many and patience is not None and len(parts := searched_apart(task.admissible)) > 1:
+        ends = [sharp_sides(replace(task, admissible=part), n_starts, gap, patience) for part in parts]
+        lower, upper = (list(ends_of_side) for ends_of_side in zip(*ends, strict=True))
+        return most_extreme(lower, "lower"), most_extreme(upper, "upper")
     if many and patience is not None:
         of = range_search(task, n_starts, gap)
         largest = replace(task, admissible=of.task.admissible[-1:])
@@ -207,7 +220,7 @@ class SideSearch:
         self._quadratics = [Quadratic(task.totals, counts, task.estimator) for counts in task.admissible]
         self._shared: dict[int, SharedRows] = {}
         self._efforts: list[Effort] = []
-        self._row_bounds: dict[int, tuple[Float64s, Float64s, float]] = {}
+        self._row_bounds: dict[int, RowBounds] = {}
         self._waiting = [self._refined(i, n_starts) for i in range(len(self._quadratics))]
         many = len(Labelling(self._quadratics[0]).sign) > DENSE_ROWS
         now = (1 if many and side == "lower" else FIRST_STARTS[side]) if certify else n_starts
@@ -298,9 +311,8 @@ class SideSearch:
             for proved in (bound, fractional if known else None)
         )
         known_of_rows = self._row_bounds.get(i)
-        return Found.at(
-            self._best[i], status=status, certified=certified, fractional=fractional, row_bounds=known_of_rows
-        )
+        found = Found.at(self._best[i], status=status, fractional=fractional, row_bounds=known_of_rows)
+        return found.proved(certified, self._side)
 
     def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
         """Prove by branch and bound; also return what is proved over fractions of rows."""

@@ -108,7 +108,7 @@ class CountRange:
         if not (self.ends[0].n_moved or self.ends[0].n_moved_of_x):  # the groups as filed, which are known
             filed = Labelling(self.quadratic(self.ends[0]))
             margin = outwards(self.side) * filed.quadratic.margin
-            self.keep(self.ends[0], Found.at(filed, certified=filed.value() + margin))
+            self.keep(self.ends[0], Found.at(filed).proved(filed.value() + margin, self.side))
 
     def proofs(self) -> Float64s:
         """Return what is proved of each count by those that were solved."""
@@ -148,7 +148,7 @@ class CountRange:
         out, best = outwards(self.side), most_extreme(self.best, self.side)
         certified = float(out * np.max(out * self.proved()))
         is_proved = self.last.certified is not None and np.isfinite(certified)
-        return replace(best, certified=certified) if is_proved else best
+        return best.proved(certified, self.side) if is_proved else best
 
     @property
     def is_dense_above(self) -> bool:
@@ -258,9 +258,9 @@ class UpperRange(CountRange):
         if self.movable is None and (self.estimator == "unbiased" or is_definite):
             self._lower_to(from_more(last.certified, self.totals, self.estimator, self.k))
         if last.row_bounds is not None:
-            of_sums = lost_by_sums(len(last.row_bounds[1]))
-            known = self.totals, self.estimator, self.k
-            self._lower_to(ceilings(*known, *last.row_bounds, of_sums, self.movable))
+            (_, threshold), (_, excess), alone, of_pair = last.row_bounds
+            of_rows = threshold, alone + excess, of_pair, lost_by_sums(len(alone))
+            self._lower_to(ceilings(self.totals, self.estimator, self.k, *of_rows, self.movable))
         self.solve(self.ends[1])
         self._try_fewer(self.started())
 

@@ -21,6 +21,7 @@ from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes,
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.protocol import Float64s
 
+MUCH = 0.75  # of the rows that a pair moves: another one that moves so many is not much smaller
 SOME = 9  # true sizes of which the largest pair is searched where nothing is to be proved
 LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
 
@@ -37,6 +38,23 @@ def some_pairs(admissible: list[Counts]) -> list[Counts]:
     largest = [size.most for size in by_sizes(admissible)]
     places = np.unique(np.linspace(0, len(largest) - 1, SOME).round().astype(int))
     return list(dict.fromkeys([*(largest[i] for i in places), max(largest, key=most_moves)]))
+
+
+def searched_apart(admissible: list[Counts]) -> list[list[Counts]]:
+    """Return the pairs in the parts that are searched each by itself: all at once, wherever that is enough.
+
+    What is fitted to the largest pair says little of pairs that move rows of one group alone, and many more
+    of them than the largest one does.
+    """
+    of_y = [counts for counts in admissible if not counts.n_moved_of_x]
+    of_x = [counts for counts in admissible if counts.n_moved_of_x and not counts.n_moved]
+    both = [counts for counts in admissible if counts.n_moved and counts.n_moved_of_x]
+    largest = max(both or admissible, key=most_moves)
+    most_of_y = max((counts.n_moved for counts in of_y), default=0)
+    most_of_x = max((counts.n_moved_of_x for counts in of_x), default=0)
+    if both and largest.n_moved >= MUCH * most_of_y and largest.n_moved_of_x >= MUCH * most_of_x:
+        return [admissible]
+    return [part for part in (of_y, of_x, both) if part]
 
 
 class PairSearch(RangeSearch):
@@ -127,7 +145,7 @@ class UpperPairs(PairRange):
         self.may_search = self.is_dense_above
         if last.row_bounds is not None:
             known = most_extreme(self.best, "upper").value + self.slack
-            self._ceilings.lower(ThresholdsOfPartners(*last.row_bounds), known)
+            self._ceilings.lower(ThresholdsOfPartners(last.row_bounds), known)
         if self.is_dense_above:
             self.solve(self.ends[1])
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.search.protocol import Part, limits_within, top_sum
+from mmdbounds.search.protocol import Part, RowBounds, limits_within, top_sum
 from mmdbounds.search.sharp.learned_ranks import Fitted, by_stratum, chosen, limits_of_some, rank
 from mmdbounds.search.sharp.pair_factors import LENGTH, RANK, SQUARES, STRIP, PairFactors, factors, parted
 from mmdbounds.search.sharp.quota_problem import Effort
@@ -58,7 +58,7 @@ class LearnedMultipliers:
     def __init__(self, labelling: Labelling, seed: int) -> None:
         f, n = labelling.quadratic, len(labelling.sign)
         self._labelling, self._parts = labelling, labelling.parts()
-        self.row_bounds: tuple[Float64s, Float64s, float] | None = None  # of the last ceiling; see `Found`
+        self.row_bounds: RowBounds | None = None  # of the last ceiling
         self._sums, self._scale = f.totals.sums.precise, f.totals.scale
         self._linear = labelling.sign * f.gradient_as_filed[labelling.active] / f.c
         self._linear += f.totals.diagonal[labelling.active]
@@ -111,24 +111,31 @@ class LearnedMultipliers:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
         f, added, limits = quadratic, self._factors(), self._labelling.limits()
         squares, own = added.squares, f.totals.diagonal[self._labelling.active]
-        last, above = np.zeros((2, len(squares))), squares.copy()  # of partners in X and in Y
+        last, above = np.zeros((2, 2, len(squares)))  # of partners in X and in Y
         # Thresholds below 0 and what exceeds them cancel in the scores, their rounding does not: `sizes` are
         # of all that is added up, a row's own value included, which the sums hold before it is taken away.
         scores, sizes = self._linear + squares, np.abs(self._linear) + squares + np.abs(own)
-        for part, _ in self._parts:
-            for other, quota in self._parts:
-                thresholds, excess = self._partners(f, added, (part, other), quota - (other == part))
-                scores[part] += (quota - (other == part)) * thresholds + excess
-                sizes[part] += np.abs(quota * thresholds) + excess
-                last[int(self._labelling.sign[other.start] > 0), part] = thresholds
-                above[part] += excess
-                effort.spend(PROVED * len(excess) * (other.stop - other.start))
+        # Other counts may move rows of a group of which these move none: its rows are partners, too.
+        for part, _ in self._active_groups():
+            for other, quota in self._active_groups():
+                count, group = max(quota - (other == part), 0), int(self._labelling.sign[other.start] > 0)
+                last[group, part], above[group, part] = self._partners(f, added, (part, other), count)
+                effort.spend(PROVED * (part.stop - part.start) * (other.stop - other.start))
+                if quota:
+                    scores[part] += count * last[group, part] + above[group, part]
+                    sizes[part] += np.abs(quota * last[group, part]) + above[group, part]
         n_chosen, of_pair = sum(quota for _, quota in self._parts), self._pair_error(added.largest)
-        self.row_bounds = last if self._labelling.n_active_x else last[1], above, of_pair
+        self.row_bounds = RowBounds(last, above, squares, of_pair)
         # Beyond `Quadratic.margin` (docs/rounding.md): pairs that a labelling consists of, and sums.
         summed = lost_by_sums(len(sizes)) * top_sum(sizes, self._parts)
         rounding = f.c * (n_chosen**2 * of_pair + summed)
         return f.value_as_filed + f.c * top_sum(scores, self._parts, limits) + rounding
+
+    def _active_groups(self) -> list[tuple[slice, int]]:
+        """Return the active rows of each group, with the number that moves: it may be none."""
+        n_x, counts = self._labelling.n_active_x, self._labelling.quadratic.counts
+        both = (slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self._linear)), counts.n_moved)
+        return [(part, quota) for part, quota in both if part.stop > part.start]
 
     def _partners(
         self, f: Quadratic, added: PairFactors, groups: tuple[slice, slice], count: int

@@ -17,6 +17,7 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.objective import GroupSums, Labelling, Quadratic, lost
 from mmdbounds.results import Estimator
+from mmdbounds.search.protocol import RowBounds
 from mmdbounds.search.sharp.ceiling import EPS, ULPS
 from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import QuotaProblem, ScoreBound
@@ -46,23 +47,23 @@ class Partners(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ThresholdsOfPartners:
-    """Any j partners in a group add at most j times a row's threshold there; to both is added its excess."""
+    """Any j partners in a group add at most j times a row's threshold there, and its excess."""
 
-    thresholds: Float64s  # of partners in X and in Y, shape (2, n)
-    excess: Float64s  # shape (n,)
-    rounding: float  # what it can do to a chosen pair
+    bounds: RowBounds
 
     def scores(self, m: int, m_d: int, n_x: int) -> tuple[Float64s, Float64s]:
-        """See `Partners`."""
-        of_x, of_y = self.thresholds
-        is_x = np.arange(len(of_x)) < n_x
-        return (m_d - is_x) * of_x + (m - ~is_x) * of_y + self.excess, of_x + of_y
+        """See `Partners`; a group of which no row moves, in the only pair of its piece, adds nothing."""
+        (of_x, of_y), (above_x, above_y), alone, _ = self.bounds
+        is_x = np.arange(len(alone)) < n_x
+        total = alone + (m_d > 0) * above_x + (m > 0) * above_y
+        return total + (m_d - is_x) * of_x + (m - ~is_x) * of_y, of_x + of_y
 
     def margin(self, ceilings: Float64s, c: float, n_chosen: int) -> Float64s:
         """See `Partners`; sums lose a share of what they add up, whatever is left of it."""
-        added_up = n_chosen * (n_chosen * np.abs(self.thresholds).max() + self.excess.max())
-        lost_there = lost_by_sums(len(self.excess)) * added_up
-        return np.full_like(ceilings, c * (n_chosen**2 * self.rounding + lost_there))
+        thresholds, excess, alone, of_pair = self.bounds
+        most_alone = float((alone + excess.sum(axis=0)).max())
+        added_up = n_chosen * (n_chosen * np.abs(thresholds).max() + most_alone)
+        return np.full_like(ceilings, c * (n_chosen**2 * of_pair + lost_by_sums(len(alone)) * added_up))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,9 +73,13 @@ def widest(sizes: Sequence[SameSizes]) -> Counts:
     return replace(every[0], n_moved=n_moved, n_moved_of_x=n_moved_of_x)
 
 
-def most_moves(counts: Counts) -> tuple[bool, int]:
-    """Return the key by which a pair is the largest: rows of both groups move, and as many as possible."""
-    return counts.n_moved_of_x > 0, counts.n_moved + counts.n_moved_of_x
+def most_moves(counts: Counts) -> tuple[bool, bool, int]:
+    """Return the key by which a pair is the largest: rows of both groups move, and as many as possible.
+
+    Where no pair moves rows of both, it moves some of X: those of Y are active beside them.
+    """
+    m, m_d = counts.n_moved, counts.n_moved_of_x
+    return min(m, m_d) > 0, m_d > 0, m + m_d
 
 
 @dataclass(frozen=True, eq=False)
