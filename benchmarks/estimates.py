@@ -87,7 +87,7 @@ CALLS = [
     Call("test", 1000, "standardised"),
     Call("test", 20_000, "10"),
     Call("sweep", 1000, "raw", exactly=False),
-    Call("sweep", 2000, "4", how={"kernel": "matern32"}),
+    Call("sweep", 2000, "4", how={"kernel": "matern52"}),
 ]
 
 

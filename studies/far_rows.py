@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from fuzzing import naive  # the independent reference
 
 SIZES = (1e6, 1e7, 1e8, 1e10, 1e12, 1e14, 1e16, 1e18, 1e100, 1e300)
-KERNELS = ("rbf", "laplacian", "imq", "matern32", "matern52", "energy")
+KERNELS = ("rbf", "laplacian", "matern52", "energy")
 
 
 def ways():

@@ -61,7 +61,6 @@ def test_bounds_derived_by_hand():
     [
         ("rbf", lambda m, Z: m.rbf_kernel(Z, gamma=1 / (2 * 1.5**2))),
         ("laplacian", lambda m, Z: m.laplacian_kernel(Z, gamma=1 / 1.5)),
-        ("cosine", lambda m, Z: m.cosine_similarity(Z)),
         ("linear", lambda m, Z: m.linear_kernel(Z)),
         ("polynomial", lambda m, Z: m.polynomial_kernel(Z, degree=3, gamma=1 / 2, coef0=1)),
     ],

@@ -120,7 +120,7 @@ def test_equal_sizes_and_constant_diagonal_make_u_an_affine_function_of_v():
 
 
 def test_observed_value_is_that_of_the_groups_as_filed():
-    problem = random_problem(11, kernel="matern32")
+    problem = random_problem(11, kernel="matern52")
     totals = group_sums(make_sums(problem.Z, problem.kernel), problem.p, problem.q)
     K = naive_matrix(problem)
     for estimator in ("unbiased", "biased"):

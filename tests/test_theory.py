@@ -17,6 +17,7 @@ from mmdbounds.theory import (
     rows_for_radius,
     variance_radius,
 )
+from problems import Signed
 
 ROUNDING = 1e-12
 
@@ -101,9 +102,9 @@ def test_populations_of_two_atoms_are_covered_as_promised(n_x, n_y, similarity, 
 
 def test_a_kernel_knows_its_bound_and_its_sign():
     assert deviation_radius(30, 40, mb.kernels.RBF(2.0), 0.1) == deviation_radius(30, 40, 1.0, 0.1)
-    cosine = deviation_radius(30, 40, mb.kernels.Cosine(), 0.1)
+    signed = deviation_radius(30, 40, Signed(), 0.1)
     assert (
-        cosine == deviation_radius(30, 40, 1.0, 0.1, nonnegative=False) > deviation_radius(30, 40, 1.0, 0.1)
+        signed == deviation_radius(30, 40, 1.0, 0.1, nonnegative=False) > deviation_radius(30, 40, 1.0, 0.1)
     )
 
 
@@ -243,14 +244,14 @@ def test_rows_for_a_radius_by_hand():
             r"`kernel` must have a known bound.*; got 'linear'\.",
         ),
         (
-            lambda: gretton_radius(5, 5, mb.kernels.Cosine()),
-            r"of a kernel that is never negative; got 'cosine'\.",
+            lambda: gretton_radius(5, 5, Signed()),
+            r"of a kernel that is never negative; got 'signed'\.",
         ),
         (lambda: gretton_radius(5, 5, 1.0, 0.0), r"`delta` must be a number between 0 and 1; got 0\."),
         (lambda: variance_radius(-1.0, 5, 5), r"`variance` must be a number from 0; got -1\."),
         (
-            lambda: variance_radius(0.1, 5, 5, mb.kernels.Cosine()),
-            r"`kappa` must be that of a kernel that is never negative; got 'cosine'\.",
+            lambda: variance_radius(0.1, 5, 5, Signed()),
+            r"`kappa` must be that of a kernel that is never negative; got 'signed'\.",
         ),
         (lambda: deviation_radius(5, 5, 1.0, 5), r"`delta` must be .*; got 5\. Did you mean 0\.05\?"),
         (lambda: proposition_1(50, epsilon=1.0), r"`epsilon` must be in \[0, 1\); got 1\."),

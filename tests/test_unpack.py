@@ -66,12 +66,9 @@ MADE: dict[str, Callable[[], Any]] = {
     "Exhaustive": mb.Exhaustive,
     "RBF": lambda: mb.kernels.RBF(2.0),
     "Laplacian": lambda: mb.kernels.Laplacian(2.0),
-    "InverseMultiquadric": lambda: mb.kernels.InverseMultiquadric(2.0),
-    "Matern32": lambda: mb.kernels.Matern32(2.0),
     "Matern52": lambda: mb.kernels.Matern52(2.0),
     "Polynomial": lambda: mb.kernels.Polynomial(2),
     "Linear": mb.kernels.Linear,
-    "Cosine": mb.kernels.Cosine,
     "Energy": lambda: mb.kernels.Energy(0.5),
 }
 PARTS = {  # held by those above

@@ -96,7 +96,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
     flags = (
         "--n-moved 2 --n-moved-of-x 1 --exactly --columns y --columns x --scale none --method s-sd "
-        "--n-steps 2 --schedule even --rng 3 --kernel imq --bandwidth 2.5 --estimator biased "
+        "--n-steps 2 --schedule even --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress"
     )
     assert run(["bounds", table, *GROUPS, *flags.split()]) == 130
@@ -106,7 +106,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert len(Y) == 5
     assert options == {
         "method": StepwiseDominance(n_steps=2),
-        "kernel": "imq",
+        "kernel": "laplacian",
         "bandwidth": 2.5,
         "estimator": "biased",
         "backend": "numpy",

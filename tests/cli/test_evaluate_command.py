@@ -78,8 +78,8 @@ def test_every_flag_arrives(table: str, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(evaluation_run, "evaluate", stop)
     flags = (
         "--methods sd --sizes 2,all --replace --n-trials 7 --only 2 --mechanism random --columns y "
-        "--columns x --scale none --at-most --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --n-processes 3 --rng 3 --progress"
+        "--columns x --scale none --at-most --kernel laplacian --bandwidth 2.5 --estimator biased "
+        "--backend numpy --dtype float32 --working-memory 64 --n-processes 3 --rng 3 --progress"
     )
     assert run(["evaluate", table, *GROUPS, *flags.split()]) == 130
     X, Y, epsilon, options = calls[0]
@@ -94,7 +94,7 @@ def test_every_flag_arrives(table: str, tmp_path: Path, monkeypatch: pytest.Monk
         "scale": "none",
         "preset": None,
         "exactly": False,
-        "kernel": "imq",
+        "kernel": "laplacian",
         "bandwidth": 2.5,
         "estimator": "biased",
         "backend": "numpy",

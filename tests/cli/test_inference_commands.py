@@ -64,7 +64,9 @@ def test_what_does_not_go_together(table: str, refused: Refused):
     assert refused("confidence", table, *FLAGS, "--estimator", "biased").startswith(
         "`--estimator` cannot be chosen for a confidence interval"
     )
-    assert "use `--kernels` or `--bandwidths` here" in refused("aggregated", table, *FLAGS, "--kernel", "imq")
+    assert "use `--kernels` or `--bandwidths` here" in refused(
+        "aggregated", table, *FLAGS, "--kernel", "matern52"
+    )
 
 
 @pytest.mark.full

@@ -78,8 +78,9 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mmdbounds.inference.robust, "robust_test", stop)
     flags = (
         "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --best-case --beta 0.25 --columns y "
-        "--columns x --scale none --rng 3 --kernel imq --bandwidth 2.5 --estimator biased --backend numpy "
-        "--dtype float32 --working-memory 64 --no-progress --null labellings --level 0.01 --stop-after 7"
+        "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
+        "--backend numpy --dtype float32 --working-memory 64 --no-progress "
+        "--null labellings --level 0.01 --stop-after 7"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["test", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -95,7 +96,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "checkpoint": kept,
         "best_case": True,
         "beta": 0.25,
-        "kernel": "imq",
+        "kernel": "laplacian",
         "bandwidth": 2.5,
         "estimator": "biased",
         "backend": "numpy",

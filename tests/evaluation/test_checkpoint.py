@@ -147,7 +147,7 @@ def test_a_trial_that_goes_wrong_leaves_the_others(path, monkeypatch):
         ({"scale": "standard"}, "scale"),
         ({"mechanism": "random"}, "mechanism"),
         ({"mechanism": last_rows}, "mechanism"),
-        ({"kernel": "imq"}, "kernel"),
+        ({"kernel": "matern52"}, "kernel"),
         ({"kernel": mb.kernels.RBF(1.0)}, "kernel, bandwidth"),
         ({"bandwidth": 2.0}, "kernel, bandwidth"),
         ({"estimator": "biased"}, "estimator"),

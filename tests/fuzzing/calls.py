@@ -16,8 +16,8 @@ from fuzzing.containers import FORMS, handed_in
 from fuzzing.misfiling import Misfiling, misfilings
 from fuzzing.rows import RowsSpec, row_specs
 
-LENGTHS = ("rbf", "laplacian", "imq", "matern32", "matern52")
-FORMULAS = (*LENGTHS, "polynomial", "linear", "cosine", "energy")
+LENGTHS = ("rbf", "laplacian", "matern52")
+FORMULAS = (*LENGTHS, "polynomial", "linear", "energy")
 EXPONENTS = (1.0, 0.5, 1.5, 0.1)
 KERNELS = (*FORMULAS, "function", "precomputed")
 ATTAINED = ("s-sd", "sd", "sm", "paper")

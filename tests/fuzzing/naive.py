@@ -50,11 +50,6 @@ def kernel_matrix(Z, kernel, *, bandwidth=None, degree=3, gamma=None, coef0=1.0,
     match kernel:
         case "rbf":
             K = np.exp(-squared_distances(Z) / (2 * length * length))
-        case "imq":
-            K = 1 / np.sqrt(1 + squared_distances(Z) / (length * length))
-        case "matern32":
-            s = np.sqrt(3 * squared_distances(Z)) / length
-            K = (1 + s) * np.exp(-s)
         case "matern52":
             s = np.sqrt(5 * squared_distances(Z)) / length
             K = (1 + s + s * s / 3) * np.exp(-s)
@@ -69,8 +64,6 @@ def kernel_matrix(Z, kernel, *, bandwidth=None, degree=3, gamma=None, coef0=1.0,
             ) ** power
         case "energy":
             K = -(squared_distances(Z) ** (Long(exponent) / 2))
-        case "cosine":
-            K = inner_products(of_length_one(Z))
     return Matrix(K, power * (Z.shape[1] + 10) * UNIT * np.abs(K).max())
 
 
@@ -105,12 +98,6 @@ def about_the_median(Z):
     No squared MMD of a linear kernel changes, in exact arithmetic, with the origin.
     """
     return Z - np.sort(Z, axis=0)[len(Z) // 2]
-
-
-def of_length_one(Z):
-    """Rows over their length; rows of zeros stay."""
-    norms = np.sqrt((Z * Z).sum(axis=1, keepdims=True))
-    return Z / np.where(norms > 0, norms, 1)
 
 
 def median_distance(Z, *, l1=False):

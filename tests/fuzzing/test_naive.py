@@ -58,7 +58,7 @@ def test_extremes_are_those_of_all_labellings_in_fractions(estimator, kernel, po
         assert abs(exact_fraction(found.upper) - max(values)) <= error
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "imq", "matern32", "matern52"])
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern52"])
 def test_distance_kernels_do_not_hang_on_the_origin(kernel):
     Z = np.random.default_rng(1).integers(-5, 6, size=(7, 3)).astype(float)
     near, far = (naive.kernel_matrix(Z + shift, kernel, bandwidth=3.0).values for shift in (0.0, 2.0**40))
@@ -70,11 +70,8 @@ def test_kernel_values_by_hand():
     off = {
         "rbf": math.exp(-25 / 8),
         "laplacian": math.exp(-7 / 2),
-        "imq": 1 / math.sqrt(1 + 25 / 4),
-        "matern32": (1 + math.sqrt(3) * 2.5) * math.exp(-math.sqrt(3) * 2.5),
         "matern52": (1 + math.sqrt(5) * 2.5 + 5 * 6.25 / 3) * math.exp(-math.sqrt(5) * 2.5),
         "polynomial": 1.0,
-        "cosine": 0.0,
     }
     for kernel, value in off.items():
         found = naive.kernel_matrix(Z, kernel, bandwidth=2.0).values[0, 1]

@@ -214,7 +214,6 @@ def smaller_pvalues(seeds):
 
 def test_no_pvalue_is_larger():
     assert smaller_pvalues(range(24)) >= 1
-    assert smaller_pvalues([10_759]) == 1  # several counts with the same p-value, at first
 
 
 @pytest.mark.slow

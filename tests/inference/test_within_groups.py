@@ -11,7 +11,7 @@ from mmdbounds.sums import make_sums
 from problems import all_labellings, small_problem
 from tolerances import of_a_mean
 
-BOUNDED = ("rbf", "laplacian", "imq", "matern32", "matern52")
+BOUNDED = ("rbf", "laplacian", "matern52")
 
 
 def variance_of(K, u):
@@ -28,7 +28,7 @@ def variance_of(K, u):
 
 @pytest.mark.parametrize("seed", range(12))
 def test_no_labelling_has_more_variance_than_is_allowed_for(seed):
-    problem = small_problem(seed, kernel=BOUNDED[seed % 5], estimator="unbiased", most=(9, 6))
+    problem = small_problem(seed, kernel=BOUNDED[seed % len(BOUNDED)], estimator="unbiased", most=(9, 6))
     counts, p = problem.counts, problem.p
     if min(counts.n_x, counts.n_y) < 2:
         pytest.skip("no variance of a single row")

@@ -53,8 +53,7 @@ def test_the_witness_by_its_definition(side: str | None):
     [
         mb.kernels.Polynomial(degree=2, coef0=0.5),
         mb.kernels.Laplacian(1.5),
-        mb.kernels.Cosine(),
-        mb.kernels.Matern32(2.0),
+        mb.kernels.Matern52(2.0),
     ],
 )
 def test_the_kernel_of_the_result_is_used(kernel: Any):

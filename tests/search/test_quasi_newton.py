@@ -66,7 +66,7 @@ def test_the_points_never_end_behind_the_rows_they_began_from(seed, kernel):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_begun_from_the_best_rows_no_labelling_is_beyond(seed, monkeypatch):
-    problem = small_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % 6])
+    problem = small_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % len(SLOPED_NAMES)])
     for place, side in enumerate(SIDES):
         best = Exhaustive().search(totals_of(problem), problem.counts, problem.estimator, side)
         begin = lambda search, rows=best.rows: lambda placed, quota: rows  # noqa: E731
@@ -134,7 +134,7 @@ def test_the_printed_objective_finds_other_points(monkeypatch):
 def test_the_points_begin_at_the_rows_of_s_sd(monkeypatch):
     compared = 0
     for seed in range(24):
-        problem = random_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % 6])
+        problem = random_problem(seed, two_way=False, kernel=SLOPED_NAMES[seed % len(SLOPED_NAMES)])
         if not problem.counts.n_moved or not np.ptp(problem.Z):
             continue
         _, sides = placed_by(QuasiNewton(max_iterations=1), problem, monkeypatch)
@@ -306,7 +306,7 @@ def test_a_search_that_goes_astray_keeps_its_rows(monkeypatch):
     assert result.lower.status == "stopped at 7 iterations: not converged; from the rows of S-SD"
 
 
-SLOPED = "'rbf', 'imq', 'matern32', 'matern52', 'polynomial', 'linear'"
+SLOPED = "'rbf', 'matern52', 'polynomial', 'linear'"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,6 @@ SLOPED = "'rbf', 'imq', 'matern32', 'matern52', 'polynomial', 'linear'"
             {"kernel": "laplacian"},
             rf"which the laplacian kernel does not have\. Use one of {SLOPED}, or method='s-sd'\.$",
         ),
-        ({"kernel": "cosine"}, "which the cosine kernel does not have"),
         ({"kernel": lambda A, B: A @ B.T}, "which the function kernel does not have"),
         (
             {"X": np.eye(50)[:20], "Y": np.eye(50)[20:], "kernel": "precomputed"},

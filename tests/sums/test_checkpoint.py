@@ -278,7 +278,7 @@ def test_a_disk_that_fills_up_is_said_once_and_stops_nothing(path, monkeypatch):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"kernel": "imq"}, "kernel"),
+        ({"kernel": "matern52"}, "kernel"),
         ({"kernel": mb.kernels.RBF(1.0)}, "bandwidth"),
         ({"bandwidth": 2.0}, "bandwidth"),
         ({"kernel": "linear"}, "kernel, bandwidth"),

@@ -15,8 +15,6 @@ N, D = 300, 4  # three tiles, the last one narrower
 EVERYONE = slice(0, N)
 KERNELS = [
     kernels.RBF(2.0),
-    kernels.InverseMultiquadric(2.0),
-    kernels.Matern32(2.0),
     kernels.Laplacian(2.0),
     kernels.Polynomial(2, 0.1),
 ]

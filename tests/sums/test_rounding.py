@@ -15,15 +15,15 @@ from mmdbounds.sums.points import GOOD_PRODUCT, prepare
 
 pytestmark = pytest.mark.skipif(not IS_LONG, reason="long double has no more digits than float64 here")
 
-DISTANCE = ["rbf", "imq", "matern32", "matern52", "laplacian"]
+DISTANCE = ["rbf", "matern52", "laplacian"]
 ENERGY = ["energy", "energy 0.1", "energy 1.9"]
-EVERY = [*DISTANCE, *ENERGY, "linear", "polynomial", "cosine"]
+EVERY = [*DISTANCE, *ENERGY, "linear", "polynomial"]
 
 
 def kernel_of(name, bandwidth=1.0):
     if name in ENERGY:
         return kernels.Energy(float([*name.split(), "1"][1]))
-    makers = {"linear": kernels.Linear, "polynomial": kernels.Polynomial, "cosine": kernels.Cosine}
+    makers = {"linear": kernels.Linear, "polynomial": kernels.Polynomial}
     return makers[name]() if name in makers else kernels.kernel_class(name)(bandwidth)
 
 
@@ -77,7 +77,7 @@ def test_rows_far_out_cost_no_other_row_a_digit_on_tensors(name, size):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", ["rbf", "imq", "matern32", "matern52"])
+@pytest.mark.parametrize("name", ["rbf", "matern52"])
 @given(
     seed=st.integers(0, 10**6),
     size=st.sampled_from([1.0, 10.0, 25.0]),
@@ -164,7 +164,7 @@ def test_one_far_row_costs_nothing_and_two_of_them_do():
     assert rounding.product_error(together, 2, kernel, "float64") > 1e-3
 
 
-@pytest.mark.parametrize("name", ["rbf", "imq", "matern32", "matern52"])
+@pytest.mark.parametrize("name", ["rbf", "matern52"])
 def test_the_bound_of_a_product_is_the_largest_of_all_pairs(name):
     """Only neighbours in the order of norms are looked at; the definition looks at all pairs."""
     rng = np.random.default_rng(4)
@@ -187,7 +187,7 @@ def test_a_row_far_out_is_never_taken_for_another_kernel():
     Z[:4100] = np.random.default_rng(5).normal(size=(4100, 2))
     Z[4100:, 0] += np.arange(200) * 1e-6
     some = np.r_[0:6, 4100:4106]
-    for name in ("rbf", "matern32", "imq"):
+    for name in ("rbf", "matern52"):
         sums = BlockedSums(Z, kernel_of(name))
         values = sums.block(some, some)
         assert ((values >= 0) & (values <= 1)).all()
@@ -250,7 +250,7 @@ def test_kernel_values_whose_squares_are_no_numbers_are_refused(size):
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e30])
-@pytest.mark.parametrize("name", ["rbf", "imq", "matern32", "matern52"])
+@pytest.mark.parametrize("name", ["rbf", "matern52"])
 def test_a_length_whose_square_is_outside_float32(size, name):
     """0 times infinity was NaN, which no check saw; the stepwise search then took no row for ever."""
     rng = np.random.default_rng(0)

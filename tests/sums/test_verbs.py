@@ -117,7 +117,7 @@ def weights(n, kind):
     return rng.normal(size=(n, 1 if kind == "random" else 90))
 
 
-@pytest.mark.parametrize("name", ["rbf", "matern32", "matern52", "imq", "polynomial", "linear", "cosine"])
+@pytest.mark.parametrize("name", ["rbf", "matern52", "polynomial", "linear"])
 def test_float32_is_as_good_as_float32_can_be(name):
     Z, kernel, K = rows_and_kernel(name, d=20)
     scale = np.abs(np.diag(K)).max()

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
         Precomputed,
     )
     from mmdbounds.kernels.energy import Energy
-    from mmdbounds.kernels.imq import InverseMultiquadric
     from mmdbounds.kernels.laplacian import Laplacian
-    from mmdbounds.kernels.matern import Matern32, Matern52
-    from mmdbounds.kernels.polynomial import Cosine, Linear, Polynomial
+    from mmdbounds.kernels.matern import Matern52
+    from mmdbounds.kernels.polynomial import Linear, Polynomial
     from mmdbounds.kernels.rbf import RBF
     from mmdbounds.kernels.registry import (
         is_precomputed,
@@ -37,8 +36,8 @@ if TYPE_CHECKING:
         takes_bandwidth,
     )
 
-__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Cosine", "Energy", "Floats"]
-__all__ += ["FunctionKernel", "Geometry", "InverseMultiquadric", "Kernel", "Laplacian", "Linear", "Matern32"]
+__all__ = ["RBF", "SHIPPED", "BandwidthKernel", "CompiledForms", "Energy", "Floats"]
+__all__ += ["FunctionKernel", "Geometry", "Kernel", "Laplacian", "Linear"]
 __all__ += [
     "Matern52",
     "PairKernel",
@@ -55,12 +54,9 @@ __all__ += ["lists_kernels", "register", "takes_bandwidth"]
 SHIPPED = {
     "rbf": ("rbf", "RBF"),
     "laplacian": ("laplacian", "Laplacian"),
-    "imq": ("imq", "InverseMultiquadric"),
-    "matern32": ("matern", "Matern32"),
     "matern52": ("matern", "Matern52"),
     "polynomial": ("polynomial", "Polynomial"),
     "linear": ("polynomial", "Linear"),
-    "cosine": ("polynomial", "Cosine"),
     "energy": ("energy", "Energy"),
     "precomputed": ("base", "Precomputed"),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mmdbounds.checks import is_number
 from mmdbounds.errors import MmdBoundsError
 
-Geometry = Literal["distance2", "l1", "inner", "cosine", "function", "matrix"]
+Geometry = Literal["distance2", "l1", "inner", "function", "matrix"]
 Floats = NDArray[np.floating[Any]]
 
 LOG2_E = math.log2(math.e)
@@ -67,9 +67,8 @@ class Kernel:
     spellings
         Other names that are understood. Case, dashes and underscores never matter.
     geometry
-        The number per pair that `value` takes: ``"distance2"``, ``"l1"``, ``"inner"`` or
-        ``"cosine"`` (inner product of rows scaled to length 1). ``"function"`` and ``"matrix"``
-        kernels have no such number.
+        The number per pair that `value` takes: ``"distance2"``, ``"l1"`` or ``"inner"``.
+        ``"function"`` and ``"matrix"`` kernels have no such number.
     shift_invariant
         Whether subtracting the same vector from all rows leaves every MMD unchanged, so that
         rows may be centred before a matrix product (which loses digits far from the origin).

@@ -1,4 +1,4 @@
-"""The Matern kernels with smoothness 3/2 and 5/2."""
+"""The Matern kernel with smoothness 5/2."""
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -14,19 +14,11 @@ if TYPE_CHECKING:
     import triton.language as tl
 
 
-# In the compiled forms s = sqrt(-2 x), with rows scaled to s = sqrt(3) r or sqrt(5) r.
+# In the compiled forms s = sqrt(-2 x), with rows scaled to s = sqrt(5) r.
 
 
-def _row32(row, offset, degree):
+def _row(row, offset, degree):
     # Constants of the row's own type: a plain number would make everything float64.
-    zero, one, minus_two = row.dtype.type(0), row.dtype.type(1), row.dtype.type(-2)
-    minus_log2_e = row.dtype.type(-LOG2_E)
-    for j in range(len(row)):
-        s = np.sqrt(max(minus_two * row[j], zero))
-        row[j] = (one + s) * exp2(minus_log2_e * s)
-
-
-def _row52(row, offset, degree):
     zero, one, minus_two = row.dtype.type(0), row.dtype.type(1), row.dtype.type(-2)
     third, minus_log2_e = row.dtype.type(1 / 3), row.dtype.type(-LOG2_E)
     for j in range(len(row)):
@@ -35,46 +27,10 @@ def _row52(row, offset, degree):
         row[j] = (one + s + s2 * third) * exp2(minus_log2_e * s)
 
 
-def _triton32(t, offset, degree):
-    s = tl.sqrt(tl.maximum(-2.0 * t, 0.0))
-    return (1.0 + s) * tl.exp2(-1.4426950408889634 * s)
-
-
-def _triton52(t, offset, degree):
+def _triton(t, offset, degree):
     s2 = tl.maximum(-2.0 * t, 0.0)
     s = tl.sqrt(s2)
     return (1.0 + s + s2 / 3.0) * tl.exp2(-1.4426950408889634 * s)
-
-
-@dataclass(frozen=True)
-class Matern32(BandwidthKernel):
-    r"""Matern kernel with smoothness 3/2, :math:`(1 + s)\,e^{-s}`.
-
-    Here :math:`s = \sqrt3\,\|a - b\| / \mathrm{bandwidth}`.
-    """
-
-    name = "matern32"
-    spellings = ("matern_3/2", "matern_1.5")
-    geometry = "distance2"
-    is_positive_definite = is_nonnegative = True
-    upper_bound = sensitivity = 1.0
-    squared_scale = 3.0
-    forms = CompiledForms(_row32, triton=_triton32)
-
-    def value(self, t: Floats) -> Floats:
-        """Return k for squared distances `t`."""
-        s = np.minimum(np.sqrt(t * (3.0 * self.bandwidth**-2)), NOTHING_BEYOND)
-        return np.asarray((1.0 + s) * np.exp(-s))
-
-    def slope(self, t: Floats) -> Floats:
-        """Return the derivative of k by the squared distance; there is one at 0 too."""
-        rate = 3.0 * self.bandwidth**-2
-        return np.asarray(-0.5 * rate * np.exp(-np.sqrt(t * rate)))
-
-    def tensor(self, t: Any) -> Any:
-        """Return k for a tensor of scaled numbers."""
-        s = t.mul_(-2.0).sqrt_().clamp_(max=NOTHING_BEYOND)
-        return (1.0 + s).mul_(s.neg().exp_())
 
 
 @dataclass(frozen=True)
@@ -90,7 +46,7 @@ class Matern52(BandwidthKernel):
     is_positive_definite = is_nonnegative = True
     upper_bound = sensitivity = 1.0
     squared_scale = 5.0
-    forms = CompiledForms(_row52, triton=_triton52)
+    forms = CompiledForms(_row, triton=_triton)
 
     def value(self, t: Floats) -> Floats:
         """Return k for squared distances `t`."""

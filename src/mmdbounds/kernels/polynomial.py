@@ -1,4 +1,4 @@
-"""Kernels of the inner product: polynomial; linear, of degree 1; cosine, linear on rows of length 1."""
+"""Kernels of the inner product: polynomial, and linear, of degree 1."""
 # mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
@@ -119,26 +119,6 @@ class Linear(PairKernel):
     def slope(self, t: Floats) -> Floats:
         """Return the derivative of k by the inner product."""
         return np.ones_like(t)
-
-    def tensor(self, t: Any) -> Any:
-        """Return k for a tensor of inner products."""
-        return t
-
-
-@dataclass(frozen=True)
-class Cosine(PairKernel):
-    r"""Cosine kernel, :math:`a \cdot b / (\|a\| \|b\|)`; a row of zeros has similarity 0 to all others."""
-
-    name = "cosine"
-    spellings = ("cosine_similarity",)
-    geometry = "cosine"
-    is_positive_definite = True
-    upper_bound = sensitivity = 1.0
-    forms = CompiledForms()
-
-    def value(self, t: Floats) -> Floats:
-        """Return k for inner products `t` of rows of length 1."""
-        return t
 
     def tensor(self, t: Any) -> Any:
         """Return k for a tensor of inner products."""

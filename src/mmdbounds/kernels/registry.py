@@ -16,7 +16,7 @@ from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Kernel, PairK
 K = TypeVar("K", bound=type[Kernel])
 T = TypeVar("T")
 
-OF_PAIRS = ("distance2", "l1", "inner", "cosine")  # geometries with a number per pair
+OF_PAIRS = ("distance2", "l1", "inner")  # geometries with a number per pair
 LINE = 104  # letters in a line of a docstring
 
 _CLASSES: dict[str, type[Kernel]] = {}

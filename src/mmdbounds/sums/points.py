@@ -75,7 +75,7 @@ def by_product(kernel: Kernel) -> bool:
     # A product has other digits in another block; a kernel must say what it makes of that (`sensitivity`).
     if kernel.geometry == "distance2":
         return not takes_differences(kernel)
-    return kernel.geometry in ("inner", "cosine") and kernel.sensitivity is not None
+    return kernel.geometry == "inner" and kernel.sensitivity is not None
 
 
 def differences_pay(value_error: float, n_rows: int, n_columns: int, dtype: str) -> bool:
@@ -100,25 +100,15 @@ def centred(Z: Float64s, at: Float64s | None = None) -> Float64s:
 
 
 def kernel_rows(Z: Float64s, kernel: Kernel, at: Float64s | None = None) -> Float64s:
-    """Return the rows that enter the kernel's formula: centred at `at` or the mean, scaled or of length 1."""
+    """Return the rows that enter the kernel's formula: centred at `at` or the mean, or scaled."""
     # Differences are taken of the rows as they are. Centred they would lose what the centre is off.
     Z = np.asarray(Z)  # rows on a cluster come here, or say why they cannot
     if takes_differences(kernel):
         return Z
-    if kernel.geometry == "cosine":
-        return unit_rows(Z)
     if kernel.shift_invariant:
         return centred(Z, at)
     factor = kernel.row_factor(Z.shape[1])
     return Z if factor == 1.0 else np.asarray(Z * factor)
-
-
-def unit_rows(Z: Float64s) -> Float64s:
-    """Return the rows scaled to length 1; rows of zeros stay."""
-    largest = np.abs(Z).max(axis=1, keepdims=True, initial=0.0)
-    safe = Z / np.where(largest > 0, largest, 1.0)  # squares of the rest neither overflow nor vanish
-    norms = np.linalg.norm(safe, axis=1, keepdims=True)
-    return np.asarray(safe / np.where(norms > 0, norms, 1.0), dtype=np.float64)
 
 
 def prepare(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
@@ -378,7 +368,7 @@ def kernel_diagonal(
     if isinstance(kernel, FunctionKernel):
         pieces = [function_block(kernel, rows[i:j], rows[i:j]) for i, j in strips([0, len(rows)], 64)]
         return np.concatenate([piece.diagonal() for piece in pieces]) if pieces else np.empty(0)
-    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+    if isinstance(kernel, PairKernel) and kernel.geometry == "inner":
         z = kernel_rows(Z, kernel, at)[A]
         return np.asarray(kernel.value(np.einsum("ij,ij->i", z, z)))
     return own_value(kernel, len(rows))

@@ -62,7 +62,7 @@ def vanishing_error(largest_gap: float, n_columns: int, kernel: Kernel) -> float
 
 
 def inner_error(n_columns: int, kernel: Kernel, dtype: str) -> float:
-    """Return the error of a kernel value from an inner product, cosine included."""
+    """Return the error of a kernel value from an inner product."""
     if kernel.sensitivity is None:
         return pair_error(n_columns, kernel)
     coarse = 1.0 if dtype == "float64" else HALVES

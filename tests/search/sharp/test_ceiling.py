@@ -113,7 +113,7 @@ def test_multipliers_stay_antisymmetric_to_the_last_bit():
 @pytest.mark.parametrize("two_way", [False, True])
 def test_the_bound_holds_after_every_step_and_falls(monkeypatch, two_way):
     first, last = [], []
-    for seed in range(12):
+    for seed in range(36, 48):
         choice, _, values = small_choice(drawn(seed, two_way=two_way), "upper")
         tolerance = 1e-12 * np.abs(values).max()
         bounds = []
@@ -141,7 +141,7 @@ def test_without_antisymmetry_the_bound_would_be_wrong(monkeypatch, two_way):
         return made._replace(multipliers=made.multipliers - np.abs(walk._problem.pairs).max())
 
     wrong = 0
-    for seed in range(12):
+    for seed in range(36, 48):
         choice, _, values = small_choice(drawn(seed, two_way=two_way), "upper")
         tolerance = 1e-12 * np.abs(values).max()
         assert ceiling(choice, values.max(), -np.inf, Effort(NO_END)).bound >= values.max() - tolerance

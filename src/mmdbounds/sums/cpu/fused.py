@@ -103,7 +103,7 @@ _DISTANCE_FORMS, _DIFFERENCE_FORMS, _INNER_FORMS = (
 FORMS = (*_DISTANCE_FORMS, *_DIFFERENCE_FORMS, *_INNER_FORMS)
 LAST_DISTANCE_KIND = len(_DISTANCE_FORMS) - 1  # kinds up to this one are formulas of a product...
 LAST_DIFFERENCE_KIND = len(_DISTANCE_FORMS) + len(_DIFFERENCE_FORMS) - 1  # ... up to this one of differences
-N_PLACES = 9
+N_PLACES = 7
 PRODUCT_ITSELF = N_PLACES  # the kind of kernels that are the product: no formula
 
 
@@ -111,9 +111,7 @@ def _as_it_is(row, offset, degree):
     """Fill a free place."""
 
 
-_f0, _f1, _f2, _f3, _f4, _f5, _f6, _f7, _f8 = (
-    _part(form) for form in (*FORMS, *[_as_it_is] * (N_PLACES - len(FORMS)))
-)
+_f0, _f1, _f2, _f3, _f4, _f5, _f6 = (_part(form) for form in (*FORMS, *[_as_it_is] * (N_PLACES - len(FORMS))))
 _SUMMED_KIND, _sums = next(
     (FORMS.index(forms.row), _part(forms.sums)) for _, forms in SHIPPED_FORMS if forms.sums is not None
 )
@@ -136,10 +134,6 @@ def _formula(row, kind, offset, degree):
         _f5(row, offset, degree)
     elif kind == 6:
         _f6(row, offset, degree)
-    elif kind == 7:
-        _f7(row, offset, degree)
-    elif kind == 8:
-        _f8(row, offset, degree)
 
 
 @_part

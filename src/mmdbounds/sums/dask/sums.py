@@ -149,7 +149,7 @@ class DaskSums(KernelSums):
     @cached_property
     def _diagonal(self) -> Float64s:
         kernel = self._recipe.kernel
-        if isinstance(kernel, PairKernel) and kernel.geometry not in ("inner", "cosine"):
+        if isinstance(kernel, PairKernel) and kernel.geometry != "inner":
             return own_value(kernel, self.n_rows)
         return np.concatenate(self._rows.each(tasks.own_values, self._recipe))
 

@@ -196,7 +196,7 @@ def prepared(Z: Tensor, kernel: Kernel) -> tuple[Tensor, Float64s]:
 
 def check_inner(rows: Tensor, kernel: Kernel, dtype: str) -> None:
     """Refuse inner products that `dtype` cannot hold."""
-    if isinstance(kernel, PairKernel) and kernel.geometry in ("inner", "cosine"):
+    if isinstance(kernel, PairKernel) and kernel.geometry == "inner":
         with np.errstate(over="ignore"):
             value = kernel.value(np.array([float((rows * rows).sum(1).max())])).astype(dtype)
         points.check_finite(value, dtype)
@@ -216,11 +216,6 @@ def _rows_of_formula(Z: Tensor, kernel: Kernel) -> Tensor:
     """Return the rows that enter the kernel's formula; see `points.kernel_rows`."""
     if points.takes_differences(kernel):
         return Z
-    if kernel.geometry == "cosine":
-        largest = Z.abs().amax(1, keepdim=True)
-        safe = Z / largest.where(largest > 0, 1.0)
-        norms = safe.norm(dim=1, keepdim=True)
-        return safe / norms.where(norms > 0, 1.0)
     if kernel.shift_invariant:
         return Z - Z.mean(0)
     return Z * kernel.row_factor(Z.shape[1])

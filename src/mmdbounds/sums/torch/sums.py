@@ -142,7 +142,7 @@ class TorchSums(KernelSums):
     def diagonal(self, A: Rows) -> Float64s:
         """See `KernelSums`."""
         A = protocol.plain_rows(A, self.n_rows)
-        if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry in ("inner", "cosine")):
+        if not (isinstance(self._kernel, PairKernel) and self._kernel.geometry == "inner"):
             return points.own_value(self._kernel, n_selected(A))
         z = self._precise.rows[self._precise.places(A)]
         return np.asarray(self._kernel.value((z * z).sum(1).cpu().numpy()))
