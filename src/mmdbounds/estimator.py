@@ -18,7 +18,7 @@ from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.problem import Bandwidth, DType, KernelLike
-from mmdbounds.results import Estimator, NullRule
+from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.by_row import ByRow, index_of
@@ -280,7 +280,6 @@ backend, dtype, working_memory, progress
         level: float = 0.05,
         best_case: bool = False,
         beta: float = 0.0,
-        null: NullRule = "minimax",
         kernel: KernelLike = "rbf",
         bandwidth: Bandwidth = "median",
         estimator: Estimator = "unbiased",
@@ -298,7 +297,6 @@ backend, dtype, working_memory, progress
         self.level = level
         self.best_case = best_case
         self.beta = beta
-        self.null = null
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.estimator = estimator

@@ -80,7 +80,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --best-case --beta 0.25 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress "
-        "--null labellings --level 0.01 --stop-after 7"
+        "--level 0.01 --stop-after 7"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["test", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -92,7 +92,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "n_permutations": 49,
         "level": 0.01,
         "stop_after": 7,
-        "null": "labellings",
         "checkpoint": kept,
         "best_case": True,
         "beta": 0.25,

@@ -93,7 +93,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --progress --exactly "
-        "--null labellings --stop-after 7"
+        "--stop-after 7"
     )
     kept = Path(table).with_name("sums.journal")
     assert run(["sweep", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
@@ -108,7 +108,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "value": -0.5,
         "n_permutations": 49,
         "stop_after": 7,
-        "null": "labellings",
         "checkpoint": kept,
         "kernel": "laplacian",
         "bandwidth": 2.5,

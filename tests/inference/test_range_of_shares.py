@@ -39,7 +39,6 @@ def test_the_pvalue_is_the_largest_over_the_range(seed, monkeypatch):
         problem.Y,
         shares,
         n_permutations=N_PERMUTATIONS,
-        null="labellings",
         rng=seed,
         **reference.options(problem),
     )

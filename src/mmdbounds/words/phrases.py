@@ -276,11 +276,10 @@ def settings(made: Provenance, *lead: str) -> str:
 
 def labellings_used(result: Any) -> str:
     """Return how many labellings a test has looked at, as the settings say it."""
-    by = ", minimax null" if getattr(result, "null_rule", "") == "minimax" else ""
     drawn, asked = f"{result.n_labellings:,}", f"{result.n_permutations:,} permutations"
     if result.is_exact:
-        return f"all labellings counted ({drawn} that differ){by}"
-    return f"{asked if result.n_labellings == result.n_permutations else f'{drawn} of {asked}'}{by}"
+        return f"all labellings counted ({drawn} that differ)"
+    return asked if result.n_labellings == result.n_permutations else f"{drawn} of {asked}"
 
 
 def seed_used(made: Provenance) -> str:
