@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -23,7 +21,6 @@ from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.search.protocol import check_exact_count
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -100,7 +97,6 @@ def mmd_bounds(
     exactly: bool | None = None,
     verified: tuple[Any, Any] | None = None,
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> BoundsResult:
@@ -137,11 +133,6 @@ def mmd_bounds(
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
-    checkpoint : path, optional
-        A file for sums that take longer than a second, written every 20 seconds and at the end. After a
-        stop, the same call (with the same `rng`) resumes from it and gives the same result. Another
-        `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
-        kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
@@ -184,7 +175,6 @@ def mmd_bounds(
     contamination = as_contamination(epsilon, exactly, takes_odds=True)
     search = method_for(contamination, method)
     check_exact_count(search, contamination)
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("mmd_bounds", options)
     X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
     problem = pose(X, Y, how, known)
@@ -197,8 +187,8 @@ def mmd_bounds(
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     plan = partial(expected_work, problem, admissible, search)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        totals = problem.one_pass(meter, kept)
+    with Meter(plan, show=progress) as meter:
+        totals = problem.one_pass(meter)
         meter.phase("search")
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
         meter.phase("effects")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
@@ -35,7 +33,6 @@ from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, 
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import FrontierResult, SweepResult
 from mmdbounds.results.provenance import Provenance
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import sweep_conditions
 
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
@@ -60,7 +57,6 @@ def sweep(
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> SweepResult | FrontierResult:
@@ -86,7 +82,7 @@ def sweep(
     which : Contamination, optional
         Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
         curve tries all of them. It ends where no more rows can be misfiled.
-    n_permutations, unit, rng, checkpoint
+    n_permutations, unit, rng
         As in `robust_test`.
     stop_after : int, optional
         As in `robust_test`; every number of misfiled rows that is looked at must have as many, or all are
@@ -126,18 +122,17 @@ def sweep(
         _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after, exactly=exactly)
     check_progress(progress)
     shares, exactly = _checked_shares(epsilons), _checked_exactly(exactly, which)
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     rows = _checked_which(which, y_in_x)
     X, Y, known, units_note = known_units(X, Y, rows, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     if y_in_x:
         more: dict[str, Any] = {"units_note": units_note, "progress": progress}
-        return frontier(problem, shares, y_in_x, level, n_permutations, seed, checkpoint=kept, **more)
+        return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        scan = Scan(problem, grid, n_permutations, seed, meter, kept, stop_after=stop_after)
+    with Meter(plan, show=progress) as meter:
+        scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
@@ -258,12 +253,11 @@ class Scan:
         n_permutations: int,
         seed: int,
         meter: Meter,
-        checkpoint: Checkpoint | None = None,
         **how: Any,
     ) -> None:
         every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
-        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint, **how)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, **how)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 

@@ -14,7 +14,6 @@ from mmdbounds.objective import lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.search.protocol import Found
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 
 DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `tolerance`
@@ -70,17 +69,14 @@ class FloorPvalues:
         n_permutations: int,
         seed: int,
         meter: Meter,
-        checkpoint: Checkpoint | None,
         stop_after: int | None,
     ) -> None:
         self._problem = problem
-        self.totals = problem.one_pass(meter, checkpoint)
+        self.totals = problem.one_pass(meter)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         self._column = {size: place for place, size in enumerate(sizes)}
         order, rng = blind_order(problem), np.random.default_rng(seed)
-        labellings = PermutationNull(
-            self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter
-        )
+        labellings = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, meter)
         self.null: Null = labellings.null(distinct_rows(problem, order), sizes, stop_after)
 
     def is_drawn(self, outcome: CountOutcome) -> bool:

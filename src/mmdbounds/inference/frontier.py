@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -30,7 +29,6 @@ from mmdbounds.results.curve import FrontierPoint, FrontierResult
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found, leading
 from mmdbounds.search.sharp.same_sizes import most_moves
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import frontier_conditions
@@ -79,7 +77,6 @@ def frontier(
     n_permutations: int,
     seed: int,
     *,
-    checkpoint: Checkpoint | None = None,
     units_note: str = "",
     progress: bool | None = None,
 ) -> FrontierResult:
@@ -89,8 +86,8 @@ def frontier(
     most = largest_share(epsilons, y_in_x)
     ends = ends_of_sizes(problem, most, y_in_x)
     plan = partial(expected_frontier, problem, epsilons, y_in_x, n_permutations)
-    with Meter(plan, show=progress) as meter, checkpoint or nullcontext():
-        found = Frontier(problem, ends, level, n_permutations, seed, meter, checkpoint=checkpoint)
+    with Meter(plan, show=progress) as meter:
+        found = Frontier(problem, ends, level, n_permutations, seed, meter)
         shares = found.shares(most) if epsilons is None else sorted(set(epsilons))
         points = tuple(found.point(share, y_in_x) for share in shares)
     return FrontierResult(

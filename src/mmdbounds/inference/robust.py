@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -28,7 +26,6 @@ from mmdbounds.inference.worst_case import WorstCase, expected_ceilings, expecte
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.testing import CountTest, RobustTestResult
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
 
 
@@ -47,7 +44,6 @@ def robust_test(
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> RobustTestResult:
@@ -86,8 +82,6 @@ def robust_test(
         all counts then refer to units. All rows of a unit must be filed under the same group.
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
-    checkpoint : path, optional
-        A file for long sums and for finished random labellings; as in `mmd_bounds`.
 
     Returns
     -------
@@ -132,14 +126,13 @@ def robust_test(
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     admissible = problem.checked_counts(problem.counts(contamination))
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        which: dict[str, Any] = {"checkpoint": kept, "stop_after": stop_after}
+    with Meter(plan, show=progress) as meter:
+        which: dict[str, Any] = {"stop_after": stop_after}
         worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
         outcomes = worst.outcomes(level - beta)
         meter.phase("best case")

@@ -24,7 +24,6 @@ from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9  # patience of a proof that may not branch
@@ -53,7 +52,6 @@ class WorstCase(FloorPvalues):
         seed: int,
         meter: Meter,
         also: Sequence[Counts] = (),
-        checkpoint: Checkpoint | None = None,
         stop_after: int | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
@@ -61,7 +59,7 @@ class WorstCase(FloorPvalues):
         self._known: dict[Counts, CountOutcome] = {}
         self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
-        super().__init__(problem, sizes, n_permutations, seed, meter, checkpoint, stop_after)
+        super().__init__(problem, sizes, n_permutations, seed, meter, stop_after)
 
     @property
     def n_covered(self) -> int:
