@@ -91,7 +91,7 @@ def mmd2(
 def mmd_bounds(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     method: str | Method = "sharp",
     exactly: bool | None = None,
@@ -109,10 +109,10 @@ def mmd_bounds(
     ----------
     X, Y : array-like of shape (p, d) and (q, d)
         The groups as filed; some rows of the true X are among the rows of `Y`.
-    epsilon : float, (low, high) or Contamination
+    epsilon : float or Contamination
         Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
-        A pair stands for every share in between; a `Contamination` says it in other ways
-        (``n_moved=``, ``share_of_y=``, two-way), and which rows can be misfiled (``may_move=``, ``limits=``).
+        A `Contamination` says it in other ways (``n_moved=``, ``share_of_y=``, two-way), and which rows can
+        be misfiled (``may_move=``, ``limits=``).
         With ``Contamination(..., odds=2)``, misfiling is random up to a factor, and the bounds are an
         estimated range for the populations (see Notes).
     method : str or method object, default="sharp"
@@ -239,11 +239,9 @@ def expected_work(
 
 def _count_fields(contamination: Contamination, admissible: list[Counts]) -> dict[str, Any]:
     """Return the fields of the result that say how much was assumed to be misfiled."""
-    fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
     return {
-        "n_moved": most,
+        "n_moved": max(c.n_moved for c in admissible),
         "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
-        "n_moved_range": (fewest, most) if contamination.is_range else None,
         "exactly": bool(contamination.exactly),
         "epsilon": float(max(c.epsilon for c in admissible)),
     }

@@ -134,7 +134,7 @@ class MMDBounds(_TwoLabels):
 
     Parameters
     ----------
-    epsilon : float, (low, high) or Contamination
+    epsilon : float or Contamination
         Share of the true rows of the hidden label that carry the other one. It must be given: `fit` refuses
         `None`, which stands here only because scikit-learn wants a default.
     hidden : label
@@ -176,7 +176,7 @@ class MMDBounds(_TwoLabels):
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination | None = None,
+        epsilon: float | Contamination | None = None,
         *,
         hidden: Any = None,
         method: str | Method = "sharp",
@@ -271,7 +271,7 @@ backend, dtype, working_memory, progress
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination | None = None,
+        epsilon: float | Contamination | None = None,
         *,
         hidden: Any = None,
         n_permutations: int = 999,

@@ -187,18 +187,6 @@ def test_of_equal_pvalues_the_nearest_to_a_larger_one_is_named():
     assert (tied.pvalue, tied.statistic) == (1.0, pytest.approx(0.0, abs=1e-10))
 
 
-def test_an_interval_of_shares_is_tested_from_end_to_end():
-    X, Y = groups()
-    result = mb.robust_test(X, Y, (0.1, 0.2), n_permutations=19, rng=0)
-    assert [c.n_moved for c in result.counts] == [3, 4, 5, 6]
-    assert result.summary().startswith(
-        "Assumed: between 10.7 % and 19.4 % of the true X rows are misfiled, that is 3"
-    )
-    assert "3 to 6 of 35 rows of Y misfiled" in repr(result)
-    lower = mb.robust_test(X, Y, 0.2, n_permutations=19, rng=0)
-    assert [c.n_moved for c in lower.counts] == list(range(7))
-
-
 def test_two_way_misfiling_covers_every_pair_of_counts():
     X, Y = groups(8, 9, shift=3.0)
     both = Contamination(n_moved=2, n_moved_of_x=1)

@@ -11,8 +11,6 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
-from mmdbounds.problem import Comparison, pose
-from mmdbounds.progress import Meter
 from mmdbounds.search.baselines import STREAM, Bootstrap, resampled_values
 from mmdbounds.search.protocol import Task
 from mmdbounds.sums.cpu.blocked import BlockedSums
@@ -160,17 +158,6 @@ def test_nothing_misfiled_gives_the_smallest_and_the_largest():
     assert none.interval == (values[0], values[-1])
     assert none.lower.status == "13 resamples, alpha 0"
     assert none.observed not in none.interval
-
-
-def test_several_counts_give_the_outermost_values():
-    # 0.1 to 0.2 of the true X, with 43 rows filed under it: 5 to 10 rows, and 5/48 / (53/48) at the least.
-    admissible = Contamination((0.1, 0.2)).admissible(43, 67)
-    totals = pose(*groups(), Comparison(kernel="rbf")).one_pass(Meter())
-    lower, upper = Bootstrap(n_resamples=13).both_sides(Task(totals, admissible, "unbiased", seed=0))
-    assert (lower.value, upper.value) == bounds(Contamination(n_moved=5)).interval
-    assert lower.status == "13 resamples, alpha 0.09434"
-    values, fixed = order_statistics(), bounds(0.2, Bootstrap(n_resamples=13, alpha=0.25))
-    assert fixed.interval == pytest.approx((values[3], values[9]), rel=1e-12)
 
 
 def test_the_seed_is_recorded_and_repeats_the_draws():

@@ -40,7 +40,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # bandwidths by default, as multiples of t
 def aggregated_test(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     kernels: Sequence[KernelLike] | None = None,
     bandwidths: Sequence[Bandwidth] | None = None,
@@ -218,7 +218,7 @@ def _result(
             beta,
             of_units=bool(units_note),
             is_exact=several.members[0].worst.null.is_exact,
-            at_most=contamination.is_at_most,
+            at_most=not contamination.exactly,
             known=problem.known.facts,
         ),
         units_note=units_note,

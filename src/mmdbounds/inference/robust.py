@@ -33,7 +33,7 @@ from mmdbounds.words.testing import conditions
 def robust_test(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     n_permutations: int = 999,
     stop_after: int | None = None,
@@ -150,7 +150,7 @@ def robust_test(
             beta,
             of_units=bool(units_note),
             is_exact=worst.null.is_exact,
-            at_most=contamination.is_at_most,
+            at_most=not contamination.exactly,
             known=known.facts,
         ),
         units_note=units_note,

@@ -123,10 +123,10 @@ class MisfilingTest(OfLabellings):
 
     def _assumed(self) -> str:
         """Return the numbers of misfiled rows for the one-line form."""
-        (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
-        how = "exactly " if self.exactly else f"{fewest} to " if fewest else "at most "
-        other = f" and {'exactly' if self.exactly else 'at most'} {of_x} of {self.n_samples_X} rows of X"
-        return f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
+        (_, most), of_x = self.n_moved_range, self.most_moved_of_x
+        how = "exactly" if self.exactly else "at most"
+        other = f" and {how} {of_x} of {self.n_samples_X} rows of X"
+        return f"{how} {most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
 
     @property
     def _validity(self) -> str:
