@@ -33,7 +33,10 @@ if TYPE_CHECKING:
         SweepResult,
     )
 
-RELABELLED = "rows were only relabelled, never lost or altered;"
+RELABELLED = (
+    "rows were only relabelled, never lost or altered; which rows, and how many, may have been chosen after "
+    "seeing all of the data;"
+)
 EXCHANGEABLE = (
     "if the groups do not differ, their rows are exchangeable: no clusters, pairs or order in time;"
 )
