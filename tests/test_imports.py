@@ -30,7 +30,7 @@ HOMES = {
     "PIL": set(),
     "narwhals": {"tables/frames.py"},
     "polars": {"tables/frames.py"},
-    "typer": {"cli"},
+    "click": {"cli"},
 }
 ROOMS = ("cli",)
 
@@ -67,7 +67,7 @@ def test_importing_the_package_loads_numpy_alone():
     code = (
         "import sys, mmdbounds; mmdbounds.mmd_bounds; mmdbounds.Contamination; mmdbounds.groups; "
         "print(sorted({m.split('.')[0] for m in sys.modules} & "
-        "{'numpy','scipy','numba','sklearn','narwhals','polars','typer','rich','pandas','threadpoolctl'}))"
+        "{'numpy','scipy','numba','sklearn','narwhals','polars','click','pandas','threadpoolctl'}))"
     )
     assert python(code).strip() == "['numpy']"
 
@@ -78,7 +78,7 @@ def test_a_small_problem_without_proof_touches_neither_numba_nor_polars():
         "X, Y = r.normal(size=(40, 3)), r.normal(size=(50, 3)); "
         "[mb.mmd_bounds(X, Y, 0.2, method=m).summary() for m in ('s-sd', mb.Sharp(certify=False))]; "
         "print(sorted({m.split('.')[0] for m in sys.modules} & "
-        "{'scipy', 'numba','sklearn','narwhals','polars','typer'}))"
+        "{'scipy', 'numba','sklearn','narwhals','polars','click'}))"
     )
     assert python(code).strip() == "[]"
 
@@ -97,7 +97,7 @@ importlib.util.find_spec = lambda name, package=None: None if name in {names!r} 
 
 
 def test_without_anything_but_numpy_and_scipy_arrays_still_work():
-    names = ["numba", "sklearn", "narwhals", "polars", "typer", "rich", "pandas", "threadpoolctl"]
+    names = ["numba", "sklearn", "narwhals", "polars", "click", "pandas", "threadpoolctl"]
     code = BLOCKER.format(names=names) + (
         "import numpy as np, mmdbounds as mb\n"
         "r = np.random.default_rng(0)\n"

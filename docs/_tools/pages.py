@@ -33,7 +33,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from mmdbounds.cli.app import app, run
+from mmdbounds.cli.app import COMMANDS, run
 from mmdbounds.kernels import SHIPPED, PairKernel, kernel_class
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -203,10 +203,10 @@ def with_outputs(text: str, execute: Callable[[str], list[Ran]] = run_page) -> s
 
 def help_texts() -> dict[str, str]:
     """Return the help of the command line and of each command, as on a terminal 88 characters wide."""
-    names = [command.name or "" for command in app.registered_commands]
+    names = [name for commands in COMMANDS.values() for name in commands]
     texts = {}
-    before = {name: os.environ.get(name) for name in ("COLUMNS", "TERMINAL_WIDTH")}
-    os.environ.update(COLUMNS="88", TERMINAL_WIDTH="88")
+    before = os.environ.get("COLUMNS")
+    os.environ["COLUMNS"] = "88"
     try:
         for name in ["", *names]:
             written = io.StringIO()
@@ -214,11 +214,10 @@ def help_texts() -> dict[str, str]:
                 run([name, "--help"] if name else ["--help"])
             texts[name] = "\n".join(line.rstrip() for line in written.getvalue().strip().splitlines())
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        if before is None:
+            del os.environ["COLUMNS"]
+        else:
+            os.environ["COLUMNS"] = before
     return texts
 
 

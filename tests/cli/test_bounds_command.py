@@ -14,6 +14,7 @@ import mmdbounds as mb
 import mmdbounds.bounds
 from mmdbounds.cli.compare import bounds_command
 from mmdbounds.cli.main import run
+from mmdbounds.cli.options import defaults_of
 from mmdbounds.contamination import Contamination
 from mmdbounds.results import BoundsResult
 from mmdbounds.search import Exhaustive, Sharp, StepwiseDominance
@@ -163,14 +164,14 @@ def test_help_states_the_defaults_of_sharp(capsys: pytest.CaptureFixture[str]):
 
 @pytest.mark.parametrize("function", [mb.mmd_bounds, mb.groups])
 def test_every_keyword_is_a_flag_with_the_same_default(function: Any):
-    command = inspect.signature(bounds_command).parameters
+    command = defaults_of(bounds_command)
     parameters = inspect.signature(function).parameters.values()
     keywords = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     keywords.pop("sample_weight", None)  # there to be refused
     assert set(keywords) <= set(command)
     others = {"hidden": "", "among": ""}  # groups are not named with --wrong
     for name, default in keywords.items():
-        assert command[name].default == others.get(name, default), name
+        assert command[name] == others.get(name, default), name
 
 
 def test_an_amount_is_a_limit(table: str, capsys: pytest.CaptureFixture[str]):

@@ -21,13 +21,14 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     """Return what is offered for the last word of a line, in this process."""
 
     def complete(line: str) -> list[str]:
-        monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "complete_bash")
+        monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "bash_complete")
         monkeypatch.setenv("COMP_WORDS", line)
         monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
         assert run([]) == 0
         out, err = capsys.readouterr()
         assert err == ""
-        return out.split()
+        found = [each.partition(",") for each in out.split()]
+        return [name if kind == "plain" else kind for kind, _, name in found]
 
     return complete
 
@@ -45,7 +46,8 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("mmdbounds test t.csv --backend ", ["auto", "numpy", "torch", "dask"]),
         ("mmdbounds bounds t.csv --certify ", ["auto", "yes", "no"]),
         ("mmdbounds test t.csv --group ", []),  # names of columns are in the file
-        ("mmdbounds bounds ", []),  # bash offers the files
+        ("mmdbounds bounds ", ["file"]),  # bash offers them
+        ("mmdbounds bounds t.csv --report ", ["file"]),
         ("mmdbounds reproduce main --preset ", ["paper", "ours", "both", "paper-as-printed"]),
     ],
 )
@@ -65,7 +67,7 @@ def test_completing_loads_nothing_heavy():
         "import sys\nfrom mmdbounds.cli.main import run\ncode = run([])\n"
         f"print(code, [name for name in {HEAVY.split()!r} if name in sys.modules], file=sys.stderr)"
     )
-    line = {"_MMDBOUNDS_COMPLETE": "complete_bash", "COMP_WORDS": "mmdbounds bounds --g", "COMP_CWORD": "2"}
+    line = {"_MMDBOUNDS_COMPLETE": "bash_complete", "COMP_WORDS": "mmdbounds bounds --g", "COMP_CWORD": "2"}
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **line},
@@ -74,23 +76,25 @@ def test_completing_loads_nothing_heavy():
         timeout=120,
         check=True,
     )
-    assert done.stdout.split() == ["--group", "--gap"]
+    assert done.stdout.split() == ["plain,--group", "plain,--gap"]
     assert done.stderr == "0 []\n"
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_scripts(shell: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", f"source_{shell}")
+    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", f"{shell}_source")
     assert run([]) == 0
     script = capsys.readouterr().out
-    assert f"_MMDBOUNDS_COMPLETE=complete_{shell}" in script
+    assert f"_MMDBOUNDS_COMPLETE={shell}_complete" in script
     assert "mmdbounds" in script.replace("_mmdbounds", "")
 
 
 def test_a_shell_that_is_not_known(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "source_tcsh")
-    assert run([]) == 1
-    assert capsys.readouterr().err == "Shell tcsh not supported.\n"
+    monkeypatch.setenv("_MMDBOUNDS_COMPLETE", "tcsh_source")
+    assert run([]) == 2
+    shells = "bash_source, zsh_source, fish_source"
+    message = f"mmdbounds: _MMDBOUNDS_COMPLETE must be one of {shells}; got 'tcsh_source'.\n"
+    assert capsys.readouterr().err == message
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no bash")
@@ -102,7 +106,7 @@ def test_in_bash(tmp_path: Path):
     command.write_text(f'#!/bin/sh\nexec {sys.executable} -m mmdbounds "$@"\n')
     command.chmod(0o755)
     lines = [
-        'eval "$(_MMDBOUNDS_COMPLETE=source_bash mmdbounds)"',
+        'eval "$(_MMDBOUNDS_COMPLETE=bash_source mmdbounds)"',
         "COMP_WORDS=(mmdbounds bounds t.csv --scale r) COMP_CWORD=4",
         "_mmdbounds_completion mmdbounds",
         'printf "%s\\n" "${COMPREPLY[@]}"',
@@ -117,23 +121,5 @@ def test_in_bash(tmp_path: Path):
         check=True,
     )
     assert done.stdout.splitlines()[:2] == ["robust", "rank"]
-    assert (
-        "complete -o default -F _mmdbounds_completion mmdbounds" in done.stdout
-    )  # files, where we know none
+    assert "complete -o nosort -F _mmdbounds_completion mmdbounds" in done.stdout
     assert done.stderr == ""
-
-
-def test_installed_into_the_home_folder(tmp_path: Path):
-    bash = shutil.which("bash")
-    assert bash is not None
-    done = subprocess.run(
-        [bash, "--norc", "-c", f"{sys.executable} -m mmdbounds --install-completion; exit $?"],
-        env={**os.environ, "HOME": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
-    assert "completion installed in" in done.stdout
-    (script,) = (tmp_path / ".bash_completions").iterdir()
-    assert "_MMDBOUNDS_COMPLETE=complete_bash" in script.read_text()

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
-import typer
 
 from mmdbounds.cli.amounts import WAYS
-from mmdbounds.cli.app import app, run
+from mmdbounds.cli.app import app, command_named, run
 from mmdbounds.cli.options import PARSERS
 
 TYPED = ("99999999999999999999", "9" * 5000, "-1", "", "nan", "inf", "1e308", "²,²")
@@ -25,9 +25,8 @@ NEEDED = {
 
 def numeric_options() -> Iterator[tuple[str, str, str]]:
     """Yield command, flag and parameter of each option that is a number, from the commands as they are."""
-    commands: Any = typer.main.get_command(app)
-    for name, command in commands.commands.items():
-        for parameter in command.params:
+    for name in app.list_commands(click.Context(app)):
+        for parameter in command_named(name).params:
             metavar = getattr(parameter, "metavar", None) or ""
             if metavar in PARSERS or metavar in ("LENGTH", "A,B"):
                 yield name, parameter.opts[0], parameter.name
@@ -96,9 +95,8 @@ def test_numbers(
 
 
 def texts() -> Iterator[tuple[str, str]]:
-    commands: Any = typer.main.get_command(app)
-    for name, command in commands.commands.items():
-        for parameter in command.params:
+    for name in app.list_commands(click.Context(app)):
+        for parameter in command_named(name).params:
             is_flag = getattr(parameter, "is_flag", True)
             if (name, parameter.opts[0], parameter.name) not in OPTIONS and not is_flag:
                 yield name, parameter.opts[0]

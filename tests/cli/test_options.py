@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, make_dataclass
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Any
 
+import click
 import pytest
-import typer
-from typer.testing import CliRunner
 
 import mmdbounds.search
 from mmdbounds.cli import compare, known_truth, options
 from mmdbounds.cli.app import COMMANDS
-from mmdbounds.cli.options import REQUIRED, argument, grouped, number, option, whole_number, with_names
+from mmdbounds.cli.arguments import Comparison, Output, Table
+from mmdbounds.cli.options import (
+    REQUIRED,
+    argument,
+    called,
+    number,
+    option,
+    parameters_of,
+    whole_number,
+    with_names,
+)
 from mmdbounds.kernels import SHIPPED
 from mmdbounds.sums import backend_names
 
@@ -35,13 +44,13 @@ def test_number(text: object, value: float):
     ],
 )
 def test_no_number(text: str, message: str):
-    with pytest.raises(typer.BadParameter, match=message):
+    with pytest.raises(click.BadParameter, match=message):
         number(text)
 
 
 def test_whole_number():
     assert whole_number("12") == 12
-    with pytest.raises(typer.BadParameter, match=r"^must be a whole number; got '1\.5'\.$"):
+    with pytest.raises(click.BadParameter, match=r"^must be a whole number; got '1\.5'\.$"):
         whole_number("1.5")
 
 
@@ -72,18 +81,14 @@ class Level:
 
 
 def filled(*words: str) -> tuple[ClosedPlace, Level]:
-    """Run a command with two groups as typer would, and return what it gets."""
+    """Run a command with two groups, and return what it gets."""
     got: list[Any] = []
 
-    @grouped
     def command(place: ClosedPlace, level: Level) -> None:
-        """Do it."""
         got.extend([place, level])
 
-    app = typer.Typer()
-    app.command()(command)
-    done = CliRunner().invoke(app, list(words), catch_exceptions=False)
-    assert done.exit_code == 0, done.output
+    made = click.Command("do", params=parameters_of(command), callback=lambda **given: called(command, given))
+    made.main(list(words), standalone_mode=False)
     return tuple(got)
 
 
@@ -97,32 +102,27 @@ def test_groups_are_filled():
     assert level == Level(level=1.0)
 
 
-def test_typer_is_shown_every_field():
-    @grouped
-    def command(place: Place, level: Level) -> None:
-        """Do it."""
+def test_click_is_shown_every_field():
+    def command(place: Place, level: Level) -> None: ...
 
-    shown = inspect.signature(command).parameters
+    shown = {each.name: each for each in parameters_of(command)}
     assert list(shown) == ["name", "rows", "columns", "is_open", "level"]
-    assert shown["name"].default is inspect.Parameter.empty
-    assert shown["rows"].default is None
-    assert get_origin(shown["rows"].annotation) is Annotated
-    assert get_args(shown["rows"].annotation)[1].rich_help_panel == options.DONE
-    assert command.__doc__ == "Do it."
+    assert [name for name, each in shown.items() if each.required] == ["name", "level"]
+    assert shown["rows"].section == options.DONE
+    assert shown["is_open"].section == options.SHOWN
 
 
 def test_an_option_in_two_groups_is_refused():
-    with pytest.raises(ValueError, match="duplicate parameter name: 'name'"):
+    def command(one: Place, other: ClosedPlace) -> None: ...
 
-        @grouped
-        def command(one: Place, other: ClosedPlace) -> None:
-            """Do it."""
+    with pytest.raises(ValueError, match="two groups of options have 'name', 'rows', 'columns', 'is_open'"):
+        parameters_of(command)
 
 
 def test_no_command_has_more_than_12_parameters_in_its_source():
     for commands in COMMANDS.values():
         for command, _ in commands.values():
-            assert len(inspect.signature(command.__wrapped__).parameters) <= 12
+            assert len(inspect.signature(command).parameters) <= 12
 
 
 COMPARING = {
@@ -134,12 +134,12 @@ COMPARING = {
 
 
 def test_every_command_that_compares_has_the_shared_options():
-    from mmdbounds.cli.arguments import Comparison, Output, Table
+    def shares(table: Table, comparison: Comparison, output: Output) -> None: ...
 
-    shared = {name for group in (Table, Comparison, Output) for name in options._options(group)}
+    shared = names_of(shares)
     assert {"unit", "rng", "dry_run"} <= shared
     for name, command in COMPARING.items():
-        assert shared <= set(inspect.signature(command).parameters), name
+        assert shared <= names_of(command), name
 
 
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
@@ -153,12 +153,15 @@ def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
     assert with_names("{others}, as it is") == "{others}, as it is"
 
 
+def names_of(command: options.Command) -> set[str | None]:
+    return {each.name for each in parameters_of(command)}
+
+
 @pytest.mark.parametrize(
     "command", [compare.bounds_command, compare.sweep_command, known_truth.evaluate_command]
 )
 def test_a_field_added_to_a_group_is_a_flag_of_every_command_that_has_it(command: Any):
-    raw = inspect.unwrap(command)
-    groups = {name: group for name, group in get_type_hints(raw).items() if name != "return"}
+    groups = options.groups_of(command)
 
     def with_field(group: type[Any]) -> type[Any]:
         more = [("colour", str, option("red", "'red' or 'blue'.", "NAME"))]
@@ -170,8 +173,10 @@ def test_a_field_added_to_a_group_is_a_flag_of_every_command_that_has_it(command
 
     got: dict[str, Any] = {}
     extended.__annotations__ = {**groups, "comparison": with_field(groups["comparison"])}
-    made = grouped(extended)
-    known = inspect.signature(made).parameters
-    assert set(known) == {*inspect.signature(command).parameters, "colour"}
-    made(**{name: parameter.default for name, parameter in known.items()} | {"colour": "blue"})
+    assert names_of(extended) == names_of(command) | {"colour"}
+    required = {
+        name: "A" for name in ("file", "group", "hidden", "among", "epsilon") if name in names_of(command)
+    }
+    called(extended, {**dict.fromkeys(names_of(extended)), **required, "colour": "blue"})
     assert got["comparison"].colour == "blue"
+    assert got["comparison"].kernel == "rbf"

@@ -86,7 +86,8 @@ def test_reader_that_has_left(table: str):
 @pytest.mark.long
 def test_closed_streams(table: str):
     line = shlex.join([*COMMAND, "bounds", table, *GROUPS])
-    assert subprocess.run(f"{line} >&-", shell=True, timeout=120, check=False).returncode == 0
+    done = subprocess.run(f"{line} >&-", shell=True, timeout=120, check=False, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (1, b"")
     done = subprocess.run(
         f"{line} --kernel no 2>&-", shell=True, timeout=120, check=False, stdout=subprocess.PIPE
     )
@@ -156,7 +157,7 @@ def test_interrupt(tmp_path: Path):
     assert err == "mmdbounds: interrupted; nothing was written.\n"
 
 
-# A package that takes its time to load stands for numpy, typer and the others on a slow disk.
+# A package that takes its time to load stands for numpy, click and the others on a slow disk.
 LOADING = """
 import sys, time, types
 class Slow:
@@ -177,7 +178,7 @@ main()
 
 @pytest.mark.skipif(os.name == "nt", reason="no signals")
 @pytest.mark.parametrize(
-    ("name", "hides"), [("typer", False), ("mmdbounds.cli.app", True), ("numpy", False), ("numpy", True)]
+    ("name", "hides"), [("click", False), ("mmdbounds.cli.app", True), ("numpy", False), ("numpy", True)]
 )
 def test_interrupt_while_packages_are_loaded(name: str, hides: bool, table: str):
     with subprocess.Popen(

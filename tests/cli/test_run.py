@@ -69,12 +69,9 @@ def test_example_of_bounds_names_real_flags(capsys: pytest.CaptureFixture[str]):
     assert all(f"  {flag} " in options for flag in flags)
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), EOFError()])
-def test_interrupted(
-    error: BaseException, table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_interrupted(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     def stop(*_: object, **__: object) -> None:
-        raise error
+        raise KeyboardInterrupt
 
     monkeypatch.setattr(mmdbounds.bounds, "mmd_bounds", stop)
     assert cli.run(["bounds", table, *GROUPS]) == 130
@@ -189,7 +186,7 @@ def test_disk_full(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 def test_no_standard_output(table: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "stdout", None)
-    assert cli.run(["bounds", table, *GROUPS]) == 0
+    assert cli.run(["bounds", table, *GROUPS]) == 1  # nobody gets an answer
     assert capsys.readouterr().err == ""
 
 

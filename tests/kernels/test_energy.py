@@ -6,10 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import energy_distance
-from typer.testing import CliRunner
 
 import mmdbounds as mb
 from inference.reference import admissible, tolerance

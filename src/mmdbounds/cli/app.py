@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import errno
+import inspect
 import io
+import os
+import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
-import typer
-from typer.core import TyperCommand, TyperGroup
+import click
 
 from mmdbounds._version import __version__
-from mmdbounds.cli import main, side_files
+from mmdbounds.cli import main, options, side_files
 from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.columns import columns_command
 from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
@@ -20,96 +24,21 @@ from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.inference import aggregated_command, confidence_command
 from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
 from mmdbounds.cli.odds import odds_command
-from mmdbounds.cli.options import SECTIONS, with_names
+from mmdbounds.cli.options import ARGUMENTS, SECTIONS
 from mmdbounds.cli.picture import plot_command
 from mmdbounds.cli.plan import as_flags
 from mmdbounds.cli.reporting import report_command
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import LONGEST_VALUE, MmdBoundsError, did_you_mean, shown_value
 
-# Sections of what has none of its own: the file; the version, the help, shell completion.
-ARGUMENTS, OTHERS = "Arguments", "Options"
+# Section of what has none of its own: the version, the help.
+OTHERS = "Options"
+COMPLETION = "_MMDBOUNDS_COMPLETE"  # what a shell sets that wants its script, or a word completed
+SHELLS = ("bash", "zsh", "fish")
+MOST_SAID = 400  # characters of what click says of arguments
 Record = tuple[str, str]
 
-
-def write_sections(
-    formatter: Any, records: Iterable[tuple[str | None, Record]], titles: Iterable[str]
-) -> None:
-    """Write records under their titles, in the order of `titles`; those of none of them come last."""
-    titles = [*titles, OTHERS]
-    by_title: dict[str, list[Record]] = {title: [] for title in titles}
-    for title, record in records:
-        by_title[title if title in by_title else OTHERS].append(record)
-    for title in titles:
-        if by_title[title]:
-            with formatter.section(title):
-                formatter.write_dl(by_title[title])
-
-
-def write_options(command: Any, context: Any, formatter: Any) -> None:
-    """Write the arguments and the options of a command, section by section."""
-    options: list[tuple[str | None, Record]] = []
-    for parameter in command.get_params(context):
-        record = parameter.get_help_record(context)
-        if record is None:
-            continue
-        if parameter.param_type_name == "argument":  # its own name: typer would add its type
-            options.append((ARGUMENTS, (parameter.metavar or record[0], record[1])))
-        else:
-            section = getattr(parameter, "rich_help_panel", None)
-            options.append((section, (record[0], with_names(record[1]))))
-    write_sections(formatter, options, (ARGUMENTS, *SECTIONS))
-
-
-class Command(TyperCommand):
-    """A command whose help has its options in sections."""
-
-    def invoke(self, ctx: Any) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except KeyboardInterrupt:
-            raise main.Interrupted from None
-
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """Return what follows the name in the first line; newer releases of typer put braces round FILE."""
-        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments and options."""
-        write_options(self, ctx, formatter)
-
-
-class Commands(TyperGroup):
-    """A group of commands whose help has them in sections."""
-
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, then the options that come before a command."""
-        self.format_commands(ctx, formatter)
-        write_options(self, ctx, formatter)
-
-    def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the commands, section by section."""
-        commands = [self.commands[name] for name in self.list_commands(ctx)]
-        sections = [getattr(command, "rich_help_panel", None) for command in commands]
-        records = [(command.name or "", command.get_short_help_str()) for command in commands]
-        write_sections(formatter, zip(sections, records, strict=True), dict.fromkeys(filter(None, sections)))
-
-
-app = typer.Typer(
-    name="mmdbounds",
-    help="How different are two groups when some rows are filed under the wrong one?\n\n"
-    "Bounds on the kernel two-sample statistic (squared MMD) over all possible misfilings.",
-    epilog="Start with `mmdbounds demo`.\n\n"
-    "Exit codes: 0 done; 1 the reader of the output closed the pipe; 2 the input or an option cannot be "
-    "used, a file cannot be written or memory ran out, and one line on standard error says which; 70 an "
-    "unexpected error, with its details in a log file; 130 interrupted; 143 terminated.",
-    cls=Commands,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
-)
 # The commands and a line about each, by the sections of the help.
-COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
+COMMANDS: dict[str, dict[str, tuple[options.Command, str]]] = {
     "Commands for a table of your own": {
         "bounds": (bounds_command, "Bound the squared MMD between two groups of a table."),
         "test": (robust_test_command, "Test whether two groups differ, even though rows may be misfiled."),
@@ -131,31 +60,128 @@ COMMANDS: dict[str, dict[str, tuple[Callable[..., None], str]]] = {
         "backends": (backends_command, "List where this machine can compute, and how fast."),
     },
 }
-for _section, _commands in COMMANDS.items():
-    for _name, (_command, _line) in _commands.items():
-        app.command(_name, cls=Command, short_help=_line, rich_help_panel=_section)(_command)
-
-# Newer releases of typer carry click inside, older ones depend on it: the base of their usage errors
-# is reached through the one that typer exports.
-_ClickError: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"mmdbounds {__version__}")
-        raise typer.Exit
-
-
-@app.callback(invoke_without_command=True)
-def _options(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
-    ] = False,
+def write_sections(
+    formatter: Any, records: Iterable[tuple[str | None, Record]], titles: Iterable[str]
 ) -> None:
-    """Take the options that come before a command; without a command, show the help."""
+    """Write records under their titles, in the order of `titles`; those of none of them come last."""
+    titles = [*titles, OTHERS]
+    by_title: dict[str, list[Record]] = {title: [] for title in titles}
+    for title, record in records:
+        by_title[title if title in by_title else OTHERS].append(record)
+    for title in titles:
+        if by_title[title]:
+            with formatter.section(title):
+                formatter.write_dl(by_title[title])
+
+
+def write_options(command: click.Command, context: click.Context, formatter: click.HelpFormatter) -> None:
+    """Write the arguments and the options of a command, section by section."""
+    records = [(parameter, parameter.get_help_record(context)) for parameter in command.get_params(context)]
+    written = [(getattr(parameter, "section", None), each) for parameter, each in records if each is not None]
+    write_sections(formatter, written, (ARGUMENTS, *SECTIONS))
+
+
+class Command(click.Command):
+    """A command whose help has its options in sections."""
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        """Return what follows the name in the first line; some releases of click put braces round FILE."""
+        return [piece.strip("{}") for piece in super().collect_usage_pieces(ctx)]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write arguments and options."""
+        write_options(self, ctx, formatter)
+
+
+class Commands(click.Group):
+    """All commands, each made when it is asked for; the help has them in sections."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
+        return [name for commands in COMMANDS.values() for name in commands]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return the command of this name."""
+        return command_named(cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first word names, and the other words."""
+        name, known = args[0], self.list_commands(ctx)
+        if name not in known:
+            ctx.fail(f"No such command {shown_value(name)}.{did_you_mean(name, known)}")
+        return name, self.get_command(ctx, name), args[1:]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, then the options that come before a command."""
+        records = [
+            (section, (name, line))
+            for section, commands in COMMANDS.items()
+            for name, (_, line) in commands.items()
+        ]
+        write_sections(formatter, records, COMMANDS)
+        write_options(self, ctx, formatter)
+
+
+@cache
+def command_named(name: str) -> click.Command | None:
+    """Return a command as click takes it, `None` if there is none of this name."""
+    by_name = {each: found for commands in COMMANDS.values() for each, found in commands.items()}
+    if name not in by_name:
+        return None
+    function, line = by_name[name]
+    return Command(
+        name,
+        params=options.parameters_of(function),
+        callback=lambda **given: options.called(function, given),
+        help=as_typed_here(inspect.cleandoc(function.__doc__ or "")),
+        short_help=line,
+    )
+
+
+def as_typed_here(text: str) -> str:
+    """Return a help whose examples the shell of this system takes: those of Windows join no lines."""
+    return re.sub(r" \\\n +", " ", text) if sys.platform == "win32" else text
+
+
+@click.pass_context
+def _without_command(context: click.Context) -> None:
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        click.echo(context.get_help())
+
+
+def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        click.echo(f"mmdbounds {__version__}")
+        context.exit()
+
+
+app = Commands(
+    name="mmdbounds",
+    callback=_without_command,
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print the version.",
+        )
+    ],
+    help="How different are two groups when some rows are filed under the wrong one?\n\n"
+    "Bounds on the kernel two-sample statistic (squared MMD) over all possible misfilings.",
+    epilog="Start with `mmdbounds demo`.\n\n"
+    "Exit codes: 0 done; 1 nobody reads the output: its reader has left, or it is closed; 2 the input or an "
+    "option cannot be used, a file cannot be written or memory ran out, and one line on standard error says "
+    "which; 70 an unexpected error, with its details in a log file; 130 interrupted; 143 terminated.",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": False},
+)
 
 
 def prepare() -> None:
@@ -171,41 +197,70 @@ def prepare() -> None:
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its exit code; whatever a user can cause is one line on stderr."""
     side_files.begin()
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        with warnings.catch_warnings():  # --quiet drops some
-            outcome = app(args=arguments, prog_name="mmdbounds", standalone_mode=False)
-    except SystemExit as left:  # the reader of our output has left, e.g. `| head`: typer's way to say so
-        return int(left.code or 0)
+        if instruction := os.environ.get(COMPLETION):
+            return _complete(instruction)
+        # --quiet drops some warnings; click takes words off the list it is given.
+        with warnings.catch_warnings(), app.make_context("mmdbounds", list(words)) as context:
+            app.invoke(context)
+        return 0
+    except click.exceptions.Exit as done:  # the help or the version was asked for
+        return done.exit_code
     except BaseException as error:
-        return _ended(error)
-    if outcome == main.signal_exit_code():  # newer releases of typer return it
-        return _ended(KeyboardInterrupt())
-    return outcome if isinstance(outcome, int) else 0
+        return _ended(error, words)
 
 
-def _ended(error: BaseException) -> int:
+def _complete(instruction: str) -> int:
+    """Print the script of a shell, or what completes a line."""
+    from click.shell_completion import shell_complete
+
+    if instruction.partition("_")[0] not in SHELLS:
+        msg = f"{COMPLETION} must be one of {', '.join(f'{shell}_source' for shell in SHELLS)}; "
+        msg += f"got {shown_value(instruction)}."
+        raise MmdBoundsError(msg)
+    return shell_complete(app, {}, "mmdbounds", COMPLETION, instruction)
+
+
+def _ended(error: BaseException, words: Iterable[str]) -> int:
     """Say in one line how the work ended, and return the exit code."""
-    if main.received_signal() or isinstance(error, KeyboardInterrupt | main.Interrupted | typer.Abort):
+    if main.received_signal() or isinstance(error, KeyboardInterrupt | main.Interrupted):
         more = getattr(error, "resumes_from", "") or side_files.so_far()
-        typer.echo(f"mmdbounds: {main.signal_word()}; {more}.", err=True)
+        click.echo(f"mmdbounds: {main.signal_word()}; {more}.", err=True)
         return main.signal_exit_code()
-    if isinstance(error, _ClickError):
-        message, context = error.format_message().strip(), getattr(error, "ctx", None)
-        stop = "" if message.endswith((".", "?")) else "."
+    if isinstance(error, side_files.NobodyReads) or getattr(error, "errno", None) == errno.EPIPE:
+        return main.EXIT_UNREAD
+    if isinstance(error, click.ClickException):
+        context = getattr(error, "ctx", None)
         command = "mmdbounds" if context is None else context.command_path
-        return _wrong(f"{message}{stop} See `{command} --help`.")
+        return _wrong(f"{_said(error, words)} See `{command} --help`.")
     if isinstance(error, MmdBoundsError):
         return _wrong(str(error))
     if main.is_low_memory(error):
         return _wrong(main.LOW_MEMORY)
-    typer.echo(f"mmdbounds: {main.unexpected(error)}", err=True)
+    click.echo(f"mmdbounds: {main.unexpected(error)}", err=True)
     return main.EXIT_UNEXPECTED
 
 
+def _said(error: click.ClickException, words: Iterable[str]) -> str:
+    """Return what click says of the arguments as a sentence that repeats no long one."""
+    message = error.format_message().strip()
+    if isinstance(error, click.NoSuchOption):
+        guess = did_you_mean(error.option_name, error.possibilities or ())
+        message = f"No such option: {error.option_name}.{guess}"
+    for word in words:
+        for part in (word, *word.split("=", 1)):
+            if len(part) > LONGEST_VALUE:
+                message = message.replace(part, f"{part[:LONGEST_VALUE]}...")
+    if len(message) > MOST_SAID:
+        message = f"{message[:MOST_SAID]}..."
+    return message if message.endswith((".", "?")) else f"{message}."
+
+
 def _wrong(message: str) -> int:
-    typer.echo(f"mmdbounds: {as_flags(message)}", err=True)
+    click.echo(f"mmdbounds: {as_flags(message)}", err=True)
     return main.EXIT_WRONG
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    typer.echo(f"mmdbounds: note: {as_flags(str(message))}", err=True)
+    click.echo(f"mmdbounds: note: {as_flags(str(message))}", err=True)

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-import typer
+import click
 
 from mmdbounds.cli import formats
 from mmdbounds.cli.options import (
@@ -356,7 +356,7 @@ class Output:
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""
         if not self.quiet:
-            typer.echo(f"mmdbounds: note: {' '.join(text.split())}", err=True)  # names may have line breaks
+            click.echo(f"mmdbounds: note: {' '.join(text.split())}", err=True)  # names may have line breaks
 
 
 @options(SHOWN)

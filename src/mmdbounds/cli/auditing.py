@@ -14,7 +14,7 @@ from mmdbounds.cli.arguments import (
     chosen_proof,
 )
 from mmdbounds.cli.main import interruptible
-from mmdbounds.cli.options import DONE, SHOWN, TABLE, grouped, option, options
+from mmdbounds.cli.options import DONE, SHOWN, TABLE, option, options
 from mmdbounds.cli.table import (
     note_changes,
     note_repeated_ids,
@@ -59,7 +59,6 @@ class Auditing:
     n_permutations: int = option(999, *N_PERMUTATIONS)
 
 
-@grouped
 def audit_command(
     table: Table, auditing: Auditing, comparison: Comparison, page: PageWithRows, output: Output
 ) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from mmdbounds.cli.arguments import KnownRows, Misfiling, Output, Table
-from mmdbounds.cli.options import grouped
 from mmdbounds.cli.table import note_changes, read_split, recorded, show_plan
 from mmdbounds.errors import MmdBoundsError
 
 
-@grouped
 def columns_command(table: Table, misfiling: Misfiling, known: KnownRows, output: Output) -> None:
     """Compare two groups of a table column by column, in the units of the table.
 

@@ -25,7 +25,6 @@ from mmdbounds.cli.options import (
     DONE,
     MISFILED,
     SHOWN,
-    grouped,
     option,
     options,
 )
@@ -61,7 +60,6 @@ class BoundsFiles(PageWithRows):
         super().plan(table)
 
 
-@grouped
 def bounds_command(
     table: SeveralGroups,
     misfiling: MisfilingOrOdds,
@@ -124,7 +122,6 @@ class Testing(Permutations):
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 
-@grouped
 def robust_test_command(
     table: SeveralGroups,
     misfiling: Misfiling,
@@ -203,7 +200,6 @@ class SweepPage(PageWithRows):
     best_case: bool = option(False, "Show on the page how small the p-values could be, too.")
 
 
-@grouped
 def sweep_command(
     table: Table,
     sweeping: Sweeping,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmdbounds._version import __version__
-from mmdbounds.cli.options import SHOWN, grouped, option, options
+from mmdbounds.cli.options import SHOWN, option, options
 from mmdbounds.cli.side_files import plan_file, say, write_beside
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ class Demonstration:
     )
 
 
-@grouped
 def demo_command(wanted: Demonstration) -> None:
     """Show a one-second example on real data: malignant tumours that were filed as benign.
 
@@ -126,7 +125,6 @@ class Listing:
     json: bool = option(False, "Print the full result as JSON.")
 
 
-@grouped
 def backends_command(listing: Listing) -> None:
     """List where this machine can compute, how fast (measured now), and what is missing.
 

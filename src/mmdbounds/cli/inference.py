@@ -14,7 +14,7 @@ from mmdbounds.cli.arguments import (
     Table,
 )
 from mmdbounds.cli.main import interruptible
-from mmdbounds.cli.options import COMPARED, DONE, grouped, option, options
+from mmdbounds.cli.options import COMPARED, DONE, option, options
 from mmdbounds.cli.table import (
     note_changes,
     note_repeated_ids,
@@ -44,7 +44,6 @@ class Confident:
     )
 
 
-@grouped
 def confidence_command(
     table: Table, misfiling: Misfiling, confident: Confident, comparison: Comparison, output: Output
 ) -> None:
@@ -99,7 +98,6 @@ class Aggregated:
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 
-@grouped
 def aggregated_command(
     table: Table,
     misfiling: Misfiling,

@@ -15,7 +15,6 @@ from mmdbounds.cli.options import (
     SHOWN,
     TABLE,
     argument,
-    grouped,
     option,
     options,
     whole_number,
@@ -93,7 +92,6 @@ class Trials:
         return of_x, of_y
 
 
-@grouped
 def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparison, output: Output) -> None:
     """Simulate misfiling in a table whose groups are right, and count how often each method misses the truth.
 
@@ -150,7 +148,6 @@ class Reproduction:
     progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
 
 
-@grouped
 def reproduce_command(wanted: Reproduction) -> None:
     """Run a table or figure of the paper again, and show its numbers beside the printed ones.
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-EXIT_WRONG, EXIT_UNEXPECTED = 2, 70
+EXIT_UNREAD, EXIT_WRONG, EXIT_UNEXPECTED = 1, 2, 70
 WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 LOW_MEMORY = "not enough memory. Give a smaller `--working-memory`, or fewer rows."
 
@@ -24,7 +24,7 @@ _received: list[int] = []
 
 
 class Interrupted(BaseException):
-    """A signal has ended the work; not Python's own, which typer would announce with an empty line."""
+    """A signal has ended the work, which the same command may resume."""
 
     resumes_from = ""  # where the same command would resume, as people say it
 
@@ -109,11 +109,11 @@ def main(arguments: list[str] | None = None) -> None:
 
         app.prepare()
         code = app.run(arguments)
-    except SystemExit:
-        raise
     except BaseException as error:  # a signal, or what a half-loaded package made of it
         line, code = _ended_while_loading(error)
         os.write(2, f"mmdbounds: {line}\n".encode(errors="backslashreplace"))
+    if code == EXIT_UNREAD and sys.stdout is not None:  # nor is what Python still holds to be written
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     for number in (signal.SIGINT, signal.SIGTERM):  # nothing is left to be tidied up
         if signal.getsignal(number) is _stop:
             signal.signal(number, signal.SIG_DFL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mmdbounds.cli.arguments import EXACTLY, Comparison, Output, Table
-from mmdbounds.cli.options import DONE, MISFILED, grouped, option, options
+from mmdbounds.cli.options import DONE, MISFILED, option, options
 from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split, recorded, show_plan
 
 
@@ -21,7 +21,6 @@ class SharesAndFactors:
     n_permutations: int = option(999, "Random labellings, for what chance gives.", "NUMBER", DONE)
 
 
-@grouped
 def odds_command(table: Table, tried: SharesAndFactors, comparison: Comparison, output: Output) -> None:
     """Estimate what is left of a difference if rows were misfiled at random, or nearly.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mmdbounds.cli.options import REQUIRED, SHOWN, argument, grouped, option, options
+from mmdbounds.cli.options import REQUIRED, SHOWN, argument, option, options
 from mmdbounds.cli.reporting import read_saved, saved_result, undamaged
 from mmdbounds.cli.side_files import plan_file, say
 from mmdbounds.errors import MmdBoundsError, shown_value
@@ -21,7 +21,6 @@ class Picture:
     out: Path = option(REQUIRED, "Picture to write: a .png or .svg file.", "FILE")
 
 
-@grouped
 def plot_command(wanted: Picture) -> None:
     """Draw a saved result: bounds, curves, tests, columns, intervals.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mmdbounds.cli.arguments import N_PERMUTATIONS, Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
-from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, grouped, option, options
+from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, option, options
 from mmdbounds.cli.side_files import STDIN, plan_file, say
 from mmdbounds.cli.table import (
     USUAL_SHARE,
@@ -90,7 +90,6 @@ class Notes(Output):
     csv: bool = False
 
 
-@grouped
 def report_command(
     table: TableOrResult,
     misfiling: Misfiling,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import typer
+import click
 
 from mmdbounds.atomic_write import check_writable, is_regular, write_whole
 from mmdbounds.errors import MmdBoundsError
+
+
+class NobodyReads(Exception):  # noqa: N818 -- no error of the command
+    """Standard output is closed, or its reader has left, as `head` does."""
+
 
 Signature = tuple[int, int, int] | None
 
@@ -80,13 +87,15 @@ def so_far() -> str:
 
 
 def say(text: str, what: str = "the answer") -> None:
-    """Print to standard output; a full disk is one line, and a reader that has left is typer's to handle."""
+    """Print to standard output; a full disk is one line."""
+    if sys.stdout is None:  # closed, as by `>&-`
+        raise NobodyReads
     _printed.append(what)
     try:
-        typer.echo(text)
-    except BrokenPipeError:
-        raise
+        click.echo(text)
     except OSError as error:
+        if error.errno == errno.EPIPE or (sys.platform == "win32" and error.errno == errno.EINVAL):
+            raise NobodyReads from error
         msg = f"cannot write the output: {error.strerror or type(error).__name__}."
         raise MmdBoundsError(msg) from error
 
