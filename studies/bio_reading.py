@@ -111,15 +111,15 @@ def quick_methods():
     rules = {"plain": {"weights": "plain"}, "gradient": {}, "printed": {"schedule": "paper"}}
     methods = {f"S-SD {rule}": mb.StepwiseDominance(**options) for rule, options in rules.items()}
     methods |= {f"SD {rule}": mb.StepwiseDominance(n_steps=1, **options) for rule, options in rules.items()}
-    methods |= {f"SM {weight:g}": mb.Submodular(weight=weight) for weight in SM_WEIGHTS}
-    return methods | {"Bootstrap": mb.Bootstrap(n_resamples=200)}
+    methods |= {f"SM {weight:g}": mb.baselines.Submodular(weight=weight) for weight in SM_WEIGHTS}
+    return methods | {"Bootstrap": mb.baselines.Bootstrap(n_resamples=200)}
 
 
 def searches():
     """Return QNO and S-QNO where their points move at all."""
     how = {"start": "random", "objective": "means", "snap": True, "tolerance": 1e-5}
     return {
-        f"{row} {stop}": mb.QuasiNewton(n_steps=steps, max_iterations=iterations, **how)
+        f"{row} {stop}": mb.baselines.QuasiNewton(n_steps=steps, max_iterations=iterations, **how)
         for stop, iterations in STOPS.items()
         for row, steps in (("S-QNO", None), ("QNO", 1))
         if iterations
@@ -148,17 +148,13 @@ def run_trial(folder, searched, job):
     found = {}
     for estimator in ESTIMATORS:
         ends = {}
-        how = {"estimator": estimator, "rng": trial, "progress": False}
+        how = {"estimator": estimator, "rng": trial}
         for label, method in quick_methods().items():
-            result = mb.mmd_bounds(
-                K[:p], K[p:], filed.contamination, kernel="precomputed", method=method, **how
-            )
-            ends[label] = [result.lower.value, result.upper.value]
+            of_matrix = K[:p], K[p:], filed.contamination
+            ends[label] = list(drawing.ends(method, *of_matrix, kernel="precomputed", **how))
         for label, method in searches().items() if trial < searched else ():
-            result = mb.mmd_bounds(
-                filed.X, filed.Y, filed.contamination, kernel=filed.kernel, method=method, **how
-            )
-            ends[label] = [result.lower.value, result.upper.value]
+            of_rows = filed.X, filed.Y, filed.contamination
+            ends[label] = list(drawing.ends(method, *of_rows, kernel=filed.kernel, **how))
         for row in ("S-QNO", "QNO"):  # random rows, once for each end
             drawn = [rng.choice(len(filed.Y), filed.n_moved, replace=False) for _ in range(2)]
             ends[f"{row} stays"] = [statistic(K, p, rows, estimator) for rows in drawn]

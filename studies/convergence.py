@@ -24,13 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
+from mmdbounds.baselines import QuasiNewton
 from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.paper.printed import QNO, S_SD, SD
 from mmdbounds.paper.results import mean_and_error, write_results
 from mmdbounds.plotting.canvas import check_available
-from mmdbounds.search import QuasiNewton, Sharp, StepwiseDominance
+from mmdbounds.search import Sharp, StepwiseDominance
 from mmdbounds.theory import proposition_1, proposition_3
-from studies import convergence_page, records
+from studies import convergence_page, drawing, records
 from studies.population import POPULATIONS, sharp_bounds
 
 EPSILON, DELTA, SEED = 0.2, 0.05, 0
@@ -66,17 +67,9 @@ def roots(population, X, Y, m, seed):
     """Return the roots of both bounds by each method."""
     found = {}
     for name, method in METHODS.items():
-        result = mb.mmd_bounds(
-            X,
-            Y,
-            mb.Contamination(n_moved=m, exactly=True),
-            method=method,
-            kernel=population.kernel,
-            estimator="biased",
-            rng=seed,
-            progress=False,
-        )
-        found[name] = [math.sqrt(max(bound.value, 0.0)) for bound in (result.lower, result.upper)]
+        how = {"kernel": population.kernel, "estimator": "biased", "rng": seed}
+        ends = drawing.ends(method, X, Y, mb.Contamination(n_moved=m, exactly=True), **how)
+        found[name] = [math.sqrt(max(value, 0.0)) for value in ends]
     return found
 
 

@@ -26,6 +26,15 @@ N_BIO = 72
 MADE_UP = "made up"
 
 
+def ends(method, X, Y, amount, **how):
+    """Return the two values of a method or of a baseline."""
+    if isinstance(method, mb.baselines.Baseline):
+        found = method.interval(X, Y, amount, **how)
+        return found.lower, found.upper
+    found = mb.mmd_bounds(X, Y, amount, method=method, progress=False, **how)
+    return found.lower.value, found.upper.value
+
+
 def draw(source, folder, n_rows, rng):
     """Return the true groups of one trial."""
     return SOURCES[source](folder, n_rows, rng)

@@ -32,7 +32,7 @@ LISTED = 200
 KERNELS = ("rbf", "laplacian", "matern52", "polynomial", "linear")
 RECORDED = """
     lower upper value certified fractional rows rows_of_x effects effects_of_x kind is_certified observed
-    n_moved n_moved_of_x epsilon share_of_y provenance bandwidth
+    n_moved n_moved_of_x n_moved_range epsilon share_of_y provenance bandwidth
     statistic pvalue pvalue_range is_valid is_tight null null_quantile pvalue_as_filed null_quantile_as_filed
     counts n_admissible attained best_case points breakdown_n_moved breakdown_epsilon holds_n_moved
     breakdown_of_value most_moved is_confirmed low high label parts radius n_held_out centre spread
@@ -115,10 +115,9 @@ def method_calls():
         yield f"sharp {kernel} {estimator}", bounds(*more, 0.2, kernel=kernel, estimator=estimator)
     yield "sharp precomputed", bounds(K[:24], K[24:], 0.2, kernel="precomputed")
     yield "sharp function", bounds(X, Y, 0.2, kernel=multiquadric)
-    for name in ("s-sd", "sd", "qno", "s-qno", "sm", "bootstrap"):
+    for name in ("s-sd", "sd"):
         yield name, bounds(X, Y, 0.2, method=name)
-    for name in ("s-sd", "s-qno", "bootstrap"):
-        yield f"{name} biased", bounds(X, Y, 0.2, method=name, estimator="biased")
+    yield "s-sd biased", bounds(X, Y, 0.2, method="s-sd", estimator="biased")
     yield "exhaustive", bounds(*few, 0.3, method="exhaustive")
     yield "s-sd ties", bounds(*tied, 0.2, method="s-sd", kernel="laplacian", bandwidth=1.5)
     objects = {
@@ -126,12 +125,17 @@ def method_calls():
         "sharp not certified": mb.Sharp(n_starts=4, certify=False),
         "s-sd paper": mb.StepwiseDominance(schedule="paper"),
         "s-sd paper means": mb.StepwiseDominance(schedule="paper", weights="means"),
-        "qno printed": mb.QuasiNewton(start="both", objective="printed"),
-        "sm absolute": mb.Submodular(weight=0.1, absolute=True),
-        "bootstrap 5 %": mb.Bootstrap(n_resamples=200, alpha=0.05),
     }
     for name, method in objects.items():
         yield name, bounds(X, Y, 0.2, method=method)
+    given = {
+        **{name: mb.baselines.baseline(name) for name in mb.baselines.NAMES},
+        "qno printed": mb.baselines.QuasiNewton(objective="printed"),
+        "sm absolute": mb.baselines.Submodular(weight=0.1, absolute=True),
+        "bootstrap 5 %": mb.baselines.Bootstrap(n_resamples=200, alpha=0.05),
+    }
+    for name, baseline in given.items():
+        yield name, partial(baseline.interval, X, Y, 0.2, rng=0)
 
 
 def misfiling_calls():
@@ -144,6 +148,7 @@ def misfiling_calls():
     yield "two-way exhaustive", bounds(*few, two, method=mb.Exhaustive(), estimator="biased")
     yield "at most, sharp", bounds(X, Y, 0.2, exactly=False)
     yield "at most, two-way", bounds(X, Y, both, method="s-sd", estimator="biased", exactly=False)
+    yield "range, sharp", bounds(X, Y, (0.05, 0.2), estimator="biased", exactly=None)
     yield "share of Y, s-sd", bounds(X, Y, mb.Contamination(share_of_y=0.25), method="s-sd")
 
 

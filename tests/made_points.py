@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from mmdbounds.baselines.free_points import FreePoints, _Search
 from mmdbounds.counts import Counts
 from mmdbounds.kernels import kernel_names
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.search.free_points import FreePoints
 from mmdbounds.search.protocol import Task
-from mmdbounds.search.quasi_newton import _Search
 from problems import Problem, make_kernel, naive_matrix, naive_value, totals_of
 
 SIDES = ("lower", "upper")
@@ -37,7 +36,12 @@ def posed(problem, working_memory=1024.0):
 
 
 def task_of(problem, seed=0):
-    return Task(totals_of(problem), [problem.counts], problem.estimator, seed, Meter(), posed(problem))
+    return Task(totals_of(problem), [problem.counts], problem.estimator, seed, Meter())
+
+
+def ends_of(method, problem):
+    """Both values of a baseline, and its points."""
+    return method.ends(task_of(problem), posed(problem))
 
 
 def raw(points, problem):
@@ -97,11 +101,11 @@ def placed_by(method, problem, monkeypatch):
 
     def recorded(search, space, begin, placed, weights):
         step = climb(search, space, begin, placed, weights)
-        steps.append((search, begin, placed, step.points))
+        steps.append((search, begin, placed, step))
         return step
 
     monkeypatch.setattr(_Search, "_climb", recorded)
-    found = method.both_sides(task_of(problem))
+    found = ends_of(method, problem)
     monkeypatch.undo()
     first = steps[0][0]
     lower, upper = ([step[1:] for step in steps if (step[0] is first) == low] for low in (True, False))

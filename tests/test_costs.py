@@ -16,7 +16,7 @@ from mmdbounds.inference.robust import expected_test
 from mmdbounds.kernels import RBF
 from mmdbounds.problem import Comparison, Problem, pose
 from mmdbounds.progress import Meter, Phase, Rates
-from mmdbounds.search import EachSide, Exhaustive, Sharp, StepwiseDominance, Task, as_method
+from mmdbounds.search import EachSide, Exhaustive, Sharp, StepwiseDominance, Task
 from mmdbounds.search.sharp.expected_work import _some_rows
 from mmdbounds.sums import plan
 
@@ -24,7 +24,6 @@ METHODS = {
     "s-sd": StepwiseDominance(),
     "sd": StepwiseDominance(n_steps=1),
     "few rows in a step": StepwiseDominance(n_steps=30),
-    "bootstrap": mb.Bootstrap(n_resamples=50),
 }
 SHARES = {
     "one-way": Contamination(0.3, exactly=True),
@@ -203,7 +202,7 @@ def test_a_method_that_states_nothing_is_not_estimated():
     class Foreign:
         name = "foreign"
 
-    for method in (Unheard(), Foreign(), Exhaustive(), as_method("qno")):
+    for method in (Unheard(), Foreign(), Exhaustive()):
         phases = expected_work(problem, admissible, method)
         found = costs.Estimate(tuple(phases), Rates())
         assert not found.is_complete

@@ -40,7 +40,6 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = ROOT / "docs" / "command_line.md"
 MARK = "<!-- generated from the help texts by docs/_tools/pages.py; the text above is written by hand -->\n"
 KERNELS = ROOT / "docs" / "kernels.md"
-SUPPORT = ROOT / "docs" / "support.md"
 TABLE = "<!-- generated from the kernels by docs/_tools/pages.py -->\n"
 
 # Timings and the version differ from run to run and from machine to machine.
@@ -255,14 +254,6 @@ def with_kernels(text: str) -> str:
     return f"{before}{TABLE}{kernel_table()}{TABLE}{after}"
 
 
-def with_support(text: str) -> str:
-    """Return the page on what works with what, its table made by real calls."""
-    sys.path.append(str(Path(__file__).parent))
-    import support  # noqa: PLC0415 -- it computes: only when asked for
-
-    return support.with_support(text)
-
-
 def main() -> int:
     """Say what has changed, or write it."""
     parser = argparse.ArgumentParser(description="Check or rewrite outputs and the command line reference.")
@@ -272,7 +263,7 @@ def main() -> int:
     stale = 0
     for page in pages():
         old = page.read_text(encoding="utf-8")
-        generated = {REFERENCE: with_reference, KERNELS: with_kernels, SUPPORT: with_support}.get(page, str)
+        generated = {REFERENCE: with_reference, KERNELS: with_kernels}.get(page, str)
         new = with_outputs(generated(old))
         if new != old:
             stale += 1

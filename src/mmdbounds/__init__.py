@@ -1,8 +1,8 @@
 """Bounds on the kernel two-sample statistic (MMD) when some rows are filed under the wrong group.
 
 The names below are loaded on first use, so that importing the package costs no more than importing NumPy.
-Beside them stand the modules `results` (what the functions return), `kernels`, `plotting`, `datasets`,
-`errors` (and warnings) and `theory`.
+Beside them stand the modules `results` (what the functions return), `baselines`, `kernels`, `plotting`,
+`datasets`, `errors` (and warnings) and `theory`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mmdbounds import datasets, errors, kernels, plotting, results
+    from mmdbounds import baselines, datasets, errors, kernels, plotting, results
     from mmdbounds import theory as theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
@@ -32,26 +32,24 @@ if TYPE_CHECKING:
     from mmdbounds.inference.units import one_row_each
     from mmdbounds.mechanisms import simulate
     from mmdbounds.report import write_report
-    from mmdbounds.search import Bootstrap, Exhaustive, QuasiNewton, Sharp, StepwiseDominance, Submodular
+    from mmdbounds.search import Exhaustive, Sharp, StepwiseDominance
     from mmdbounds.several.independence import independence_test
     from mmdbounds.several.measure import hsic, hsic_bounds
     from mmdbounds.several.pairwise import pairwise_bounds
     from mmdbounds.tables import Group, groups
 
 __all__ = [
-    "Bootstrap",
     "Contamination",
     "Exhaustive",
     "Group",
     "MMDBounds",
     "MmdBoundsError",
-    "QuasiNewton",
     "RobustTest",
     "Sharp",
     "StepwiseDominance",
-    "Submodular",
     "aggregated_test",
     "audit",
+    "baselines",
     "column_table",
     "confidence_interval",
     "datasets",
@@ -93,14 +91,14 @@ _HOME = {
     "inference.units": ("one_row_each",),
     "mechanisms": ("simulate",),
     "report": ("write_report",),
-    "search": ("Bootstrap", "Exhaustive", "QuasiNewton", "Sharp", "StepwiseDominance", "Submodular"),
+    "search": ("Exhaustive", "Sharp", "StepwiseDominance"),
     "several.independence": ("independence_test",),
     "several.measure": ("hsic", "hsic_bounds"),
     "several.pairwise": ("pairwise_bounds",),
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_ROOMS = ("datasets", "errors", "kernels", "plotting", "results", "theory", "words")
+_ROOMS = ("baselines", "datasets", "errors", "kernels", "plotting", "results", "theory", "words")
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -21,6 +23,7 @@ from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.search.protocol import check_exact_count
+from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -91,12 +94,13 @@ def mmd2(
 def mmd_bounds(
     X: Any,
     Y: Any,
-    epsilon: float | Contamination,
+    epsilon: float | tuple[float, float] | Contamination,
     *,
     method: str | Method = "sharp",
     exactly: bool | None = None,
     verified: tuple[Any, Any] | None = None,
     rng: int | np.random.Generator | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> BoundsResult:
@@ -109,19 +113,17 @@ def mmd_bounds(
     ----------
     X, Y : array-like of shape (p, d) and (q, d)
         The groups as filed; some rows of the true X are among the rows of `Y`.
-    epsilon : float or Contamination
+    epsilon : float, (low, high) or Contamination
         Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
-        A `Contamination` says it in other ways (``n_moved=``, ``share_of_y=``, two-way), and which rows can
-        be misfiled (``may_move=``, ``limits=``).
+        A pair stands for every share in between; a `Contamination` says it in other ways
+        (``n_moved=``, ``share_of_y=``, two-way), and which rows can be misfiled (``may_move=``, ``limits=``).
         With ``Contamination(..., odds=2)``, misfiling is random up to a factor, and the bounds are an
         estimated range for the populations (see Notes).
     method : str or method object, default="sharp"
         ``"sharp"`` (the best labelling found and a proof of how far the extreme can lie beyond it),
-        ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"qno"`` and ``"s-qno"``
-        (free points in place of rows, at once or in steps: neither attained nor proved), ``"sm"`` (greedy, by
-        witness and log-determinant), ``"bootstrap"`` (quantiles of resampled values: bounds nothing),
-        ``"exhaustive"`` (every labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
-        ``StepwiseDominance(n_steps=50)``.
+        ``"s-sd"`` (the paper's stepwise stochastic dominance), ``"sd"`` (one step), ``"exhaustive"`` (every
+        labelling, for a handful of rows), or an object such as ``Sharp(gap=0)`` or
+        ``StepwiseDominance(n_steps=50)``. The paper's methods that bound nothing are in `baselines`.
     exactly : bool, optional
         Whether exactly m rows are misfiled, as the paper assumes. By default at most m are: any smaller
         number is possible too, the value as filed lies inside, and a larger `epsilon` gives a wider interval.
@@ -133,6 +135,11 @@ def mmd_bounds(
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
+    checkpoint : path, optional
+        A file for sums that take longer than a second, written every 20 seconds and at the end. After a
+        stop, the same call (with the same `rng`) resumes from it and gives the same result. Another
+        `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
+        kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
@@ -152,7 +159,7 @@ def mmd_bounds(
     The cost of S-SD is one pass over the pairs, N^2 / 2 kernel values, and m columns a side, whatever
     the number of steps. All counts up to m share the columns (beyond 256 counts, S-SD searches 256 of them).
     ``"sharp"`` searches the largest count, and proves the others with it, for at most about the same work
-    again. The other methods of the paper are defined for a known number of rows and need ``exactly=True``.
+    again.
 
     With `odds` the misfiled rows are distributed like the rows filed under X, but for weights, and nothing
     ties them to single rows of Y. `Bound.value` is then reached by weights (`Bound.weights`), and
@@ -175,6 +182,7 @@ def mmd_bounds(
     contamination = as_contamination(epsilon, exactly, takes_odds=True)
     search = method_for(contamination, method)
     check_exact_count(search, contamination)
+    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("mmd_bounds", options)
     X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
     problem = pose(X, Y, how, known)
@@ -187,10 +195,10 @@ def mmd_bounds(
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     plan = partial(expected_work, problem, admissible, search)
-    with Meter(plan, show=progress) as meter:
-        totals = problem.one_pass(meter)
+    with Meter(plan, show=progress) as meter, kept or nullcontext():
+        totals = problem.one_pass(meter, kept)
         meter.phase("search")
-        found = search.both_sides(Task(totals, admissible, estimator, seed, meter, problem))
+        found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
         meter.phase("effects")
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
         lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
@@ -225,7 +233,7 @@ def method_for(contamination: Contamination, method: str | Method) -> Method:
 
 
 def expected_work(
-    problem: Problem, admissible: list[Counts], method: Method, *, rehearse: bool = False
+    problem: Problem, admissible: list[Counts], method: Any, *, rehearse: bool = False
 ) -> list[Phase]:
     """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`).
 
@@ -239,9 +247,11 @@ def expected_work(
 
 def _count_fields(contamination: Contamination, admissible: list[Counts]) -> dict[str, Any]:
     """Return the fields of the result that say how much was assumed to be misfiled."""
+    fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
     return {
-        "n_moved": max(c.n_moved for c in admissible),
+        "n_moved": most,
         "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
+        "n_moved_range": (fewest, most) if contamination.is_range else None,
         "exactly": bool(contamination.exactly),
         "epsilon": float(max(c.epsilon for c in admissible)),
     }

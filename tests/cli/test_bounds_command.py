@@ -114,6 +114,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "dtype": "float32",
         "working_memory": 64.0,
         "rng": 3,
+        "checkpoint": None,
         "progress": False,
     }
     assert run(["bounds", table, *GROUPS, "--epsilon", "0.3", "--y-in-x", "0.1", "--exclude", "y"]) == 130
@@ -183,10 +184,11 @@ def test_an_amount_is_a_limit(table: str, capsys: pytest.CaptureFixture[str]):
 
 def test_the_hint_names_the_flag(table: str, capsys: pytest.CaptureFixture[str]):
     for dry in ([], ["--dry-run"]):
-        assert run(["bounds", table, *GROUPS, "--n-moved", "2", "--method", "qno", *dry]) == 2
+        paper = ["--method", "s-sd", "--schedule", "paper"]
+        assert run(["bounds", table, *GROUPS, "--n-moved", "2", *paper, *dry]) == 2
         assert capsys.readouterr().err == (
-            "mmdbounds: `method='qno'` is defined for an exact number of misfiled rows, not for a limit. "
-            "Pass `--exactly`, or use method='sharp'.\n"
+            "mmdbounds: `schedule='paper'` is defined for an exact number of misfiled rows, not for a limit. "
+            "Pass `--exactly`, or use schedule='even'.\n"
         )
 
 

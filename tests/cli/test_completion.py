@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from mmdbounds import baselines
 from mmdbounds.cli.app import COMMANDS, run
 
 HEAVY = "numpy scipy sklearn polars narwhals numba threadpoolctl pandas mmdbounds.bounds mmdbounds.tables"
@@ -41,8 +42,8 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("mmdbounds sweep t.csv --le", ["--level"]),
         ("mmdbounds bounds t.csv --kernel ", KERNELS),
         ("mmdbounds bounds t.csv --kernel matern", ["matern52"]),
-        ("mmdbounds bounds t.csv --method s-", ["s-sd", "s-qno"]),
-        ("mmdbounds evaluate t.csv --methods s-", ["s-sd", "s-qno"]),
+        ("mmdbounds bounds t.csv --method s", ["sharp", "s-sd", "sd"]),
+        ("mmdbounds evaluate t.csv --methods ", ["sharp", "s-sd", "sd", "exhaustive", *baselines.NAMES]),
         ("mmdbounds test t.csv --backend ", ["auto", "numpy", "torch", "dask"]),
         ("mmdbounds bounds t.csv --certify ", ["auto", "yes", "no"]),
         ("mmdbounds test t.csv --group ", []),  # names of columns are in the file

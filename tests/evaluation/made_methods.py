@@ -42,8 +42,8 @@ class Fixed:
         if self.does == "takes long":
             time.sleep(60)
         return (
-            Found(self.lower, None, kind="free points", certified=self.lower_certified),
-            Found(self.upper, None, kind="free points", certified=self.upper_certified),
+            Found(self.lower, None, kind="weights", certified=self.lower_certified),
+            Found(self.upper, None, kind="weights", certified=self.upper_certified),
         )
 
 
@@ -62,7 +62,7 @@ class Drawn:
 
     def both_sides(self, task):
         low, high = np.sort(np.random.default_rng(task.seed).normal(size=2))
-        return Found(float(low), None, kind="resampling"), Found(float(high), None, kind="resampling")
+        return Found(float(low), None, kind="weights"), Found(float(high), None, kind="weights")
 
 
 def last_rows(X, Y, n_moved, rng):

@@ -107,7 +107,7 @@ def test_nothing_is_lost_and_nothing_proved_is_searched_again(monkeypatch):
     monkeypatch.setattr(curve, "resized", lambda *_: tried.append(1))
     proved = replace(worse, certified=worse.value)
     assert from_neighbour(proved, best, "upper") is proved
-    free = Found(0.3, None, kind="free points")
+    free = Found(0.3, None, kind="weights")
     assert from_neighbour(free, best, "upper") is free
     assert from_neighbour(best, free, "upper") is best
     filed = local(problem, 0, 0)

@@ -235,11 +235,11 @@ REFUSED = {
         r"`kernel` must have a known bound, such as .*; got 'energy'\.",
     ),
     "SM": (
-        lambda X, Y: mb.mmd_bounds(X, Y, 0.1, exactly=True, method="sm", kernel="energy"),
-        r"`method='sm'` needs a positive definite kernel; got 'energy'\. Use method='s-sd' or 'sharp'\.",
+        lambda X, Y: mb.baselines.Submodular().interval(X, Y, 0.1, kernel="energy"),
+        r"the baseline 'sm' needs a positive definite kernel; got 'energy'\.",
     ),
     "free points": (
-        lambda X, Y: mb.mmd_bounds(X, Y, 0.1, exactly=True, method="qno", kernel="energy"),
+        lambda X, Y: mb.baselines.QuasiNewton().interval(X, Y, 0.1, kernel="energy"),
         r"free points need the slope of the kernel, which the energy kernel does not have\. .*",
     ),
 }

@@ -144,7 +144,7 @@ def test_lists_in_docstrings_and_help_are_made_from_the_registry():
     with_formula, sloped = (
         ", ".join(f'``"{name}"``' for name in kernel_names(having)) for having in ("formula", "slope")
     )
-    shown = [" ".join(of.__doc__.split()) for of in (mb.mmd2, mb.QuasiNewton)]
+    shown = [" ".join(of.__doc__.split()) for of in (mb.mmd2, mb.baselines.QuasiNewton)]
     for names, text in zip((with_formula, sloped), shown, strict=True):
         assert names in text
         assert "<kernels" not in text

@@ -287,8 +287,8 @@ def test_one_interval_on_a_line(pyplot: Any):
         "the 1,234 rows filed under healthy."
     )
     assert "found by labellings, not proved" in lines(RESULT.plot())
-    free = Bound(side="lower", value=0.5, rows=[], rows_of_x=[], kind="free points")
-    assert "from free points, not bounds" in lines(dataclasses.replace(RESULT, lower=free).plot())
+    free = Bound(side="lower", value=0.5, rows=[], rows_of_x=[], kind="resized labelling")
+    assert "from resized labelling, not bounds" in lines(dataclasses.replace(RESULT, lower=free).plot())
     crossed = dataclasses.replace(RESULT, lower=dataclasses.replace(RESULT.lower, value=0.5))
     assert lines(crossed.plot())["the two bounds cross"][0] == [0.5, 0.39744]
 

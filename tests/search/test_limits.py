@@ -25,11 +25,9 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, Movable, check_sizes, limited
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import Labelling, Quadratic
-from mmdbounds.search.baselines import Bootstrap, Submodular
 from mmdbounds.search.exchanges import effects_by_group, refine
 from mmdbounds.search.exhaustive import Exhaustive
 from mmdbounds.search.protocol import Task, largest, leading, outwards, top_places, top_sum, within_limits
-from mmdbounds.search.quasi_newton import QuasiNewton
 from mmdbounds.search.stepwise import StepwiseDominance
 from problems import (
     naive_extension,
@@ -289,31 +287,13 @@ def test_effects_are_those_of_admissible_exchanges_and_unknown_where_there_is_no
     assert unknown
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0])
-def test_submodular_selection_skips_rows_that_cannot_move_and_full_strata(weight):
-    for seed in range(20):
-        problem = larger_problem(seed, two_way=False)
-        if not problem.counts.n_moved:
-            continue
-        totals, free = totals_of(problem), replace(problem.counts, movable=None)
-        for side in SIDES:
-            method = Submodular(weight)
-            found = method.search(totals, problem.counts, problem.estimator, side)
-            assert len(found.rows) == problem.counts.n_moved
-            assert is_admissible(pooled_rows(found, problem.p), problem.counts, problem.p, problem.q)
-            # What is chosen without limits is chosen with them, if they allow it.
-            first = method.search(totals, free, problem.estimator, side)
-            if is_admissible(pooled_rows(first, problem.p), problem.counts, problem.p, problem.q):
-                assert first.rows.tolist() == found.rows.tolist()
-
-
 def test_limits_that_do_not_bind_change_nothing():
     for seed in range(4):
         problem, _ = limited_problem(seed, two_way=False)
         p, q, counts = problem.p, problem.q, problem.counts
         free = replace(counts, movable=Movable(p, q, (), ((1, 1), (q - 1, q - 1))))
         assert free.limits() == []
-        for method in (mb.Sharp(), StepwiseDominance(), Submodular()):
+        for method in (mb.Sharp(), StepwiseDominance()):
             tasks = [Task(totals_of(problem), [each], problem.estimator) for each in (counts, free)]
             for one, other in zip(*map(method.both_sides, tasks), strict=True):
                 assert (one.value, one.certified, one.rows.tolist()) == (
@@ -323,20 +303,11 @@ def test_limits_that_do_not_bind_change_nothing():
                 )
 
 
-@pytest.mark.parametrize(
-    ("method", "message"),
-    [
-        (QuasiNewton(), "`method='qno'` does not know which rows may move"),
-        (QuasiNewton(n_steps=None), "`method='s-qno'` does not know which rows may move"),
-        (Bootstrap(), "`method='bootstrap'` does not know which rows may move"),
-        (StepwiseDominance(schedule="paper"), "`schedule='paper'` does not know which rows may move"),
-    ],
-)
-def test_methods_that_know_no_limits_say_so(method, message):
+def test_the_printed_schedule_knows_no_limits_and_says_so():
     counts = Counts(1, 0, 6, 9, movable=Movable(0, 9))
-    with pytest.raises(MmdBoundsError, match=message):
-        method.check(counts, 5, 10)
-    for knows in (mb.Sharp(), StepwiseDominance(), Submodular(), Exhaustive()):
+    with pytest.raises(MmdBoundsError, match="`schedule='paper'` does not know which rows may move"):
+        StepwiseDominance(schedule="paper").check(counts, 5, 10)
+    for knows in (mb.Sharp(), StepwiseDominance(), Exhaustive()):
         knows.check(counts, 5, 10)
 
 

@@ -15,7 +15,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.search import METHODS, EachSide, Found, Method, as_method, method_names, register_method
 
-NAMES = ("sharp", "s-sd", "sd", "s-qno", "qno", "sm", "bootstrap", "exhaustive")
+NAMES = ("sharp", "s-sd", "sd", "exhaustive")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def test_names_are_listed_without_importing_a_method():
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.parametrize("name", ["s-sd", "sd", "s-qno", "qno"])
+@pytest.mark.parametrize("name", ["s-sd", "sd"])
 def test_what_was_asked_is_recorded(name):
     X, Y = clouds(60)
     made = mb.mmd_bounds(X, Y, 0.1, method=name, exactly=True).provenance
@@ -80,8 +80,6 @@ def test_what_was_asked_is_recorded(name):
         (mb.StepwiseDominance(n_steps=1), "sd"),
         (mb.StepwiseDominance(n_steps=2), "s-sd"),
         (mb.StepwiseDominance(n_steps=1, schedule="paper"), "s-sd"),  # `--method sd` has no schedule
-        (mb.QuasiNewton(), "qno"),
-        (mb.QuasiNewton(n_steps=3), "s-qno"),
     ],
 )
 def test_objects_have_the_name_of_what_they_do(method, name):
@@ -129,7 +127,7 @@ def test_what_is_not_given_has_defaults():
         name = "plain"
 
         def both_sides(self, task):
-            return Found(0.0, None, kind="free points"), Found(1.0, None, kind="free points")
+            return Found(0.0, None, kind="weights"), Found(1.0, None, kind="weights")
 
     method = Plain()
     assert (method.is_random, method.options()) == (False, {})
@@ -154,8 +152,8 @@ def test_counts_that_estimator_or_method_cannot_handle_are_refused():
     counts = mb.Contamination(n_moved=3, n_moved_of_x=2).counts(10, 20)
     assert problem.checked_counts([counts]) == [counts]
     assert problem.checked_counts([counts], METHODS["sharp"].check) == [counts]
-    with pytest.raises(mb.MmdBoundsError, match=r"^`method='sm'` is for one-way misfiling\."):
-        problem.checked_counts([counts], METHODS["sm"].check)
+    with pytest.raises(mb.MmdBoundsError, match=r"^`schedule='paper'` is for one-way misfiling\."):
+        problem.checked_counts([counts], mb.StepwiseDominance(schedule="paper").check)
     with pytest.raises(
         mb.MmdBoundsError, match=r"the true `Y` would have 1 row; the unbiased estimator needs"
     ):

@@ -56,7 +56,10 @@ class Trials:
         "nonrandom", "Rows to misfile: 'nonrandom' (those typical of A) or 'random'.", "NAME", MISFILED
     )
     methods: list[str] | None = option(
-        None, "Methods to evaluate, separated by commas: {methods}.  [default: sharp,s-sd]", "NAME,..."
+        None,
+        "Methods to evaluate, separated by commas: {methods}; or the paper's that bound nothing: 's-qno', "
+        "'qno', 'sm' or 'bootstrap'.  [default: sharp,s-sd]",
+        "NAME,...",
     )
     preset: str | None = option(
         None,

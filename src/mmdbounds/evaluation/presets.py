@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from mmdbounds.baselines import Baseline, Bootstrap, QuasiNewton, Submodular
 from mmdbounds.checks import check_option
 from mmdbounds.results import Estimator
-from mmdbounds.search import Bootstrap, Method, QuasiNewton, Sharp, StepwiseDominance, Submodular
+from mmdbounds.search import Method, Sharp, StepwiseDominance
 
 PAPER, AS_PRINTED, PAPER_BIO, OURS = "paper", "paper-as-printed", "paper-bio", "ours"
 PRESETS = (PAPER, AS_PRINTED, PAPER_BIO, OURS)
@@ -38,14 +39,14 @@ class Preset:
 
     estimator: Estimator
     scale: str
-    methods: Mapping[str, Method]  # by their rows in the paper's tables
+    methods: Mapping[str, Method | Baseline]  # by their rows in the paper's tables
 
 
 def preset_of(name: str) -> Preset:
     """Return a protocol by its name."""
     check_option(name, "preset", PRESETS)
     as_read = name in (PAPER, PAPER_BIO)
-    methods: dict[str, Method] = {
+    methods: dict[str, Method | Baseline] = {
         S_SD: s_sd(None, name),
         S_QNO: qno(None, name),
         QNO: qno(1, name),
@@ -63,7 +64,7 @@ def s_sd(n_steps: int | None, preset: str) -> Method:
     return StepwiseDominance(n_steps=n_steps, weights="plain" if preset in (PAPER, PAPER_BIO) else "sums")
 
 
-def qno(n_steps: int | None, preset: str) -> Method:
+def qno(n_steps: int | None, preset: str) -> QuasiNewton:
     """Return QNO as a protocol has it."""
     if preset == OURS:
         return QuasiNewton(n_steps=n_steps, max_iterations=ITERATIONS)

@@ -13,7 +13,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from mmdbounds import baselines
 from mmdbounds._version import __version__
+from mmdbounds.baselines import Baseline
 from mmdbounds.bounds import expected_work
 from mmdbounds.checks import (
     MOST_TRIALS,
@@ -39,6 +41,7 @@ from mmdbounds.sums.threads import thread_count
 from mmdbounds.tables import as_groups
 from mmdbounds.tables.group import group_fields
 
+MethodLike = str | Method | Baseline
 DEFAULT_METHODS = ("sharp", "s-sd")
 TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
 
@@ -49,7 +52,7 @@ def evaluate(
     Y_clean: Any,
     epsilon: float,
     *,
-    methods: str | Method | Iterable[str | Method] | Mapping[str, str | Method] | None = None,
+    methods: MethodLike | Iterable[MethodLike] | Mapping[str, MethodLike] | None = None,
     sizes: tuple[int | None, int | None] | None = None,
     replace: bool = False,
     n_trials: int = 100,
@@ -78,7 +81,8 @@ def evaluate(
     epsilon : float
         Share of the true X to misfile.
     methods : list or dict, optional
-        By default ``["sharp", "s-sd"]``. Names and method objects as `mmd_bounds` takes them; a dict gives
+        By default ``["sharp", "s-sd"]``. Names and method objects as `mmd_bounds` takes them, and `baselines`
+        by name (``"s-qno"``, ``"qno"``, ``"sm"``, ``"bootstrap"``) or as objects; a dict gives
         them labels, ``{"50 steps": StepwiseDominance(n_steps=50)}``.
     sizes : (int, int), optional
         Rows of X and of Y to draw in each trial; `None`, for both or one of them, means as many as there are.
@@ -181,17 +185,26 @@ def _protocol(preset: str | None, methods: Any, scale: str | None, estimator: Es
     return preset_of(preset)
 
 
-def labelled_methods(methods: Any) -> dict[str, Method]:
-    """Return the methods by their labels, which are their names unless given."""
-    if isinstance(methods, str) or hasattr(methods, "both_sides"):
+def as_method_or_baseline(method: Any) -> Method | Baseline:
+    """Return what a name stands for, and an object as it is."""
+    if isinstance(method, Baseline):
+        return method
+    is_named = isinstance(method, str) and method in baselines.NAMES
+    return baselines.baseline(method) if is_named else as_method(method)
+
+
+def labelled_methods(methods: Any) -> dict[str, Method | Baseline]:
+    """Return methods and baselines by their labels, which are their names unless given."""
+    if isinstance(methods, str | Baseline) or hasattr(methods, "both_sides"):
         methods = [methods]
     if not isinstance(methods, Iterable):
         msg = f"`methods` must be a list of methods, or a dict of them by label; got {methods!r}."
         raise MmdBoundsError(msg)
     if isinstance(methods, Mapping):
-        pairs = [(label, as_method(method)) for label, method in methods.items()]
+        pairs = [(label, as_method_or_baseline(method)) for label, method in methods.items()]
     else:
-        pairs = [(m if isinstance(m, str) else as_method(m).name, as_method(m)) for m in methods]
+        chosen = [(m, as_method_or_baseline(m)) for m in methods]
+        pairs = [(m if isinstance(m, str) else made.name, made) for m, made in chosen]
     labels = [label for label, _ in pairs]
     if not labels:
         msg = "`methods` must name at least one method; got none."
@@ -303,7 +316,7 @@ def _evaluation(design: Design, trials: list[Trial]) -> Evaluation:
     )
 
 
-def coverage_of(label: str, method: Method, trials: Sequence[Trial]) -> MethodCoverage:
+def coverage_of(label: str, method: Method | Baseline, trials: Sequence[Trial]) -> MethodCoverage:
     """Return the rates of one method over the trials."""
     bounds = [trial.bounds[label] for trial in trials]
     missed = [not trial.covers(label) for trial in trials]

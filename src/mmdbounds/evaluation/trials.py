@@ -19,17 +19,24 @@ import numpy as np
 from mmdbounds import journal
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import check_writable
+from mmdbounds.baselines import Baseline
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
-from mmdbounds.mechanisms import MechanismLike, check_from_rows, check_mechanism, misfiled_count, simulate
+from mmdbounds.mechanisms import (
+    MechanismLike,
+    Simulated,
+    check_from_rows,
+    check_mechanism,
+    misfiled_count,
+    simulate,
+)
 from mmdbounds.objective import Indices, observed_mmd2
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
-from mmdbounds.results import BoundsResult
 from mmdbounds.results.evaluation import Trial, TrialBounds
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
@@ -50,7 +57,7 @@ class Design:
     X: Group  # the true groups
     Y: Group
     epsilon: float
-    methods: Mapping[str, Method]  # by their labels
+    methods: Mapping[str, Method | Baseline]  # by their labels
     sizes: Sizes  # rows drawn from each group in a trial; None takes all of them
     replace: bool
     scale: str
@@ -225,26 +232,23 @@ def run_trial(design: Design, trial: int) -> Trial:
         )
         how = dataclasses.replace(design.how, kernel=filed.kernel, bandwidth="median")
         totals = pose(X, Y, how).one_pass(Meter())  # of the true groups, with the same kernel as the bounds
-    told = Contamination(n_moved=filed.n_moved)
-    options: dict[str, Any] = {**vars(how), "exactly": design.exactly, "rng": seed, "progress": False}
-    results = {}
+    found, n_pairs, observed = {}, 0, math.nan
     for label, method in design.methods.items():
         with _named_in_errors(f"trial {trial}, method {label!r}"):
-            found = mmd_bounds(filed.X, filed.Y, told, method=method, **options)
-            results[label] = _checked_bounds(found)
-    first = next(iter(results.values()))
+            found[label], pairs, observed = _outcome(method, design, filed, how, seed)
+            n_pairs += pairs
     return Trial(
         trial=trial,
         n_moved=filed.n_moved,
         truth=observed_mmd2(totals, design.how.estimator),
-        observed=first.observed,
+        observed=observed,
         rounding=totals.margin,
         bandwidth=filed.kernel.length,
-        bounds={label: _trial_bounds(result) for label, result in results.items()},
+        bounds=found,
         backend=totals.sums.backend,
         device=totals.sums.device,
         dtype=totals.sums.dtype,
-        n_pairs=sum(result.provenance.n_pairs for result in results.values()),
+        n_pairs=n_pairs,
         seconds=time.perf_counter() - started,
     )
 
@@ -266,24 +270,37 @@ def _drawn_rows(n: int, size: int | None, replace: bool, rng: np.random.Generato
     return np.asarray(rng.choice(n, n if size is None else size, replace=replace))
 
 
-def _checked_bounds(result: BoundsResult) -> BoundsResult:
-    """Refuse ends that are not finite: comparisons with NaN would decide the coverage."""
-    for bound in (result.lower, result.upper):
-        for name, value in (("value", bound.value), ("certified", bound.certified)):
-            if value is not None and not math.isfinite(value):
-                msg = f"both ends must be finite; got {name} {value} on the {bound.side} side."
-                raise MmdBoundsError(msg)
-    return result
-
-
-def _trial_bounds(result: BoundsResult) -> TrialBounds:
-    return TrialBounds(
+def _outcome(
+    method: Method | Baseline, design: Design, filed: Simulated, how: Comparison, seed: int
+) -> tuple[TrialBounds, int, float]:
+    """Return what a method or baseline says, how many pairs it took, and the value as labelled."""
+    told = Contamination(n_moved=filed.n_moved)
+    options: dict[str, Any] = {**vars(how), "rng": seed}
+    if isinstance(method, Baseline):
+        one = method.interval(filed.X, filed.Y, told, **options)
+        bounds = TrialBounds(lower=one.lower, upper=one.upper, seconds=one.seconds)
+        return _checked_bounds(bounds), one.n_pairs, one.observed
+    result = mmd_bounds(
+        filed.X, filed.Y, told, method=method, exactly=design.exactly, progress=False, **options
+    )
+    bounds = TrialBounds(
         lower=float(result.lower.value),
         upper=float(result.upper.value),
         lower_certified=None if result.lower.certified is None else float(result.lower.certified),
         upper_certified=None if result.upper.certified is None else float(result.upper.certified),
         seconds=result.provenance.seconds,
     )
+    return _checked_bounds(bounds), result.provenance.n_pairs, result.observed
+
+
+def _checked_bounds(bounds: TrialBounds) -> TrialBounds:
+    """Refuse ends that are not finite: comparisons with NaN would decide the coverage."""
+    for name in ("lower", "lower_certified", "upper", "upper_certified"):
+        value = getattr(bounds, name)
+        if value is not None and not math.isfinite(value):
+            msg = f"both ends must be finite; got {value} as `{name}`."
+            raise MmdBoundsError(msg)
+    return bounds
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from typing import Any
 
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
+from mmdbounds.baselines import Baseline
 from mmdbounds.checks import (
     MOST_SEED,
     MOST_TRIALS,
@@ -59,7 +60,7 @@ class Run:
     setting: Setting
     estimator: Estimator
     scale: str
-    methods: Mapping[str, Method]  # by their labels in the evaluation
+    methods: Mapping[str, Method | Baseline]  # by their labels in the evaluation
     rows: Mapping[tuple[str, str], str]  # label of each protocol and row: what two share runs once
     n_trials: int
     exchanged: bool = False  # whether the other group is contaminated than `Source.load` returns as X
@@ -113,7 +114,7 @@ def runs_of(experiment: Experiment, preset: str) -> list[Run]:
     protocols = protocols_of(experiment, preset)
     runs = []
     for setting in experiment.all_settings:
-        alike: dict[tuple[Estimator, str, bool], dict[str, Mapping[str, Method]]] = {}
+        alike: dict[tuple[Estimator, str, bool], dict[str, Mapping[str, Method | Baseline]]] = {}
         for name in PRESETS[preset]:
             each = protocols[name, setting.source]
             how = each.estimator, each.scale, SOURCES[setting.source].exchanges(name)
@@ -128,10 +129,10 @@ def runs_of(experiment: Experiment, preset: str) -> list[Run]:
 
 
 def _shared(
-    protocols: Mapping[str, Mapping[str, Method]], wanted: set[str]
-) -> tuple[dict[str, Method], dict[tuple[str, str], str]]:
+    protocols: Mapping[str, Mapping[str, Method | Baseline]], wanted: set[str]
+) -> tuple[dict[str, Method | Baseline], dict[tuple[str, str], str]]:
     """Return the distinct methods of some protocols by label, and the label of each protocol and row."""
-    distinct: dict[str, Method] = {}
+    distinct: dict[str, Method | Baseline] = {}
     labels: dict[tuple[str, str], str] = {}
     for name, methods in protocols.items():
         for row in (row for row in methods if row in wanted):

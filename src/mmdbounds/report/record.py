@@ -41,17 +41,13 @@ METHOD_CLASSES = {
     "s-sd": "StepwiseDominance",
     "sd": "StepwiseDominance",
     "exhaustive": "Exhaustive",
-    "qno": "QuasiNewton",
-    "s-qno": "QuasiNewton",
-    "sm": "Submodular",
-    "bootstrap": "Bootstrap",
 }
 # The options of a method that are flags of the command line.
 METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "schedule")}
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
-    *("epsilons", "value", "stop_after", "audit_level", "by", "best_case", "beta"),
+    *("epsilons", "value", "null", "stop_after", "audit_level", "by", "best_case", "beta"),
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
@@ -207,6 +203,7 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     drawn: dict[str, Any] = {"level": float(result.level), "n_permutations": int(result.n_permutations)}
     if isinstance(result, AuditResult):
         return {"audit_level": float(result.audit_level), "by": str(result.by), **drawn}
+    drawn["null"] = str(result.null_rule)
     if result.stop_after is not None:
         drawn["stop_after"] = int(result.stop_after)
     if isinstance(result, SweepResult):

@@ -13,10 +13,8 @@ from mmdbounds.results.base import OfGroups, OneSide, ReportedResult, TwoSided
 from mmdbounds.results.provenance import Knowledge, Provenance
 from mmdbounds.results.row_table import ranked, row_columns
 
-KINDS = ("labelling", "resized labelling", "free points", "resampling", "weights")
+KINDS = ("labelling", "resized labelling", "weights")
 """What the value of a bound is the value of."""
-
-WITHOUT_ROWS = ("free points", "resampling", "weights")  # kinds whose value no set of rows reaches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -54,10 +52,7 @@ class Bound(OneSide):
         ``"labelling"``: the value of one labelling with the stated counts.
         ``"resized labelling"``: the value of a labelling that moves another number of
         rows than stated (``schedule="paper"``), which bounds nothing.
-        ``"free points"``: the value with points that may stand anywhere instead of rows.
-        ``"resampling"``: a quantile of values of the groups drawn anew, which says nothing about misfiling.
-        ``"weights"``: an estimate for the populations, reached by weights (limited odds).
-        The last three have no `rows`.
+        ``"weights"``: an estimate for the populations, reached by weights (limited odds); it has no `rows`.
     weights
         For limited odds: how much more frequent (above 1) or less frequent rows like each row of X are among
         the misfiled rows than among the rows filed under X. Their mean is 1.
@@ -85,8 +80,8 @@ class Bound(OneSide):
 
     @property
     def has_rows(self) -> bool:
-        """Whether rows reach `value`; not so for free points, resamples and weights."""
-        return self.kind not in WITHOUT_ROWS
+        """Whether rows reach `value`; not so for weights."""
+        return self.kind != "weights"
 
     @property
     def n_moved_of_x(self) -> int:
@@ -109,8 +104,11 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     n_moved, n_moved_of_x
         Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
         Unless `exactly`, the largest numbers considered.
+    n_moved_range
+        For an interval of shares the smallest and largest number of misfiled rows of Y considered.
+        Otherwise `None`.
     exactly
-        Whether exactly these numbers were considered; else every smaller one too.
+        Whether exactly these numbers were considered; else every smaller one (or those of the interval) too.
     epsilon
         Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
         where several counts were considered, the largest share.
@@ -139,6 +137,7 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     observed: float
     n_moved: int
     n_moved_of_x: int = 0
+    n_moved_range: tuple[int, int] | None = None
     exactly: bool = False
     epsilon: float
     share_of_y: float
@@ -182,8 +181,7 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
             row), ``lower_change`` and ``upper_change`` (`Bound.effects`).
             In the order of the change of the lower bound, the largest first; where it is the same or not
             known, rows that the upper bound moves come first, by its change; then by row, and in two-way
-            misfiling rows of X after equal ones of Y. Refused where neither side has rows (free points,
-            resampling).
+            misfiling rows of X after equal ones of Y. Refused where neither side has rows (limited odds).
 
         Notes
         -----
@@ -195,7 +193,7 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
         if not any(b.has_rows for b in both):
             msg = (
                 f"there is no table of rows: no rows reach the values of method {self.provenance.method!r} "
-                f"({self.lower.kind}). Use method='sharp'."
+                f"({self.lower.kind}). Leave out `odds`."
             )
             raise MmdBoundsError(msg)
         of_y: dict[str, Any] = {b.side: (b.rows, b.effects) for b in both}
@@ -218,6 +216,8 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
         crossed = ", crossed" if self.is_crossed else ""
         how = "exactly" if self.exactly else "at most"
         count = f"{how} {self.n_moved}"
+        if self.n_moved_range is not None and self.n_moved_range[0]:
+            count = "{} to {}".format(*self.n_moved_range)
         other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
         return (
             f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}{crossed}, observed {self.observed:.6g}, "

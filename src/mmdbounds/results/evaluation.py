@@ -32,8 +32,8 @@ class TrialBounds:
 
     lower: float
     upper: float
-    lower_certified: float | None
-    upper_certified: float | None
+    lower_certified: float | None = None
+    upper_certified: float | None = None
     seconds: float
 
     @property

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from mmdbounds.results.serialize import Held, plain
 
 Estimator = Literal["unbiased", "biased"]
 Side = Literal["lower", "upper"]
+NullRule = Literal["minimax", "labellings"]
+NULL_RULES: tuple[NullRule, ...] = get_args(NullRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

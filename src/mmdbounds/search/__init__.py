@@ -13,25 +13,19 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 
 if TYPE_CHECKING:
-    from mmdbounds.search.baselines import Bootstrap, Submodular
     from mmdbounds.search.exhaustive import Exhaustive
     from mmdbounds.search.protocol import EachSide, Found, Method, Task
-    from mmdbounds.search.quasi_newton import QuasiNewton
     from mmdbounds.search.sharp import Sharp
     from mmdbounds.search.stepwise import StepwiseDominance
 
-__all__ = ["METHODS", "Bootstrap", "EachSide", "Exhaustive", "Found", "Method", "QuasiNewton", "Sharp"]
-__all__ += ["StepwiseDominance", "Submodular", "Task", "as_method", "method_names", "register_method"]
+__all__ = ["METHODS", "EachSide", "Exhaustive", "Found", "Method", "Sharp", "StepwiseDominance", "Task"]
+__all__ += ["as_method", "method_names", "register_method"]
 
 # By name: the file, the class, and the options that make it this method.
 _BUILT_IN: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sharp": ("sharp", "Sharp", {}),
     "s-sd": ("stepwise", "StepwiseDominance", {}),
     "sd": ("stepwise", "StepwiseDominance", {"n_steps": 1}),
-    "s-qno": ("quasi_newton", "QuasiNewton", {"n_steps": None}),
-    "qno": ("quasi_newton", "QuasiNewton", {}),
-    "sm": ("baselines", "Submodular", {}),
-    "bootstrap": ("baselines", "Bootstrap", {}),
     "exhaustive": ("exhaustive", "Exhaustive", {}),
 }
 

@@ -51,7 +51,7 @@ class RowBounds(NamedTuple):
 class Found:
     """A value and the labelling that has it; see `mmdbounds.results.Bound` for the meaning of the fields.
 
-    Free points, resamples and weights are not labellings: `labelling` is then `None`, and no row moves.
+    Weights are no labelling: `labelling` is then `None`, and no row moves.
     """
 
     value: float
@@ -107,7 +107,6 @@ class Task:
     estimator: Estimator
     seed: int = 0
     meter: Meter | None = None  # counts kernel values, and stops all threads when one has failed
-    problem: Problem | None = None  # groups and kernel, for methods that need more than sums
 
 
 class Method(Protocol):
@@ -159,16 +158,19 @@ class Method(Protocol):
         ...
 
 
-def check_exact_count(method: Method, contamination: Contamination) -> None:
+def check_exact_count(method: Any, contamination: Contamination) -> None:
     """Refuse a method of the paper that needs the exact number of misfiled rows, where a limit was given."""
     if contamination.exactly or not getattr(method, "needs_exact_count", False):
         return
+    given, hint = "a limit", "Pass `exactly=True`"
+    if contamination.is_range:
+        given, hint = "a range of shares", "Give one share and `exactly=True`"
     printed = method.options().get("schedule") == "paper"
     who, instead = f"method='{method.name}'", "method='sharp'"
     if printed:
         who, instead = "schedule='paper'", "schedule='even'"
-    needs = f"`{who}` is defined for an exact number of misfiled rows, not for a limit"
-    msg = f"{needs}. Pass `exactly=True`, or use {instead}."
+    needs = f"`{who}` is defined for an exact number of misfiled rows, not for {given}"
+    msg = f"{needs}. {hint}, or use {instead}."
     raise MmdBoundsError(msg)
 
 

@@ -11,7 +11,6 @@ from mmdbounds.results import Bound, BoundsResult, Provenance, Side
 from mmdbounds.words.odds import range_finding
 from mmdbounds.words.phrases import (
     assumption,
-    considered,
     named_rows,
     number,
     others,
@@ -39,11 +38,14 @@ ROUNDING = 1e-9  # values that differ by less, relative to the largest of them, 
 CROSSED = "The two sides cross: the lower value is above the upper one, so nothing lies between them."
 """They stay as they were found: in the wrong order they say that the search failed."""
 
+RESIZED = (
+    "These are the paper's printed quantile steps: they move another number of rows than were misfiled, so "
+    "the values below bound nothing."
+)
+
 UNPROVED = {
     "labelling": "nothing proved",
     "resized labelling": "",
-    "free points": "neither attained nor proved",
-    "resampling": "neither attained nor proved",
     "weights": "not proved",
 }
 """What is said of a value without a proof, by its kind."""
@@ -55,41 +57,16 @@ FURTHER = {"lower": "a smaller value", "upper": "a larger value"}
 def finding(result: BoundsResult) -> str:
     """Say what follows, and its converse."""
     kinds = {result.lower.kind, result.upper.kind}
-    if not (result.n_moved or result.n_moved_of_x or "resampling" in kinds):
+    if not (result.n_moved or result.n_moved_of_x):
         return f"Nothing is misfiled, so the {statistic(result)} is {number(result.observed)}."
     if result.odds is not None:
         return range_finding(result)
-    if kinds != {"labelling"}:
-        return " ".join([_no_bounds(result, kinds), *([CROSSED] if result.is_crossed else [])])
+    if "resized labelling" in kinds:
+        return " ".join([RESIZED, *([CROSSED] if result.is_crossed else [])])
     if result.is_crossed:
         return f"{CROSSED} Labellings reach both; method='sharp' searches further."
     more = f"If {others(result)} rows are misfiled, it can"
     return " ".join([_statement(result), *_gaps(result), f"{more} {_converse(result)}."])
-
-
-def _no_bounds(result: BoundsResult, kinds: set[str]) -> str:
-    """Say what the values are, if they are not those of labellings with the stated counts."""
-    if "resized labelling" in kinds:
-        return (
-            "These are the paper's printed quantile steps: they move another number of rows than were "
-            "misfiled, so the values below bound nothing."
-        )
-    filed = f"as filed the {statistic(result)} is {number(result.observed)}."
-    if "resampling" in kinds:
-        return (
-            "The values below are quantiles of resampled values, neither attained nor proved: they say how "
-            f"much the value as filed varies, and nothing about misfiling; {filed}"
-        )
-    return (
-        f"The values below have {_how_many(result)} free point{'' if result.n_moved == 1 else 's'} "
-        f"instead of rows: neither attained nor proved, they bound nothing; {filed}"
-    )
-
-
-def _how_many(result: BoundsResult) -> str:
-    """Return the number of rows of Y assumed to be misfiled: 10, at most 10, 5 to 10."""
-    how, fewest, most = considered(result)
-    return {"exactly": f"{most:,}", "at most": f"at most {most:,}", "between": f"{fewest:,} to {most:,}"}[how]
 
 
 def _statement(result: BoundsResult) -> str:
@@ -183,8 +160,9 @@ def _value_line(bound: Bound, result: BoundsResult) -> str:
     """Return the value of one side: proved and reached, proved and not quite reached, or only found."""
     extreme, further = EXTREME[bound.side], FURTHER[bound.side]
     if bound.certified is None:
-        word = f"{bound.side} quantile" if bound.kind == "resampling" else f"{extreme} found"
-        return _cells(word, number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind]))
+        return _cells(
+            f"{extreme} found", number(bound.value), "  " + _joined(bound.status, UNPROVED[bound.kind])
+        )
     equal = _equality(bound, result)
     if equal is not None:
         none = "no such odds give" if bound.kind == "weights" else "no labelling gives"
@@ -252,7 +230,7 @@ def bounds_summary(result: BoundsResult) -> str:
     options = ", ".join(f"{name}={value}" for name, value in _options_used(made).items())
     method = f"Method {made.method}{f' ({options})' if options else ''}"
     lines = [wrapped(text) for text in (assumption(result), finding(result)) if text] + [""]
-    moved = bool(result.n_moved or result.n_moved_of_x) or result.lower.kind == "resampling"
+    moved = bool(result.n_moved or result.n_moved_of_x)
     lines += side_lines(result.lower, result) if moved else []
     lines.append("  " + _cells("as filed", number(result.observed), ""))
     lines += side_lines(result.upper, result) if moved else []

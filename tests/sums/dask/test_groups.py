@@ -181,11 +181,11 @@ def test_what_needs_all_rows_is_refused_with_what_to_do(request, monkeypatch):
     import dask.array as da
 
     X, Y = (da.from_array(Z, chunks=(100, 3)) for Z in problem_with("plain"))
-    options = {"method": "qno", "exactly": True, "bandwidth": 1.0, "rng": 0}
-    assert mb.mmd_bounds(X, Y, 0.01, **options).upper.kind == "free points"  # fetched, they are as any
+    baseline = mb.baselines.QuasiNewton()
+    assert len(baseline.interval(X, Y, 0.01, bandwidth=1.0).points[0])  # fetched, they are as any
     request.getfixturevalue("rows_stay")
     with pytest.raises(mb.MmdBoundsError, match=r"needs 600 rows in one process.*Raise `working_memory` to"):
-        mb.mmd_bounds(X, Y, 0.01, **options)
+        baseline.interval(X, Y, 0.01, bandwidth=1.0)
     monkeypatch.setattr(dask_rows, "FETCHED_AT_ONCE", 0)
     with pytest.raises(mb.MmdBoundsError, match="needs 600 rows in one process"):
         mb.mmd2(X, Y)  # the median looks at all rows where they are so few

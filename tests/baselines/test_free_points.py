@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from made_points import SETTINGS, SLOPED_NAMES, in_box, made, naive_free, posed, raw, scale_of
+from mmdbounds.baselines.free_points import BLOCKS, FreePoints, exact_weights, mean_weights, printed_weights
 from mmdbounds.errors import DataError
 from mmdbounds.objective import Labelling
 from mmdbounds.progress import Meter
-from mmdbounds.search.free_points import BLOCKS, FreePoints, exact_weights, mean_weights, printed_weights
 from mmdbounds.sums.plan import BLOCK_BYTES, MIB
 from problems import naive_value, quadratic_of, random_problem
 from tolerances import of_mmd2

@@ -5,12 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mmdbounds as mb
-from made_points import SETTINGS, SLOPED_NAMES, made, placed_by, raw, scale_of, task_of
+from made_points import SETTINGS, SLOPED_NAMES, ends_of, made, placed_by, posed, raw, scale_of, task_of
+from mmdbounds.baselines.free_points import FreePoints, QuasiNewton, Weights, _Search
 from mmdbounds.contamination import Contamination
 from mmdbounds.progress import Meter
-from mmdbounds.search.free_points import FreePoints, Weights
-from mmdbounds.search.quasi_newton import QuasiNewton, _Search
 from problems import naive_mmd2, naive_value, random_problem
 
 SNAP = {"start": "random", "objective": "means", "snap": True}
@@ -42,22 +40,21 @@ def test_the_value_is_that_of_the_points_against_the_rows_that_are_left(
 ):
     problem = made(kernel, estimator, m=7)
     found, sides = placed_by(QuasiNewton(n_steps=steps, **SNAP), problem, monkeypatch)
-    for each, taken in zip(found, sides, strict=True):
+    for value, taken in zip((found.lower, found.upper), sides, strict=True):
         assert len(taken) == steps
         points = raw(np.concatenate([end for _, _, end in taken]), problem)
         gone = nearest_rows(points, problem.Y)
         assert len(set(gone)) == 7
         expected = naive_snapped(problem, points, gone)
-        np.testing.assert_allclose(each.value, expected, rtol=0, atol=1e-12 * scale_of(problem))
-        assert (each.kind, each.labelling, each.certified) == ("free points", None, None)
+        np.testing.assert_allclose(value, expected, rtol=0, atol=1e-12 * scale_of(problem))
 
 
 @given(seed=st.integers(0, 10**6), kernel=st.sampled_from(SLOPED_NAMES))
 @settings(max_examples=20)
 def test_any_problem_can_be_snapped(seed, kernel):
     problem = random_problem(seed, two_way=False, kernel=kernel)
-    for each in QuasiNewton(n_steps=None, max_iterations=3, **SNAP).both_sides(task_of(problem)):
-        assert np.isfinite(each.value)
+    found = ends_of(QuasiNewton(n_steps=None, max_iterations=3, **SNAP), problem)
+    assert np.isfinite([found.lower, found.upper]).all()
 
 
 def test_each_step_begins_in_what_is_left_of_y(monkeypatch):
@@ -82,7 +79,7 @@ def test_the_weights_of_a_step_are_those_of_its_groups(monkeypatch):
         return climb(search, space, begin, placed, weights)
 
     monkeypatch.setattr(_Search, "_climb", recorded)
-    QuasiNewton(n_steps=3, **SNAP).both_sides(task_of(problem))
+    ends_of(QuasiNewton(n_steps=3, **SNAP), problem)
     part, n = (7 / 13) / 3, 13
     expected = []
     for moved in (0, 2, 4):  # before steps of 2, 2 and 3
@@ -97,8 +94,8 @@ def test_the_weights_of_a_step_are_those_of_its_groups(monkeypatch):
 def test_two_points_at_one_row_take_it_and_the_next_nearest():
     problem = made("rbf", "unbiased", m=3)
     task = task_of(problem)
-    space = FreePoints(task.problem, Meter())
-    search = _Search(QuasiNewton(**SNAP), task, space, 0, "upper")
+    space = FreePoints(posed(problem), Meter())
+    search = _Search(QuasiNewton(**SNAP), task, space, "upper")
     of_y, gone = space.rows[space.p :], [5]
     search._snap(of_y[[2, 2, 5]], gone)
     others = np.sum((of_y - of_y[2]) ** 2, axis=1)
@@ -114,8 +111,8 @@ def test_a_seed_repeats_it_and_it_is_not_the_free_search():
     X, Y = rng.normal(size=(20, 2)), rng.normal(0.7, 1, size=(30, 2))
     five = Contamination(n_moved=5)
     snapped, again, other, free = (
-        mb.mmd_bounds(X, Y, five, method=QuasiNewton(n_steps=None, **SNAP | change), rng=seed, exactly=True)
+        QuasiNewton(n_steps=None, **SNAP | change).interval(X, Y, five, rng=seed)
         for change, seed in (({}, 1), ({}, 1), ({}, 2), ({"snap": False}, 1))
     )
-    assert snapped.upper.value == again.upper.value
-    assert len({each.upper.value for each in (snapped, other, free)}) == 3
+    assert snapped.upper == again.upper
+    assert len({each.upper for each in (snapped, other, free)}) == 3

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from mmdbounds.baselines.simple import Submodular
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import group_sums
-from mmdbounds.search.baselines import Submodular
+from mmdbounds.search.protocol import Task
 from mmdbounds.sums.cpu import MatrixSums
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
@@ -88,18 +89,21 @@ def check_many(seeds, sums=lambda problem: None):
         method = Submodular(WEIGHTS[seed % 3], seed // 3 % 2 == 1, JITTERS[seed % 4])
         for side in ("lower", "upper"):
             same.append(agrees(problem, K, method, side, sums(problem)))
-            found = method.search(totals_of(problem), problem.counts, problem.estimator, side)
-            check_value(found, problem, K)
+        check_values(method, problem, K)
     assert np.mean(same) >= 0.98
 
 
-def check_value(found, problem, K):
-    in_x = np.arange(len(K)) < problem.p
-    in_x[found.rows + problem.p] = True
-    assert np.count_nonzero(in_x) == problem.counts.n_x
-    value = naive_mmd2(K, in_x, problem.estimator)
-    np.testing.assert_allclose(found.value, value, rtol=0, atol=1e-10 * np.abs(K).max())
-    assert (found.kind, found.certified) == ("labelling", None)
+def check_values(method, problem, K):
+    """Both values are those of the labellings that move the rows taken."""
+    totals = totals_of(problem)
+    found = method.ends(Task(totals, [problem.counts], problem.estimator), None)
+    for side, value in zip(("lower", "upper"), (found.lower, found.upper), strict=True):
+        rows = method.rows(totals, problem.counts.n_moved, side)
+        in_x = np.arange(len(K)) < problem.p
+        in_x[rows + problem.p] = True
+        assert np.count_nonzero(in_x) == problem.counts.n_x
+        expected = naive_mmd2(K, in_x, problem.estimator)
+        np.testing.assert_allclose(value, expected, rtol=0, atol=1e-10 * np.abs(K).max())
 
 
 def test_greedy_rows_are_those_of_the_definition():
@@ -132,55 +136,48 @@ def test_without_the_determinant_rows_go_by_the_witness(absolute):
         f = np.abs(f) if absolute else f
         method = Submodular(weight=0, absolute=absolute)
         for side, scores in (("upper", f), ("lower", -f)):
-            found = method.search(totals_of(problem), problem.counts, problem.estimator, side)
+            found = method.rows(totals_of(problem), problem.counts.n_moved, side)
             width = TIES * np.abs(np.diag(K)).max()
             rows = naive_extreme(scores, problem.counts.n_moved, range(problem.q), width)
-            assert found.rows.tolist() == sorted(rows), (seed, side)
+            assert found.tolist() == sorted(rows), (seed, side)
+
+
+def taken(X, Y, count, bandwidth, side, **options):
+    """The rows of Y that are taken for one side, ascending."""
+    totals = group_sums(MatrixSums(rbf_matrix(X, Y, bandwidth)), len(X), len(Y))
+    return sorted(Submodular(**options).rows(totals, count, side).tolist())
+
+
+def rbf_matrix(X, Y, bandwidth):
+    Z = np.concatenate([X, Y])
+    return np.exp(-np.square(Z - Z.T) / (2 * bandwidth**2))
 
 
 def test_copies_of_a_row_come_last():
     # X is at 0, and so are three rows of Y; far rows are worth less, but have something of their own.
     X, Y = np.zeros((4, 1)), np.array([[9.0], [0.0], [0.0], [5.0], [0.0]])
-    how_much, bandwidth = Contamination(n_moved=3), 1.0
-    upper = [
-        mb.mmd_bounds(
-            X, Y, how_much, bandwidth=bandwidth, method=Submodular(weight=weight), exactly=True
-        ).upper
-        for weight in (0.0, 1e-3, 1.0)
-    ]
+    upper = [taken(X, Y, 3, 1.0, "upper", weight=weight) for weight in (0.0, 1e-3, 1.0)]
     # The witness is 1 - 3/5 at 0 and -1/5 at 5 and 9; a copy is worth the logarithm of 2e-8 less, -17.7.
-    assert [bound.rows.tolist() for bound in upper] == [[1, 2, 4], [1, 2, 4], [0, 1, 3]]
-    assert upper[2].status == "3 rows taken one by one"
+    assert upper == [[1, 2, 4], [1, 2, 4], [0, 1, 3]]
 
 
 def test_size_of_the_witness():
     # Of Y, -3 is where X is not, 0 is where X is, too, and 4 is where nearly nobody is.
     X, Y = np.zeros((4, 1)), np.array([[-3.0], [-3.0], [-3.0], [-3.0], [0.0], [4.0]])
     signed, sized = (
-        mb.mmd_bounds(
-            X,
-            Y,
-            Contamination(n_moved=1),
-            bandwidth=0.5,
-            method=Submodular(weight=0, absolute=absolute),
-            exactly=True,
-        )
+        [taken(X, Y, 1, 0.5, side, weight=0, absolute=absolute) for side in ("lower", "upper")]
         for absolute in (False, True)
     )
     # f' = -4/6, 1 - 1/6 and -1/6
-    assert (signed.lower.rows.tolist(), signed.upper.rows.tolist()) == ([0], [4])
-    assert (sized.lower.rows.tolist(), sized.upper.rows.tolist()) == ([5], [4])
+    assert signed == [[0], [4]]
+    assert sized == [[5], [4]]
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.01])
 def test_a_smaller_count_takes_the_first_rows(weight):
     rng = np.random.default_rng(3)
-    X, Y = rng.normal(size=(20, 3)), rng.normal(0.5, 1, size=(25, 3))
-    method = Submodular(weight=weight)
-    one_by_one = [
-        mb.mmd_bounds(X, Y, Contamination(n_moved=m), method=method, exactly=True) for m in range(9)
-    ]
-    sets = [set(result.upper.rows.tolist()) for result in one_by_one]
+    X, Y = rng.normal(size=(20, 1)), rng.normal(0.5, 1, size=(25, 1))
+    sets = [set(taken(X, Y, m, 1.0, "upper", weight=weight)) for m in range(9)]
     assert all(a < b for a, b in itertools.pairwise(sets))
 
 
@@ -190,9 +187,7 @@ def test_any_kernel_ends_in_a_labelling(kernel):
     for seed in range(25):
         problem = small_problem(seed, two_way=False, kernel=kernel)
         K = small_matrix(problem)
-        for side in ("lower", "upper"):
-            found = Submodular().search(totals_of(problem), problem.counts, problem.estimator, side)
-            check_value(found, problem, K)
+        check_values(Submodular(), problem, K)
 
 
 def test_a_row_whose_logarithm_does_not_exist_changes_no_other():
@@ -207,11 +202,8 @@ def test_a_row_whose_logarithm_does_not_exist_changes_no_other():
 
 def test_all_kernel_values_zero():
     X, Y = np.zeros((3, 2)), np.zeros((5, 2))
-    result = mb.mmd_bounds(
-        X, Y, Contamination(n_moved=2), kernel="linear", method=Submodular(jitter=0), exactly=True
-    )
-    assert (result.lower.rows.tolist(), result.upper.rows.tolist()) == ([0, 1], [0, 1])
-    assert result.interval == (0.0, 0.0)
+    result = Submodular(jitter=0).interval(X, Y, Contamination(n_moved=2), kernel="linear")
+    assert (result.lower, result.upper) == (0.0, 0.0)
 
 
 def test_float32_is_no_finer_than_its_rounding():
@@ -229,36 +221,28 @@ def test_float32_is_no_finer_than_its_rounding():
 def test_nothing_to_move_gives_the_observed_value():
     rng = np.random.default_rng(2)
     X, Y = rng.normal(size=(8, 2)), rng.normal(size=(9, 2))
-    result = mb.mmd_bounds(X, Y, 0.0, method=Submodular(), exactly=True)
-    assert result.lower.value == result.upper.value == result.observed == mb.mmd2(X, Y)
+    result = Submodular().interval(X, Y, 0.0)
+    assert result.lower == result.upper == result.observed == mb.mmd2(X, Y)
 
 
 def test_a_factor_that_does_not_fit_is_refused():
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(300, 1)), rng.normal(size=(700, 1))
     refused = (
-        r"^`method='sm'` stores 199 x 700 numbers per side, too many for `working_memory` = 1 MiB\. "
-        r"Give working_memory=5, or use method='s-sd'\.$"
+        r"^the baseline 'sm' stores 199 x 700 numbers per side, too many for `working_memory` = 1 MiB\. "
+        r"Give working_memory=5\.$"
     )
     with pytest.raises(MmdBoundsError, match=refused):
-        mb.mmd_bounds(X, Y, Contamination(n_moved=200), method=Submodular(), working_memory=1, exactly=True)
+        Submodular().interval(X, Y, Contamination(n_moved=200), working_memory=1)
     for method, memory in ((Submodular(), 5), (Submodular(weight=0), 1)):
-        found = mb.mmd_bounds(
-            X, Y, Contamination(n_moved=200), method=method, working_memory=memory, exactly=True
-        )
-        assert found.upper.n_moved == 200
-
-
-def test_two_way_is_refused_before_the_work():
-    how_much = Contamination(n_moved=2, n_moved_of_x=1)
-    with pytest.raises(MmdBoundsError, match=r"^`method='sm'` is for one-way misfiling\. Use method='s-sd'"):
-        mb.mmd_bounds(np.eye(5), np.ones((6, 5)), how_much, method=Submodular(), exactly=True)
+        found = method.interval(X, Y, Contamination(n_moved=200), working_memory=memory)
+        assert found.lower < found.upper
 
 
 def test_recorded_options():
     method = Submodular(weight=0, jitter=np.float64(1e-6))
     assert method.options() == {"weight": 0.0, "absolute": False, "jitter": 1e-6}
-    assert (method.name, method.is_random, Submodular().weight) == ("sm", False, 1.0)
+    assert (method.name, Submodular().weight) == ("sm", 1.0)
 
 
 @pytest.mark.parametrize(

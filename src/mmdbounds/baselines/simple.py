@@ -1,14 +1,15 @@
-r"""Baselines of the paper: the bootstrap, and submodular selection (SM).
+r"""What a baseline is, and two of them: the bootstrap, and submodular selection (SM).
 
-**Bootstrap.** p rows are drawn with replacement from X and q from Y, both as filed; kernel and bandwidth stay
-the same. A resample is a vector w of how often each row was drawn, so that all resamples take one product of
-the kernel matrix with many columns:
+**Bootstrap.** p rows are drawn with replacement from X and q from Y, both as labelled; kernel and bandwidth
+stay the same. A resample is a vector w of how often each row was drawn, so that all resamples take one
+product of the kernel matrix with many columns:
 
 .. math::
     \frac{w_X' K w_X - o\,d' w_X}{p (p - o)} + \frac{w_Y' K w_Y - o\,d' w_Y}{q (q - o)}
     - \frac{2\, w_X' K w_Y}{p q}, \qquad o = 1 \text{ (unbiased) or } 0 \text{ (biased)}.
 
-**SM**, after MMD-critic (Kim, Khanna and Koyejo, 2016). The witness of X against Y as filed is computed once,
+**SM**, after MMD-critic (Kim, Khanna and Koyejo, 2016). The witness of X against Y as labelled is computed
+once,
 
 .. math::
     f'(y) = \frac{1}{p} \sum_i k(x_i, y) - \frac{1}{q} \sum_i k(y_i, y),
@@ -20,22 +21,27 @@ log-determinant drives the rows apart. Neither part considers what the rows take
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
-from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_flag, check_number
-from mmdbounds.costs import holds_matrix
-from mmdbounds.counts import Counts, Movable
+from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_flag, check_number, check_seed
+from mmdbounds.contamination import Contamination, as_contamination
+from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
+from mmdbounds.knowledge import refuse_known
+from mmdbounds.objective import GroupSums, Indices, Labelling, Quadratic, observed_mmd2
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
+from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Side
-from mmdbounds.search.protocol import EachSide, Found, Method, Task, largest, limits_left, outwards
+from mmdbounds.search import Task
+from mmdbounds.search.protocol import for_both_sides, largest, outwards
 from mmdbounds.sums.plan import MIB, strips
 from mmdbounds.sums.protocol import Float64s
 
@@ -44,9 +50,110 @@ COLUMNS = 4  # numbers that a product holds for each pooled row and resample, co
 SHARE_OF_MEMORY = 0.25  # share of the budget for the factor of one side; both sides may run at once
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Interval:
+    """Two values that bound nothing.
+
+    Attributes
+    ----------
+    lower, upper
+        The values.
+    observed
+        Squared MMD of the groups as labelled.
+    points
+        Of free points: where those of the lower and of the upper value ended, each of shape (m, d), in the
+        columns of the data. `None` for other baselines.
+    n_pairs
+        Kernel values computed.
+    seconds
+        Wall-clock time.
+    """
+
+    lower: float
+    upper: float
+    observed: float
+    points: tuple[Float64s, Float64s] | None = None
+    n_pairs: int
+    seconds: float
+
+
+class Ends(NamedTuple):
+    """Both values that a baseline finds, and of free points where they are."""
+
+    lower: float
+    upper: float
+    points: tuple[Float64s, Float64s] | None = None
+
+
+class Baseline(ABC):
+    """A method of the paper that bounds nothing; its options are its fields."""
+
+    needs_exact_count: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The name under which `evaluate` knows it."""
+
+    def options(self) -> dict[str, Any]:
+        """Return the options as plain data, for the record."""
+        return dataclasses.asdict(self)  # type: ignore[call-overload, no-any-return]
+
+    def check(self, counts: Counts, p: int, q: int) -> None:
+        """Refuse two-way counts."""
+        if counts.n_moved_of_x:
+            msg = f"the baseline {self.name!r} is for rows of X labelled as Y; got rows of Y as well."
+            raise MmdBoundsError(msg)
+
+    @compares()
+    def interval(
+        self,
+        X: Any,
+        Y: Any,
+        epsilon: float | Contamination,
+        *,
+        rng: int | np.random.Generator | None = None,
+        **options: Unpack[ComparisonOptions],
+    ) -> Interval:
+        """Return the interval of two groups.
+
+        Parameters
+        ----------
+        X, Y, kernel, bandwidth, estimator, backend, dtype, working_memory
+            As in `mmd_bounds`.
+        epsilon : float or Contamination
+            Share of the true X that was labelled as Y: exactly m = floor(epsilon p / (1 - epsilon)) rows.
+        rng : int or Generator, optional
+            Seed of all that is drawn.
+        """
+        started = time.perf_counter()
+        contamination = as_contamination(epsilon, exactly=True)
+        refuse_known(X, Y, self.name)
+        if contamination.says_which:
+            msg = f"the baseline {self.name!r} does not know which rows may move (verified rows, limits)."
+            raise MmdBoundsError(msg)
+        problem = pose(X, Y, comparison("interval", options))
+        counts = problem.checked_counts(problem.counts(contamination), self.check)
+        with Meter() as meter:
+            totals = problem.one_pass(meter)
+            ends = self.ends(Task(totals, counts, problem.estimator, check_seed(rng), meter), problem)
+        return Interval(
+            lower=ends.lower,
+            upper=ends.upper,
+            observed=observed_mmd2(totals, problem.estimator),
+            points=ends.points,
+            n_pairs=meter.n_pairs,
+            seconds=time.perf_counter() - started,
+        )
+
+    @abstractmethod
+    def ends(self, task: Task, problem: Problem) -> Ends:
+        """Return both values for the one count of the task."""
+
+
 @dataclass(frozen=True)
-class Bootstrap(Method):
-    """Quantiles of resampled values (bootstrap): how the value as filed varies from draw to draw.
+class Bootstrap(Baseline):
+    """Quantiles of resampled values (bootstrap): how the value as labelled varies from draw to draw.
 
     Parameters
     ----------
@@ -54,16 +161,16 @@ class Bootstrap(Method):
         Number of resamples. The paper does not give one.
     alpha
         Share of the resampled values below the lower value, and above the upper one, in [0, 0.5]. `None`
-        takes the paper's epsilon / (1 + epsilon), with the share of misfiled rows as it was stated.
+        takes the paper's epsilon / (1 + epsilon), with the share of mislabelled rows as it was stated.
 
     Notes
     -----
-    The values are not bounds: no labelling reaches them, nothing is proved, and they ignore what misfiling
-    could have done. Since alpha grows with epsilon, more misfiling makes them *narrower*. Without misfiling
-    alpha is 0, which gives the smallest and the largest resampled value, not the value as filed.
+    The values are not bounds: no labelling reaches them, nothing is proved, and they ignore what wrong labels
+    could have done. Since alpha grows with epsilon, more wrong labels make them *narrower*. Without any
+    alpha is 0, which gives the smallest and the largest resampled value, not the value as labelled.
 
     Two copies of a row in a resample are a pair like any other, with k(x, x). That raises the unbiased
-    estimator: its mean over all resamples is the biased one of the rows as filed.
+    estimator: its mean over all resamples is the biased one of the rows as labelled.
 
     Quantiles between two resampled values are interpolated.
     """
@@ -71,8 +178,6 @@ class Bootstrap(Method):
     n_resamples: int = 1000
     alpha: float | None = None
     name: ClassVar[str] = "bootstrap"
-    is_random: ClassVar[bool] = True
-    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         count = check_count(self.n_resamples, "n_resamples", least=1, most=MOST_PERMUTATIONS)
@@ -81,36 +186,18 @@ class Bootstrap(Method):
             alpha = check_number(self.alpha, "alpha", "a number in [0, 0.5] or None", lambda a: 0 <= a <= 0.5)
             object.__setattr__(self, "alpha", alpha)
 
-    def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse rows that cannot move, and two-way counts unless `alpha` is given."""
-        super().check(counts, p, q)
-        if counts.n_moved_of_x and self.alpha is None:
-            known = "`method='bootstrap'` knows `alpha` for one-way misfiling only."
-            msg = f"{known} For two-way, give Bootstrap(alpha=...)."
-            raise MmdBoundsError(msg)
-
-    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return one phase: products with a column for each resample."""
-        p, q = problem.p, problem.q
-        n = p * p + q * q + p * q
-        return [Phase("search", 0.0 if holds_matrix(problem) else n, products=n * self.n_resamples)]
-
     def share_outside(self, counts: Counts) -> float:
         """Return alpha for these counts."""
         epsilon = counts.stated_epsilon
         return float(epsilon / (1 + epsilon)) if self.alpha is None else self.alpha
 
-    def both_sides(self, task: Task) -> tuple[Found, Found]:
-        """Return the outermost quantiles over all admissible counts."""
+    def ends(self, task: Task, problem: Problem) -> Ends:
+        """Return both quantiles."""
         rng = np.random.default_rng([task.seed, STREAM])
         values = resampled_values(task.totals, task.estimator, self.n_resamples, rng)
-        alpha = min(self.share_outside(counts) for counts in task.admissible)
-        status = f"{self.n_resamples:,} resample{'' if self.n_resamples == 1 else 's'}, alpha {alpha:.4g}"
-        lower, upper = (
-            Found(float(np.quantile(values, level)), None, kind="resampling", status=status)
-            for level in (alpha, 1 - alpha)
-        )
-        return lower, upper
+        (counts,) = task.admissible
+        alpha = self.share_outside(counts)
+        return Ends(float(np.quantile(values, alpha)), float(np.quantile(values, 1 - alpha)))
 
 
 def resampled_values(
@@ -148,8 +235,8 @@ def _drawn(totals: GroupSums, n_resamples: int, rng: np.random.Generator) -> Ite
 
 
 @dataclass(frozen=True)
-class Submodular(EachSide):
-    """Submodular selection (SM): greedy by the witness as filed and a log-determinant.
+class Submodular(Baseline):
+    """Submodular selection (SM): greedy by the witness as labelled and a log-determinant.
 
     Parameters
     ----------
@@ -184,7 +271,6 @@ class Submodular(EachSide):
     absolute: bool = False
     jitter: float = 1e-8
     name: ClassVar[str] = "sm"
-    needs_exact_count: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         weight = check_number(self.weight, "weight", "a number from 0", lambda size: 0 <= size < math.inf)
@@ -193,33 +279,28 @@ class Submodular(EachSide):
         object.__setattr__(self, "jitter", jitter)
         object.__setattr__(self, "absolute", check_flag(self.absolute, "absolute"))
 
-    def check(self, counts: Counts, p: int, q: int) -> None:
-        """Refuse two-way counts."""
-        if counts.n_moved_of_x:
-            msg = "`method='sm'` is for one-way misfiling. Use method='s-sd' or 'sharp' for two-way."
+    def ends(self, task: Task, problem: Problem) -> Ends:
+        """Return the values of the rows taken for each side."""
+        if task.totals.sums.reach:  # determinants of K say nothing if it is definite on some weights only
+            msg = "the baseline 'sm' needs a positive definite kernel; got 'energy'."
             raise MmdBoundsError(msg)
+        (counts,) = task.admissible
 
-    def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
-        """Return the rows that this method moves on one side, and their value."""
-        if totals.sums.reach:  # determinants of K say nothing if it is definite on some weights only
-            msg = (
-                "`method='sm'` needs a positive definite kernel; got 'energy'. Use method='s-sd' or 'sharp'."
-            )
-            raise MmdBoundsError(msg)
+        def value(side: Side) -> float:
+            rows = self.rows(task.totals, counts.n_moved, side)
+            return Labelling(Quadratic(task.totals, counts, task.estimator), rows).value()
+
+        return Ends(*for_both_sides(value, task))
+
+    def rows(self, totals: GroupSums, count: int, side: Side) -> Indices:
+        """Return the rows of Y that are taken."""
         if self.weight:
-            rows = self.order(totals, counts.n_moved, side, counts.movable)
-            how = "taken one by one"
-        else:
-            worth, free = self._worth(totals, side), _free(totals, counts)
-            rows = largest(worth, counts.n_moved, free, totals.tie_width, counts.limits())
-            how = "taken by the witness"
-        labelling = Labelling(Quadratic(totals, counts, estimator), rows)
-        return Found.at(labelling, status=f"{len(rows):,} row{'' if len(rows) == 1 else 's'} {how}")
+            return self.order(totals, count, side)
+        return largest(self._worth(totals, side), count, np.ones(totals.q, np.bool_), totals.tie_width)
 
-    def order(self, totals: GroupSums, count: int, side: Side, movable: Movable | None = None) -> Indices:
+    def order(self, totals: GroupSums, count: int, side: Side) -> Indices:
         """Return the first `count` rows of Y that are taken, in order."""
-        counts = Counts(count, 0, totals.p + count, totals.q - count, movable=movable)
-        worth, free = self._worth(totals, side), _free(totals, counts)
+        worth, free = self._worth(totals, side), np.ones(totals.q, dtype=np.bool_)
         jitter = max(self.jitter, totals.sums.tie_width) * (totals.scale or 1.0)
         own = _Complements(totals, max(count - 1, 0), jitter)
         order = np.empty(count, dtype=np.intp)
@@ -227,10 +308,6 @@ class Submodular(EachSide):
             if i:
                 own.take(int(order[i - 1]))
             scores = worth + self.weight * np.log(own.left)
-            taken = np.isin(np.arange(totals.q), order[:i])
-            for stratum, most in limits_left(counts.limits(), taken):
-                if most == 0:
-                    free[stratum] = False
             # A logarithm makes rounding larger where little is left.
             leader = int(np.argmax(np.where(free, scores, -np.inf)))
             tie_width = totals.tie_width * (1 + self.weight / float(own.left[leader]))
@@ -242,11 +319,6 @@ class Submodular(EachSide):
         """Return the witness of each row of Y, or its size, with the side's sign."""
         witness = totals.to_x[totals.p :] / totals.p - totals.to_y[totals.p :] / totals.q
         return outwards(side) * (np.abs(witness) if self.absolute else witness)
-
-
-def _free(totals: GroupSums, counts: Counts) -> Mask:
-    """Return which rows of Y may move."""
-    return np.asarray(np.arange(totals.q) < counts.may_move(totals.p, totals.q).stop - totals.p)
 
 
 class _Complements:
@@ -261,8 +333,8 @@ class _Complements:
         needed = 8 * count * q / (SHARE_OF_MEMORY * MIB)
         if needed > memory:
             msg = (
-                f"`method='sm'` stores {count:,} x {q:,} numbers per side, too many for `working_memory` = "
-                f"{memory:g} MiB. Give working_memory={math.ceil(needed)}, or use method='s-sd'."
+                f"the baseline 'sm' stores {count:,} x {q:,} numbers per side, too many for "
+                f"`working_memory` = {memory:g} MiB. Give working_memory={math.ceil(needed)}."
             )
             raise MmdBoundsError(msg)
         self._totals, self._jitter = totals, jitter
