@@ -96,12 +96,18 @@ def check_sums(totals: Float64s, diagonal: Float64s) -> None:
         raise DataError(msg)
 
 
-def lost(p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True) -> float:
+def lost(
+    p: int, q: int, counts: Counts, o: int, *, by_gradient: bool = True, by_those_that_stay: bool = False
+) -> float:
     """Return how far rounding can move a proof about all labellings (docs/rounding.md, "One proof").
 
-    The unit is the error of a mean of kernel values. A proof `by_gradient` is at a point between labellings.
+    The unit is the error of a mean of kernel values. A proof `by_gradient` is at a point between labellings,
+    one `by_those_that_stay` begins with all active rows moved.
     """
     moves = counts.n_moved + counts.n_moved_of_x
+    if by_those_that_stay:
+        active = counts.may_move(p, q)
+        moves = active.stop - active.start
     filed = p / (counts.n_x - o) + q / (counts.n_y - o)
     moved = moves / (counts.n_x - o) + moves / (counts.n_y - o)
     return (filed + moved) * (filed + (5 if by_gradient else 1) * moved)
@@ -113,7 +119,8 @@ class Quadratic:
     `value_as_filed` and `gradient_as_filed` are f and its gradient at u0. With rows to move, f(u0) is *not*
     the observed statistic: the sizes are those after the move. `margin` and `margin_by_gradient` are how far
     rounding can move a proof about all labellings with these counts: one that adds up what each of them is
-    made of, or one by the gradient at a point between them (see `lost`).
+    made of, or one by the gradient at a point between them (see `lost`); `margin_of_those_that_stay` is that
+    of a proof that adds up all active rows first.
     """
 
     def __init__(self, totals: GroupSums, counts: Counts, estimator: Estimator) -> None:
@@ -133,6 +140,8 @@ class Quadratic:
         self.margin, self.margin_by_gradient = (
             totals.value_margin * lost(totals.p, totals.q, counts, o, by_gradient=by) for by in (False, True)
         )
+        all_moved = lost(totals.p, totals.q, counts, o, by_gradient=False, by_those_that_stay=True)
+        self.margin_of_those_that_stay = totals.value_margin * all_moved
 
 
 def three_means(t: GroupSums, counts: Counts, o: int) -> float:
@@ -162,6 +171,16 @@ class Labelling:
         counts, n_x = self.quadratic.counts, self.n_active_x
         both = ((slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self.sign)), counts.n_moved))
         return [(part, quota) for part, quota in both if quota]
+
+    def stays(self) -> list[tuple[slice, int]]:
+        """Return the groups of which more than half of the active rows move, with how many of them stay.
+
+        Within limits those that stay have other limits: then there are none.
+        """
+        if self.limits():
+            return []
+        sizes = [(part, part.stop - part.start, quota) for part, quota in self.parts()]
+        return [(part, size - quota) for part, size, quota in sizes if 2 * quota > size]
 
     def limits(self) -> list[tuple[slice, int]]:
         """Return the strata, and how many of their rows may move; see `Counts.limits`."""

@@ -7,12 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mmdbounds.objective import Labelling
 from mmdbounds.progress import Meter, Stopped
 from mmdbounds.search.protocol import outwards
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.floor import Floor, raised
-from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, _size, restricted
-from problems import naive_values, small_choice, small_matrix, small_problem
+from mmdbounds.search.sharp.quota_problem import (
+    BranchAndBound,
+    Effort,
+    QuotaProblem,
+    _size,
+    exchanged,
+    restricted,
+)
+from problems import naive_values, quadratic_of, small_choice, small_matrix, small_problem
 from tolerances import of_a_sum
 
 seeds = st.integers(0, 2**32 - 1)
@@ -375,3 +383,22 @@ def test_work_is_counted_and_a_stopped_meter_ends_it():
     meter.stop()
     with pytest.raises(Stopped, match=r"^$"):
         watched.spend(1.0)
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_the_gain_is_the_same_by_those_that_stay(two_way):
+    n_flipped = 0
+    for seed in range(40):
+        problem = small_problem(seed, two_way=two_way)
+        of_movers = QuotaProblem.of(Labelling(quadratic_of(problem)), "upper")
+        of_others, flipped = of_movers.by_those_that_stay()
+        n_flipped += flipped.any()
+        for part, quota in of_others.parts():
+            assert 2 * quota <= part.stop - part.start
+        rng = np.random.default_rng(seed)
+        moved = of_movers.best_rows(rng.random(len(flipped)))
+        chosen = exchanged(moved, flipped)
+        np.testing.assert_array_equal(np.sort(moved), exchanged(chosen, flipped))
+        size = np.abs(of_movers.pairs).sum() + np.abs(of_movers.linear).sum() + abs(of_movers.constant)
+        assert of_others.gain(chosen) == pytest.approx(of_movers.gain(moved), rel=0, abs=1e-14 * size)
+    assert n_flipped >= 10

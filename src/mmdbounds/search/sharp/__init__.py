@@ -36,7 +36,13 @@ from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, searched_
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import Floor, raised
 from mmdbounds.search.sharp.learned import LearnedMultipliers
-from mmdbounds.search.sharp.quota_problem import BranchAndBound, Effort, QuotaProblem, Relaxation
+from mmdbounds.search.sharp.quota_problem import (
+    BranchAndBound,
+    Effort,
+    QuotaProblem,
+    Relaxation,
+    exchanged,
+)
 from mmdbounds.search.sharp.starting_points import starts, upper_starts_from_sample
 from mmdbounds.search.sharp.through_sums import SharedRows
 from mmdbounds.search.stepwise import StepwiseDominance
@@ -303,7 +309,9 @@ class SideSearch:
             bound, status = self._through_sums(i, slack, patience)
             fractional = bound
         f = self._quadratics[i]
-        margin = f.margin if self._side == "upper" else f.margin_by_gradient  # what rounding can do
+        margin = f.margin_by_gradient  # what rounding can do
+        if self._side == "upper":
+            margin = f.margin_of_those_that_stay if self._best[i].stays() else f.margin
         # Over Claim 1's distributions something is proved for the biased, one-way case alone.
         known = self._task.estimator == "biased" and not f.counts.n_moved_of_x and sums.is_positive_definite
         certified, fractional = (
@@ -327,12 +335,19 @@ class SideSearch:
             if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
                 exact = replace(relax, tolerance=self._quadratics[i].totals.margin)
                 fractional = exact.plain(problem, effort).bound
-        improve = partial(self._improved, i)
+        flipped = np.zeros(len(problem.rows), dtype=np.bool_)
+        if self._side == "upper":
+            problem, flipped = problem.by_those_that_stay()
+
+        def improve(chosen: Indices) -> tuple[float, Indices]:
+            gain, rows = self._improved(i, exchanged(chosen, flipped))
+            return gain, exchanged(rows, flipped)
+
         climbs = self._side == "upper"
         search = BranchAndBound(relax, self.best_gain, slack, effort, improve, room, climbs=climbs)
         proof = search.run(problem)
         if proof.rows is not None:
-            self._improved(i, proof.rows)
+            improve(proof.rows)
         bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)
         n = proof.n_nodes
         # A convex function is largest where no row is split.

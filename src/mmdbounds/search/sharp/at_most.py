@@ -26,7 +26,7 @@ FEW = 3  # so many counts are searched one by one
 SOLVED = 12  # counts that are solved on each side, at the most
 AGAIN = 0.7  # work of the other counts, as a share of that of the largest one
 RANKING = 16.0  # work of ranking one kernel value for the ceilings of all counts
-LEAST = 5e6  # work that is spent in any case, if there is need: a twentieth of a second
+LEAST = 2e7  # work that is spent in any case, if there is need: a fifth of a second
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +249,8 @@ class UpperRange(CountRange):
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
         super().__init__(of, last, slack, left)
         self._ceilings = np.full(len(self.k), self.totals.ceiling)
-        self._multipliers: Float64s | None = None  # in units of kernel values
+        self._multipliers: Float64s | None = None  # in units of kernel values...
+        self._of_stays = False  # ... and whether they were fitted to the rows that stay
         # A proof through sums takes as long as all of this may.
         self.may_search = self.is_dense_above
         if last.certified is None:
@@ -273,7 +274,9 @@ class UpperRange(CountRange):
 
     def solve(self, counts: Counts) -> bool:
         """See `CountRange`."""
-        if counts in self.solved or not self.is_dense_above or counts.n_moved == 0:
+        active = counts.may_move(self.totals.p, self.totals.q)
+        nothing_to_choose = counts.n_moved in (0, active.stop - active.start)
+        if counts in self.solved or not self.is_dense_above or nothing_to_choose:
             return False
         self.solved.add(counts)
         pairs, self._multipliers = self._fitted(counts)
@@ -286,8 +289,11 @@ class UpperRange(CountRange):
 
         Matrices change their units in place: the budget may have room for four of them.
         """
-        f, is_first = self.quadratic(counts), self._multipliers is None
-        problem, known = QuotaProblem.of(Labelling(f), "upper"), most_extreme(self.best, "upper").value
+        f, known = self.quadratic(counts), most_extreme(self.best, "upper").value
+        problem, flipped = QuotaProblem.of(Labelling(f), "upper").by_those_that_stay()
+        if flipped.any() != self._of_stays:
+            self._multipliers, self._of_stays = None, bool(flipped.any())
+        is_first = self._multipliers is None
         effort = Effort(max(self.left, LEAST), self.of.task.meter)
         state = () if self._multipliers is None else (np.multiply(self._multipliers, f.c, self._multipliers),)
         proof = ceiling(

@@ -68,6 +68,31 @@ class QuotaProblem:
             limits=tuple(labelling.limits()),
         )
 
+    def by_those_that_stay(self) -> tuple[QuotaProblem, Mask]:
+        """Choose the rows that stay in groups of which more than half would be chosen; return which rows.
+
+        The gain is the same number, of the other rows of these groups (docs/sharp.md, "More than half
+        moves"). Within limits those that stay have other limits: then nothing is changed.
+        """
+        flipped = np.zeros(len(self.rows), dtype=np.bool_)
+        for part, quota in [] if self.limits else self.parts():
+            flipped[part] = 2 * quota > part.stop - part.start
+        if not flipped.any():
+            return self, flipped
+        with_flipped = self.linear + 2 * self.pairs[:, flipped].sum(axis=1)
+        sign, n_flipped = np.where(flipped, -1.0, 1.0), np.count_nonzero(flipped[: self.n_x])
+        of_x, of_y = self.quotas
+        return replace(
+            self,
+            constant=float(self.constant + 0.5 * (self.linear + with_flipped)[flipped].sum()),
+            linear=sign * with_flipped,
+            pairs=self.pairs if flipped.all() else self.pairs * sign[:, None] * sign,
+            quotas=(
+                self.n_x - of_x if n_flipped else of_x,
+                len(flipped) - self.n_x - of_y if n_flipped < np.count_nonzero(flipped) else of_y,
+            ),
+        ), flipped
+
     def parts(self) -> list[Part]:
         """Return the groups that have open rows, with their quotas."""
         both = ((slice(0, self.n_x), self.quotas[0]), (slice(self.n_x, len(self.rows)), self.quotas[1]))
@@ -166,6 +191,13 @@ class ScoreBound:
     bound: float  # the largest gain that the proof leaves possible
     share: Float64s  # how much of each open row the relaxation chooses, between 0 and 1
     state: State  # from which the relaxation of a smaller problem continues
+
+
+def exchanged(rows: Indices, flipped: Mask) -> Indices:
+    """Return the rows that move from those that are chosen, or the other way round."""
+    moved = flipped.copy()
+    moved[rows] ^= True
+    return np.flatnonzero(moved)
 
 
 def restricted(state: State, places: Indices) -> State:

@@ -233,14 +233,51 @@ def ceilings(
     (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
     columns = [*(each[of_y] for each in (totals.to_x, totals.to_y, totals.diagonal)), threshold, excess]
     weights = np.array([to_x, to_y, own + c, c * (k - 1), c])
-    sized = (Counts(m, 0, totals.p + m, totals.q - m) for m in k.tolist())
-    margins = [lost(totals.p, totals.q, counts, o, by_gradient=False) for counts in sized]
-    margin = totals.value_margin * np.array(margins) + of_pair * c * k.astype(np.float64) ** 2
+    margin = _margins(totals, o, k, movable) + of_pair * c * k.astype(np.float64) ** 2
     if of_sums:
         # A row's own value counts twice: alone, and in the excess before it was taken away.
         sizes, of_sizes = np.abs(columns), np.abs([to_x, to_y, np.abs(own + c) + c, c * k, c])
         margin -= of_sums * least_sums(list(sizes), -of_sizes, k, limits)
     return np.asarray(value - least_sums(columns, -weights, k, limits) + margin)
+
+
+def ceilings_by_those_that_stay(
+    totals: GroupSums,
+    estimator: Estimator,
+    k: Ints,
+    threshold: Float64s,
+    excess: Float64s,
+    of_pair: float = 0.0,
+    of_sums: float = 0.0,
+    movable: Movable | None = None,
+) -> Float64s:
+    """Return the same from bounds of the rows that stay: any j of them are partners of each. No limits."""
+    o, of_y = 1 if estimator == "unbiased" else 0, _rows_and_limits(totals, int(k[-1]), movable)[0]
+    (to_x, to_y, own, c), _, value = coefficients(totals, o, k)
+    among = totals.to_y[of_y]
+    if of_y.stop < totals.p + totals.q:
+        among = totals.sums.apply(of_y, of_y, np.ones(len(threshold)))
+    columns = [*(each[of_y] for each in (totals.to_x, totals.to_y, totals.diagonal)), among]
+    # A row's own value is in the sum over all, and no pair.
+    alone = np.array([to_x, to_y, own - c, 2 * c])
+    all_moved = np.array([to_x, to_y, own, c]).T @ np.array([column.sum() for column in columns])
+    stay, columns = (len(threshold) - k)[::-1], [*columns, threshold, excess]
+    weights = np.vstack([-alone, c * (len(threshold) - k - 1), c])[:, ::-1]
+    margin = _margins(totals, o, k, movable, by_those_that_stay=True)
+    margin += of_pair * c * (len(threshold) - k.astype(np.float64)) ** 2
+    if of_sums:
+        own_again = np.array([[0.0], [0.0], [2.0], [0.0], [0.0], [0.0]]) * c[::-1]
+        margin -= of_sums * least_sums(list(np.abs(columns)), -np.abs(weights) - own_again, stay)[::-1]
+    return np.asarray(value + all_moved - least_sums(columns, -weights, stay)[::-1] + margin)
+
+
+def _margins(
+    totals: GroupSums, o: int, k: Ints, movable: Movable | None, *, by_those_that_stay: bool = False
+) -> Float64s:
+    """Return what rounding can do to a ceiling of each count."""
+    sized = (Counts(m, 0, totals.p + m, totals.q - m, movable=movable) for m in k.tolist())
+    how = {"by_gradient": False, "by_those_that_stay": by_those_that_stay}
+    return totals.value_margin * np.array([lost(totals.p, totals.q, counts, o, **how) for counts in sized])
 
 
 def dense_ceilings(
@@ -261,12 +298,17 @@ def dense_ceilings(
     ranked.sort(axis=1)
     np.negative(ranked, out=ranked)
     of_pair, result = ULPS * float(multipliers.max(initial=0.0)), np.empty(len(k))
-    for start, stop in strips([0, len(k)], -(-len(k) // RANKED)):
-        middle = max(int(k[(start + stop) // 2]) - 1, 1)
+    half = len(k)  # of the counts: those that follow move more than half, and have no limits
+    if not limits:
+        half = int(np.searchsorted(2 * k, len(pairs), side="right"))
+    for start, stop in strips(sorted({0, half, len(k)}), -(-len(k) // RANKED)):
+        here = k[start:stop]
+        moved = int(k[(start + stop) // 2])
+        middle = max((moved if start < half else len(pairs) - moved) - 1, 1)
         threshold = ranked[:, middle - 1]
         excess = (ranked[:, :middle] - threshold[:, None]).sum(axis=1)
-        here = k[start:stop]
-        result[start:stop] = ceilings(totals, estimator, here, threshold, excess, of_pair, movable=movable)
+        bound = ceilings if start < half else ceilings_by_those_that_stay
+        result[start:stop] = bound(totals, estimator, here, threshold, excess, of_pair, movable=movable)
     return result
 
 
