@@ -22,7 +22,7 @@ from mmdbounds.results import Estimator, NullRule
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.by_row import ByRow, index_of
-from mmdbounds.tables.frames import EXACT_UP_TO
+from mmdbounds.tables.cells import EXACT_UP_TO
 from mmdbounds.tables.group_column import group_name
 
 LABELS_NAMED = 5  # in a message

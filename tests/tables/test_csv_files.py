@@ -1,32 +1,21 @@
-"""CSV: cells of any length, and time in proportion to the columns."""
+"""CSV: how long reading takes in columns, and what is left alone."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
 from typing import Any
 
-import polars as pl
+import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mmdbounds.errors import DataError
-from mmdbounds.tables import csv_files, groups
+from mmdbounds.tables import csv_columns, groups
+from mmdbounds.tables.files import load_file
 
 
-@settings(deadline=None, derandomize=True, max_examples=300)
-@given(st.text(alphabet='ab,;"\n\r', min_size=1, max_size=14), st.sampled_from(",;\t"))
-def test_long_cells_are_read_as_the_csv_module_reads_short_ones(text: str, separator: str):
-    def found(records: Iterator) -> list | str:
-        try:
-            return list(records)
-        except csv.Error:
-            return "refused"
-
-    expected = found(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
-    assert found(csv_files._long_records(text.encode(), separator, strict=True)) == expected
+def read(text: str) -> dict[str, list]:
+    return {name: cells.given() for name, cells in load_file(io.BytesIO(text.encode())).columns.items()}
 
 
 def test_the_limit_of_the_csv_module_is_left_alone(monkeypatch: pytest.MonkeyPatch):
@@ -36,43 +25,43 @@ def test_the_limit_of_the_csv_module_is_left_alone(monkeypatch: pytest.MonkeyPat
         return limit()
 
     limit = csv.field_size_limit
-    before = limit()
-    rows = ['g,x,note\nA,1,"' + "n" * (before + 1) + '"', 'B,2,""', 'A,3,"a ""b"", c"', "B,5,"]
+    rows = ["g,x,note", 'A,1,""', 'B,2,"' + "n" * (limit() + 1) + '"']
     monkeypatch.setattr(csv, "field_size_limit", refuse)
-    X, Y = groups(
-        io.BytesIO("\n".join(rows).encode()), "g", hidden="A", among="B", exclude="note", scale="none"
-    )
-    assert (X.values.tolist(), Y.values.tolist()) == ([[1.0], [3.0]], [[2.0], [5.0]])
-    ragged = "\n".join([*rows, "A,7"])
-    with pytest.raises(
-        DataError, match=r"is ragged: row 5 below the header has 2 fields, but the header has 3"
-    ):
-        groups(io.BytesIO(ragged.encode()), "g", hidden="A", among="B", exclude="note")
-    with pytest.raises(DataError, match=r"cannot be read as CSV"):
-        groups(io.BytesIO(f'{ragged},"n'.encode()), "g", hidden="A", among="B", exclude="note")
+    with pytest.raises(DataError, match=r"a cell of more than 131,072 characters in row 2 below the header"):
+        groups(io.BytesIO("\n".join(rows).encode()), "g", hidden="A", among="B", exclude="note")
 
 
-@pytest.mark.parametrize("missing", ["", "NA"])
-def test_no_step_of_reading_looks_at_all_columns_for_each(monkeypatch: pytest.MonkeyPatch, missing: str):
-    """Asking a DataFrame for its schema or names takes as long as it has columns."""
+@pytest.mark.parametrize("late", ["x", "", "NA", "1,234,567", "1_000", "nan", "9007199254740993", "true"])
+@pytest.mark.parametrize("quoted", [False, True])
+def test_blocks_give_what_one_block_gives(monkeypatch: pytest.MonkeyPatch, late: str, quoted: bool):
+    """A column may turn out to be text, or to have a gap, in any block."""
+    rng = np.random.default_rng(0)
+    cells = [[str(cell) for cell in row] for row in rng.integers(0, 99, size=(40, 3)).tolist()]
+    cells[31][1] = late
+    cells[33][2] = "2.75"
+    mark = '"' if quoted or "," in late else ""
+    text = "\n".join(["a,b,c", *(",".join(f"{mark}{cell}{mark}" for cell in row) for row in cells)])
+    wanted = read(text)
+    monkeypatch.setattr(csv_columns, "BLOCK_CELLS", 12)
+    assert repr(read(text)) == repr(wanted)
+    assert wanted["c"] == [float(row[2]) for row in cells]
+
+
+def test_a_column_costs_the_same_beside_many(monkeypatch: pytest.MonkeyPatch):
+    """Reading parses all columns of plain numbers of a block in one call."""
 
     def asked(n_columns: int) -> int:
+        calls[0] = 0
         lines = [["g", *(f"c{j}" for j in range(n_columns))]]
         lines += [[g, *(f"{i * (j + 1) % 7}.5" for j in range(n_columns))] for i, g in enumerate("AABBAB")]
-        if missing:
-            lines += [["A", *[missing] * n_columns]]
-        file = io.BytesIO("\n".join(map(",".join, lines)).encode())
-        count[0] = 0
-        groups(file, "g", hidden="A", among="B", missing="impute")
-        return count[0]
+        read("\n".join(map(",".join, lines)))
+        return calls[0]
 
-    count = [0]
-    for name in ("schema", "columns", "dtypes"):
-        kept = getattr(pl.DataFrame, name)
+    calls, kept = [0], np.loadtxt
 
-        def counting(frame: pl.DataFrame, kept: Any = kept) -> Any:
-            count[0] += 1
-            return kept.fget(frame)
+    def counting(*arguments: Any, **options: Any) -> Any:
+        calls[0] += 1
+        return kept(*arguments, **options)
 
-        monkeypatch.setattr(pl.DataFrame, name, property(counting, kept.fset))
-    assert asked(200) < asked(20) + 20
+    monkeypatch.setattr(np, "loadtxt", counting)
+    assert asked(200) == asked(20)

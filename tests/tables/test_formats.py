@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
@@ -18,6 +17,7 @@ import pytest
 from mmdbounds.errors import DataError
 from mmdbounds.tables import file_formats, groups
 from mmdbounds.tables.files import load_file
+from tables.workbooks import workbook
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -30,8 +30,9 @@ ROWS = [
 NAMES = ["dx", "a", "b", "town"]
 
 
-def read_table(source: object) -> Any:
-    return load_file(source).frame
+def read_table(source: object) -> dict[str, list]:
+    """Return the columns of a file, each as a list."""
+    return {name: cells.given() for name, cells in load_file(source).columns.items()}
 
 
 def split(data: object, **options: object):
@@ -114,29 +115,26 @@ def test_files_of_pyarrow(tmp_path: Path):
     ],
 )
 def test_decimal_commas(write: Write, cells: list, wanted: list):
-    assert (
-        read_table(write("t.csv", "a;b\n" + "".join(f"{cell};x\n" for cell in cells)))["a"].to_list()
-        == wanted
-    )
+    assert read_table(write("t.csv", "a;b\n" + "".join(f"{cell};x\n" for cell in cells)))["a"] == wanted
 
 
 def test_commas_that_may_be_thousands_stay_text(write: Write):
     doubtful = "a;b\n1,234;x\n12,345;x\n7;x\n"
-    assert read_table(write("t.csv", doubtful))["a"].to_list() == ["1,234", "12,345", "7"]
+    assert read_table(write("t.csv", doubtful))["a"] == ["1,234", "12,345", "7"]
     table = read_table(write("t.csv", "a;b\n1,234;0,5\n12,345;1\n7;2\n"))  # b leaves no doubt
-    assert table["a"].to_list() == [1.234, 12.345, 7.0]
+    assert table["a"] == [1.234, 12.345, 7.0]
     with pytest.raises(DataError, match=r"'a' \(numbers with commas\)\. .*set `decimal=` to 'point' if"):
         split(write("t.csv", 'dx,a\nMI,"1,234"\nhealthy,"2,345"\nMI,"2,345"\n'))
 
 
 def test_commas_beside_whole_numbers_are_no_contradiction(write: Write):
-    assert read_table(write("t.csv", "a;b;c\n1,5;1;NaN\n2;2;3\n")).columns == ["a", "b", "c"]
+    assert read_table(write("t.csv", "a;b;c\n1,5;1;NaN\n2;2;3\n")).keys() == {"a", "b", "c"}
 
 
 def test_the_separator_is_that_of_all_rows(write: Write):
     table = read_table(write("t.csv", "dx;weight, kg;height, cm, bare\nMI;70,5;1,8\nhealthy;60;1,7\n"))
-    assert table.columns == ["dx", "weight, kg", "height, cm, bare"]
-    assert table["weight, kg"].to_list() == [70.5, 60.0]
+    assert list(table) == ["dx", "weight, kg", "height, cm, bare"]
+    assert table["weight, kg"] == [70.5, 60.0]
 
 
 def test_numbers_too_large_for_integers(write: Write):
@@ -262,39 +260,41 @@ class TestAnotherProcess:
 
     def test_where_no_process_can_be_started_the_file_is_read_here(self, monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(sys, "executable", "/nowhere/python")
-        assert load_file(io.BytesIO(as_bytes("parquet"))).frame.shape[0] == len(ROWS)
+        assert load_file(io.BytesIO(as_bytes("parquet"))).n_rows == len(ROWS)
 
 
 BLOCKED = """
 import sys
 class Blocker:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == sys.argv[1]:
+        if name.split(".")[0] in ("polars", "narwhals", "sklearn", "fastexcel", "pandas", "pyarrow"):
             raise ModuleNotFoundError(name)
 sys.meta_path.insert(0, Blocker())
 import mmdbounds as mb
-for data in (sys.argv[2], {"dx": ["MI", "healthy"], "a": [1, 2]}):
+for data in ({"dx": ["MI", "healthy"], "a": [1, 2]}, *sys.argv[1:]):
     try:
-        mb.groups(data, "dx", hidden="MI", among="healthy")
+        print(mb.groups(data, "dx", hidden="MI", among="healthy", columns="a")[0].columns)
     except mb.MmdBoundsError as error:
         print(error)
 """
 
 
-def test_without_the_packages_that_read(write: Write):
-    file = write("t.csv", csv())
-    for package in ("polars", "narwhals"):
-        said = subprocess.run(
-            [sys.executable, "-c", BLOCKED, package, str(file)], capture_output=True, text=True, check=True
-        ).stdout
-        assert said.count(f"need {package}: pip install {package}") == 2
-        assert said.count("\n") == 2
+def test_without_the_packages_that_read_other_formats(write: Write):
+    """Dicts, CSV and JSON lines need none; for the others the message says what to install."""
+    parquet, excel = b"PAR1\0PAR1", workbook({"s": [["dx", "a"], ["MI", 1], ["healthy", 2]]})
+    files = [write("t.csv", csv()), write("t.jsonl", JSON_LINES), write("t.parquet", parquet)]
+    files += [write("t.arrow", b"ARROW1\0"), write("t.xlsx", excel)]
+    said = subprocess.run(
+        [sys.executable, "-c", BLOCKED, *map(str, files)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert said[:3] == ["('a',)"] * 3
+    for line, which in zip(said[3:], ("a Parquet", "an Arrow", "an Excel"), strict=True):
+        assert f"is {which} file, which needs polars. Install it with: pip install 'mmdbounds[files]'" in line
 
 
-def test_numbers_in_text_columns_are_read_as_polars_reads_them(write: Write):
-    # " 1" is text to polars, and must come out as the same number as "1".
+def test_blanks_around_numbers_change_nothing(write: Write):
     numbers = ["1", "-2.5", "1e-7", "123456789.123456789", "0.1", "+3"]
-    bare = read_table(write("a.csv", "a\n" + "\n".join(numbers)))["a"].to_numpy()
-    blank = read_table(write("b.csv", "a\n" + "\n".join(f" {number} " for number in numbers)))["a"].to_numpy()
+    bare = read_table(write("a.csv", "a\n" + "\n".join(numbers)))["a"]
+    blank = read_table(write("b.csv", "a\n" + "\n".join(f" {number} " for number in numbers)))["a"]
     np.testing.assert_array_equal(blank, [float(number) for number in numbers])
     np.testing.assert_array_equal(np.asarray(bare, dtype=float), blank)

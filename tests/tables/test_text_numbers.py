@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,8 +24,8 @@ def read(*columns: list[str], **options: str) -> list[list]:
     columns = (*columns, ["x"] * len(columns[0]))
     names = [f"c{j}" for j in range(len(columns))]
     lines = [";".join(names), *(";".join(row) for row in zip(*columns, strict=True))]
-    frame = load_file(io.BytesIO("\n".join(lines).encode()), reading=Reading(**options)).frame
-    return [frame[name].to_list() for name in names]
+    table = load_file(io.BytesIO("\n".join(lines).encode()), reading=Reading(**options))
+    return [table.columns[name].given() for name in names]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +83,6 @@ def test_the_user_settles_it():
     ]
     with pytest.raises(MmdBoundsError, match=r"`decimal` must be one of 'point', 'comma'; got 'dot'\."):
         read(doubtful, decimal="dot")
-    with pytest.raises(DataError, match=r"`decimal` is for files; got 'comma' with a DataFrame\. Leave it"):
-        groups({"g": ["A", "B"], "x": [1, 2]}, "g", hidden="A", among="B", decimal="comma")
 
 
 @pytest.mark.parametrize(
@@ -196,3 +196,93 @@ def test_points_beside_decimal_commas_in_text_cells_of_excel():
         groups(io.BytesIO(data), "g", hidden="x", among="y")
     X, _ = groups(io.BytesIO(data), "g", hidden="x", among="y", decimal="comma", scale="none")
     assert X.values[0].tolist() == [1.5, 1234.0]
+
+
+CONTAINERS = [
+    "csv",
+    "dict",
+    "json lines",
+    *(
+        pytest.param(name, marks=pytest.mark.full)
+        for name in ("pandas", "polars", "parquet", "arrow", "excel")
+    ),
+]
+
+
+def contained(container: str, columns: dict[str, list[str]]) -> Any:
+    """Return a table of text as a file or an object that `groups` takes."""
+    rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if container == "csv":
+        lines = [";".join(columns), *(";".join(row.values()) for row in rows)]
+        return io.BytesIO("\n".join(lines).encode())
+    if container == "json lines":
+        return io.BytesIO("\n".join(map(json.dumps, rows)).encode())
+    if container == "excel":
+        return io.BytesIO(workbook({"s": [list(columns), *(list(row.values()) for row in rows)]}))
+    if container == "pandas":
+        return pytest.importorskip("pandas").DataFrame(columns)
+    if container == "dict":
+        return columns
+    frame, file = pytest.importorskip("polars").DataFrame(columns), io.BytesIO()
+    if container == "polars":
+        return frame
+    (frame.write_parquet if container == "parquet" else frame.write_ipc)(file)
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("container", CONTAINERS)
+class TestWhereverATableComesFrom:
+    """Text is read alike in every container."""
+
+    GROUPS = ("A", "B", "A", "B")
+
+    def values(self, container: str, *columns: list[str], **options: Any) -> list[list[float]]:
+        named = {"g": list(self.GROUPS)} | {f"c{j}": cells for j, cells in enumerate(columns)}
+        X, Y = groups(contained(container, named), "g", hidden="A", among="B", scale="none", **options)
+        rows = np.empty((4, len(columns)))
+        rows[::2], rows[1::2] = X.values, Y.values
+        return rows.T.tolist()
+
+    def test_what_is_understood(self, container: str):
+        given = [["12 %", "7 %", "-0,5 %", "3 %"], ["5 €", "1.234,50 €", "-7 €", "8€"], ["1", "3", "2", "5"]]
+        given += [["1 234", "900", "12 345,5", "7"], ["0,25", "1e3", "-7", "+1,5"]]
+        assert self.values(container, *given) == [
+            [12.0, 7.0, -0.5, 3.0],
+            [5.0, 1234.5, -7.0, 8.0],
+            [1.0, 3.0, 2.0, 5.0],
+            [1234.0, 900.0, 12345.5, 7.0],
+            [0.25, 1000.0, -7.0, 1.5],
+        ]
+
+    @pytest.mark.parametrize("doubtful", [["452", "1.435", "12", "9"], ["1,234", "2,500", "900", "7"]])
+    def test_what_is_asked(self, container: str, doubtful: list):
+        with pytest.raises(
+            DataError, match=r"'c0' \((points that may separate thousands|numbers with commas)"
+        ):
+            self.values(container, doubtful)
+        point, comma = (
+            self.values(container, doubtful, decimal=decimal)[0] for decimal in ("point", "comma")
+        )
+        one, other = (
+            [float(cell.replace(",", "")) for cell in doubtful],
+            [float(cell.replace(".", "").replace(",", ".")) for cell in doubtful],
+        )
+        assert (point, comma) == (one, other)
+        beside = ["0.5", "1", "2", "3"]
+        assert self.values(container, doubtful, beside)[0] == one
+
+    def test_both_marks_are_refused(self, container: str):
+        with pytest.raises(DataError, match=r"writes decimals with a comma in 'c0' and with a point in 'c1'"):
+            self.values(
+                container, ["1,5", "2", "3", "4"], ["1.234", "2.500", "n/a", "3.125"], missing="impute"
+            )
+
+
+def test_three_decimals_in_every_cell_are_decimals_where_commas_separate_cells():
+    lines = ["g,c", *(f"{'AB'[i % 2]},{cell}" for i, cell in enumerate(["1.435", "2.500", "9.125", "3.000"]))]
+    X, _ = groups(io.BytesIO("\n".join(lines).encode()), "g", hidden="A", among="B", scale="none")
+    assert X.values[:, 0].tolist() == [1.435, 9.125]
+    asks = io.BytesIO("\n".join(lines).replace(",", ";").encode())
+    with pytest.raises(DataError, match=r"'c' \(points that may separate thousands\)\. .*set `decimal=` to"):
+        groups(asks, "g", hidden="A", among="B")

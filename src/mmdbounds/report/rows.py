@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.report.charts import LOWER, UPPER, Values, row_changes
 from mmdbounds.report.contents import Columns, Figure, Table
@@ -87,7 +89,6 @@ def row_tables(result: BoundsResult | SweepResult) -> Sequence[Mapping[str, Any]
 def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any) -> dict[int, list[str]]:
     """Return the cells of these rows as text."""
     from mmdbounds.tables.files import load_file
-    from mmdbounds.tables.group_column import as_text
     from mmdbounds.tables.reading import Reading
 
     file = load_file(data, text=columns, reading=Reading.of_record(record))
@@ -95,8 +96,9 @@ def _cells_in_file(record: Any, columns: list[str], wanted: list[int], data: Any
         got = f"a different file, {shown(file.name)}"
         msg = f"`data` must be the file the result was computed from; got {got}."
         raise DataError(msg)
-    chosen = file.frame[[row - 1 for row in wanted], columns]
-    return {row: [as_text(cell) for cell in cells] for row, cells in zip(wanted, chosen.rows(), strict=True)}
+    places = np.array(wanted, dtype=np.intp) - 1
+    chosen = [file.texts(name, places) for name in columns]
+    return {row: [texts[i] for texts in chosen] for i, row in enumerate(wanted)}
 
 
 def _shown_rows(table: Mapping[str, Any], name_y: str, names: RowNames) -> list[ShownRow]:

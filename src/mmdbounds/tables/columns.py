@@ -11,22 +11,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, counted, listed, quoted
-from mmdbounds.tables import dates, frames
+from mmdbounds.tables import dates
+from mmdbounds.tables.cells import MOST_DIGITS, Cells, n_rounded
 from mmdbounds.tables.group import require_finite
 from mmdbounds.tables.group_column import as_text
 from mmdbounds.tables.reading import Reading, Trouble
-from mmdbounds.tables.text_numbers import NUMBER, is_missing, is_numeral, possible_decimals, sign_of
+from mmdbounds.tables.text_numbers import (
+    NUMBER,
+    Marks,
+    is_missing,
+    is_numeral,
+    marks_of,
+    possible_decimals,
+    sign_of,
+)
 
 if TYPE_CHECKING:
-    import narwhals.stable.v1 as nw
-
     from mmdbounds.tables.files import Table
 
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]  # places of rows in the table
 MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
 MAX_CATEGORIES = 50  # most values of a text column that is a category
-MOST_DIGITS = 38  # digits of the largest integers that DataFrames hold
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,6 +75,11 @@ class ReadColumns:
 DATES_REFUSED = (dates.REFUSED, dates.REFUSED_TEXT)
 _IN_EVERY_ROW = Trouble("text, different in every row")
 _LARGE_ADVICE = "subtract a constant from large numbers first"
+_POINTS = Trouble(
+    "points that may separate thousands",
+    "set `decimal=` to 'point' if 1.234 is little more than 1, or to 'comma' if it is a thousand",
+    ("decimal", "point"),
+)
 _COMMAS = Trouble("numbers with commas", "write decimals with a point")
 _SIGNS = Trouble("numbers, not all with the same sign", "write a column with one percent or currency sign")
 
@@ -79,20 +90,18 @@ def read_columns(table: Table, names: Sequence[str], rows: Rows, reading: Readin
     `rows` are those of both groups: whatever is decided here depends neither on others nor on their labels.
     """
     found = ReadColumns(np.empty((len(rows), len(names))), [])
-    for name, kind in frames.kinds(table.frame, names).items():
-        series, values = table.frame.get_column(name), found.values[:, len(found.columns)]
-        if kind in ("text", "date"):
-            all_cells = frames.cells(series)
-            cells = [all_cells[i] for i in rows]
-            column, trouble = _read_words(series, cells, kind, reading, values)
-        elif kind in frames.NOT_NUMBERS:
-            column, trouble = Column(name, kind), Trouble(f"type {frames.type_name(series)}")
+    for name in names:
+        cells, values = table.columns[name], found.values[:, len(found.columns)]
+        if cells.kind in ("text", "date"):
+            column, trouble = _read_words(name, cells, rows, reading, values)
+        elif not cells.is_number:
+            column, trouble = Column(name, cells.kind), Trouble(f"type {cells.type_name}")
         else:
-            column, trouble = _read_numbers(series, rows, kind, reading, scale, values)
+            column, trouble = _read_numbers(name, cells, rows, reading, scale, values)
         if trouble in DATES_REFUSED and reading.dates == "drop":
             found.dates.append(name)
         elif trouble is not None:
-            is_settled = table.name is None or reading.decimal is not None  # or no file, which has no flag
+            is_settled = reading.decimal is not None
             found.refused[name] = _COMMAS if trouble.words == _COMMAS.words and is_settled else trouble
         else:
             found.columns.append(column)
@@ -100,39 +109,39 @@ def read_columns(table: Table, names: Sequence[str], rows: Rows, reading: Readin
 
 
 def _read_words(
-    series: nw.Series[Any], cells: Sequence[Any], kind: str, reading: Reading, values: Floats
+    name: str, cells: Cells, rows: Rows, reading: Reading, values: Floats
 ) -> tuple[Column, Trouble | None]:
     """Write cells of text or dates over `values` as codes of categories or days."""
     trouble: Trouble | None = dates.REFUSED
     categories: tuple[str, ...] = ()
-    if kind == "text":
-        values[:], categories, trouble = as_category(cells, reading.na, declared=frames.is_category(series))
+    given = cells.given(rows)
+    if cells.kind == "text":
+        values[:], categories, trouble = as_category(given, reading.na, declared=cells.is_category)
     if trouble not in DATES_REFUSED or reading.dates in ("refuse", "drop"):
-        return Column(series.name, "category", categories), trouble
-    if kind == "text":
-        cells = [None if is_missing(text, reading.na) else text for text in map(as_text, cells)]
-    values[:], trouble = dates.as_days(cells, reading.dates)
-    return Column(series.name, "days"), trouble
+        return Column(name, "category", categories), trouble
+    if cells.kind == "text":
+        given = [None if is_missing(text, reading.na) else text for text in map(as_text, given)]
+    values[:], trouble = dates.as_days(given, reading.dates)
+    return Column(name, "days"), trouble
 
 
 def _read_numbers(
-    series: nw.Series[Any], rows: Rows, kind: str, reading: Reading, scale: str, values: Floats
+    name: str, cells: Cells, rows: Rows, reading: Reading, scale: str, values: Floats
 ) -> tuple[Column, Trouble | None]:
     """Write some cells of a column of numbers or booleans over `values`."""
     missing_numbers = [float(word) for word in reading.na if re.fullmatch(NUMBER, word)]
-    values[:] = frames.column_numbers(series)[rows]
-    is_absent = np.isin(values, [] if kind == "boolean" else missing_numbers)
+    values[:] = cells.floats()[rows]
+    is_absent = np.isin(values, [] if cells.kind == "boolean" else missing_numbers)
     offset, trouble = "", None
-    if frames.may_lose_digits(series, values):
-        offset, trouble = _centre(frames.cells(series), rows, values, scale)
+    if cells.may_lose_digits(values):
+        offset, trouble = _centre(cells.given(rows), values, scale)
     values[is_absent] = np.nan
-    return Column(series.name, kind, offset=offset), trouble
+    return Column(name, cells.kind, offset=offset), trouble
 
 
-def _centre(cells: Sequence[Any], rows: Rows, values: Floats, scale: str) -> tuple[str, Trouble | None]:
+def _centre(given: Sequence[Any], values: Floats, scale: str) -> tuple[str, Trouble | None]:
     """Write the cells minus the middle one over the values, no digit lost; return that one, or a trouble."""
-    given = [cells[i] for i in rows]
-    if not frames.n_rounded(given, values):
+    if not n_rounded(given, values):
         return "", None
     if scale == "none":
         return "", Trouble("whole numbers beyond 2^53, which float64 would round", _LARGE_ADVICE)
@@ -179,6 +188,8 @@ def _number_trouble(names: Sequence[str]) -> Trouble:
     """Return why text that is all numbers was not read as numbers."""
     if any(map(sign_of, names)):
         return _SIGNS
+    if marks_of(names) is Marks.MAYBE_POINT:
+        return _POINTS
     if any("," in name for name in names):
         return _comma_trouble(possible_decimals(names))
     if any(name.strip("+-").isdigit() and len(name) > MOST_DIGITS for name in names):

@@ -1,33 +1,24 @@
-"""CSV files: polars parses the rows; whatever can be read in two ways is refused here."""
+"""CSV files: the csv module cuts rows into cells; whatever can be read in two ways is refused here."""
 
 from __future__ import annotations
 
 import codecs
+import contextlib
 import csv
-import functools
 import io
 import itertools
-import re
-from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator
 
-from mmdbounds.errors import DataError, counted, shown_value
-from mmdbounds.tables.frames import import_polars, require_unique_names
+from mmdbounds.errors import DataError, shown_value
+from mmdbounds.tables.cells import of_texts
+from mmdbounds.tables.csv_columns import CsvFile, lines_of, numbers_and_texts, records_of
+from mmdbounds.tables.frames import require_unique_names
 from mmdbounds.tables.reading import Reading
-from mmdbounds.tables.text_numbers import (
-    Understood,
-    has_decimal_point,
-    numbers_from_text,
-    require_one_decimal,
-)
-
-if TYPE_CHECKING:
-    import polars as pl
+from mmdbounds.tables.text_numbers import Understood, numbers_from_text
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}  # the first one wins a tie
 HEAD_RECORDS, HEAD_BYTES = 20, 1 << 16  # the part of a file that decides on the separator
 CHUNK = 1 << 22  # bytes that are decoded at a time: the text of a large file is never in memory as a whole
-FIRST_ROWS = 10_000  # rows that suggest the types of the columns; all rows decide
 
 
 def check_encoding(encoding: object) -> str | None:
@@ -81,39 +72,35 @@ def _require_utf8(data: bytes, label: str) -> None:
 
 
 def read_csv(data: bytes, text: Collection[str], reading: Reading, label: str) -> tuple[Understood, str]:
-    """Return the table in a CSV file in UTF-8, and in words how it was read; for options see `load_file`."""
+    """Return the table in a CSV file in UTF-8, and in words how it was read; for options see `load_file`.
+
+    Cells of the columns in `text` are kept as they are typed.
+    """
     separator = sniff_separator(data)
     names = read_header(data, separator, label)
-    frame = _parsed(data, separator, names, text)
-    if frame is None:
-        require_even_rows(data, separator, len(names), None, label)
-        msg = f"{label} cannot be read as CSV. Check its quotation marks."
-        raise DataError(msg)
-    # Quotation marks and lone carriage returns can be read in two ways. polars fills short rows up with
-    # missing cells: only then is a cell of the last column missing.
-    may_mislead = b'"' in data or data.count(b"\r") != data.count(b"\r\n")
-    if may_mislead or frame.get_column(names[-1]).null_count():
-        require_even_rows(data, separator, len(names), frame.height, label)
-    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
-
-    @functools.cache
-    def typed() -> pl.DataFrame:
-        """Return the columns that polars has read as numbers with decimals, as they are typed."""
-        raw = _parsed(data, separator, names, names)
-        return import_polars().DataFrame() if raw is None else raw.select(floats)
-
-    if reading.decimal == "comma":  # 1.234 is a thousand
-        frame = frame.with_columns(typed())
-    found = numbers_from_text(
-        frame,
+    if data.count(b"\r") != data.count(b"\r\n"):
+        _require_one_line_end(data, separator, label)
+    file = CsvFile(data, separator, len(names), label)
+    kept = {j for j, name in enumerate(names) if name in text}
+    found = numbers_and_texts(file, kept, reading.na)
+    doubtful = set(found.pointed if reading.decimal == "comma" else found.pointed - found.sure_points)
+    late = found.late | doubtful
+    texts = found.texts | (file.texts(late) if late else {})
+    columns = {
+        name: of_texts(texts[j], found.n_rows) if j in texts else found.numbers(j)
+        for j, name in enumerate(names)
+    }
+    understood = numbers_from_text(
+        columns,
         [name for name in names if name not in text],
         reading.na,
         reading.decimal,
-        lambda: has_decimal_point(typed()),
+        label,
+        sure_points=[names[j] for j in sorted(found.sure_points - late - kept)],
+        trusts_points=separator == ",",
     )
-    if found.commas and reading.decimal is None:
-        require_one_decimal(found, typed(), label)
-    return found, f"CSV ({SEPARATORS[separator]}{', decimal comma' if found.commas else ''})"
+    commas = ", decimal comma" if understood.commas else ""
+    return understood, f"CSV ({SEPARATORS[separator]}{commas})"
 
 
 def sniff_separator(data: bytes) -> str:
@@ -123,8 +110,10 @@ def sniff_separator(data: bytes) -> str:
         head = head[: head.rfind(b"\n") + 1] or head
 
     def evenness(separator: str) -> tuple[bool, int]:
-        records = itertools.islice(_records(head, separator, strict=False), HEAD_RECORDS)
-        sizes = [len(record) for record in records if record]
+        sizes: list[int] = []
+        with contextlib.suppress(csv.Error):  # a cell that is too long; whoever reads the rows says where
+            records = itertools.islice(records_of(head, separator, strict=False), HEAD_RECORDS)
+            sizes += (len(record) for record in records if record)
         return len(set(sizes)) == 1 and sizes[0] > 1, sizes[0] if sizes else 0
 
     return max(SEPARATORS, key=evenness)
@@ -133,7 +122,7 @@ def sniff_separator(data: bytes) -> str:
 def read_header(data: bytes, separator: str, label: str) -> list[str]:
     """Return the column names without blanks around them; refuse names that occur twice."""
     try:
-        names = [name.strip() for name in next(_records(data, separator))]
+        names = [name.strip() for name in next(records_of(data, separator))]
     except (csv.Error, StopIteration):
         msg = f"{label} has a header that cannot be read. Check its quotation marks."
         raise DataError(msg) from None
@@ -141,86 +130,20 @@ def read_header(data: bytes, separator: str, label: str) -> list[str]:
     return names
 
 
-def _parsed(data: bytes, separator: str, names: Sequence[str], text: Collection[str]) -> pl.DataFrame | None:
-    """Return the table as polars reads it, `None` if it cannot."""
-    polars = import_polars()
-    read = functools.partial(polars.read_csv, separator=separator)
-    # If a later row contradicts the types that the first rows suggest, they are inferred from all rows,
-    # which takes many times as long. Numbers that no integer type holds are left to us, as text.
-    for how in ({"infer_schema_length": FIRST_ROWS}, {"infer_schema_length": None}, {"infer_schema": False}):
-        try:
-            # The columns by their places: names may have blanks around them, or be the same without these.
-            # As text: before 2.0 polars parses rows even if asked for none.
-            header = read(io.BytesIO(data), n_rows=0, infer_schema=False).columns
-            kept = {raw: polars.String for raw, name in zip(header, names, strict=True) if name in text}
-            frame: pl.DataFrame = read(io.BytesIO(data), schema_overrides=kept, **how)
-            frame.columns = list(names)
-        except MemoryError:
-            raise
-        except (Exception, polars.exceptions.PanicException):
-            continue  # its messages quote cells: the caller finds the reason
-        return frame
-    return None
+def _require_one_line_end(data: bytes, separator: str, label: str) -> None:
+    """Refuse a lone carriage return that ends a row: where others end otherwise, it may be part of a cell."""
+    last = ""
 
+    def noted() -> Iterator[str]:
+        nonlocal last
+        for line in lines_of(data):
+            last = line
+            yield line
 
-def require_even_rows(data: bytes, separator: str, n_columns: int, n_rows: int | None, label: str) -> None:
-    """Refuse a row with more or fewer fields than the header (blank lines pass), or not `n_rows` of them.
-
-    The csv module reads the file a second time. If it finds another number of rows, quotation marks or line
-    ends can be taken in two ways.
-    """
-    records, number = _records(data, separator), 0
     try:
-        next(records)
-        for number, record in enumerate(records, start=1):  # the last one counts them
-            if record and len(record) != n_columns:
-                has = f"has {counted(len(record), 'field')}, but the header has {n_columns}"
-                msg = f"{label} is ragged: row {number} below the header {has}."
+        for number, _ in enumerate(csv.reader(noted(), delimiter=separator, strict=True)):
+            if last.endswith("\r"):
+                msg = f"{label} ends row {number} with a lone carriage return. Check its line ends."
                 raise DataError(msg)
     except csv.Error:
-        msg = f"{label} cannot be read as CSV from row {number + 1} on. Check its quotation marks."
-        raise DataError(msg) from None
-    if n_rows is not None and n_rows != number:
-        counts = f"{counted(n_rows, 'row')} or as {counted(number, 'row')}"
-        msg = f"{label} can be read as {counts}. Check its quotation marks and line ends."
-        raise DataError(msg)
-
-
-def _records(data: bytes, separator: str, *, strict: bool = True) -> Iterator[list[str]]:
-    """Yield the fields of each record, none for a blank line."""
-    # The csv module has a limit for cells (131,072 characters), which belongs to the whole process and is not
-    # ours to change. Beyond it records are read here, more slowly.
-    text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", errors="replace", newline="")
-    number = 0
-    try:
-        for record in csv.reader(text, delimiter=separator, strict=strict):
-            number += 1
-            yield record
-    except csv.Error as error:
-        if "field limit" not in str(error):
-            raise
-        yield from itertools.islice(_long_records(data, separator, strict=strict), number, None)
-
-
-def _long_records(data: bytes, separator: str, *, strict: bool) -> Iterator[list[str]]:
-    """Yield the fields of each record, however long they are, as the csv module would."""
-    cut = separator.encode()
-    field = re.compile(
-        rb'(?:"([^"]*+(?:""[^"]*+)*+)"|([^"\r\n%b][^\r\n%b]*+))?(%b|\r?\n|\r|\Z)' % ((re.escape(cut),) * 3)
-    )
-    place, record = 0, list[str]()
-    while place < len(data) or record:
-        found = field.match(data, place)
-        if found is None:
-            if strict:
-                raise csv.Error
-            return
-        in_quotes, plain, end = found.groups()
-        cell = plain or b"" if in_quotes is None else in_quotes.replace(b'""', b'"')
-        is_blank_line = not record and found.start(3) == place and end != cut
-        if not is_blank_line:
-            record.append(cell.decode("utf-8", errors="replace"))
-        if end != cut:
-            yield record
-            record = []
-        place = found.end()
+        return  # whoever reads the rows says where

@@ -7,22 +7,24 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
-from mmdbounds.tables import file_formats
-from mmdbounds.tables.frames import import_polars, require_unique_names
+from mmdbounds.tables import file_formats, frames
+from mmdbounds.tables.cells import Cells
+from mmdbounds.tables.frames import require_unique_names
 from mmdbounds.tables.reading import Reading
-from mmdbounds.tables.text_numbers import Understood, numbers_from_text, require_one_decimal
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-def read_excel(data: bytes, text: Collection[str], reading: Reading, label: str) -> tuple[Understood, str]:
-    """Return the table in a workbook, and in words how it was read; for options see `load_file`."""
-    polars = import_polars()
+def read_excel(
+    data: bytes, text: Collection[str], reading: Reading, label: str
+) -> tuple[dict[str, Cells], str]:
+    """Return the columns of a sheet, and in words how it was read; for options see `load_file`."""
+    polars = frames.import_polars(label, "Excel")
     try:
         import fastexcel
     except ImportError:
-        to_do = "Install it with: pip install 'mmdbounds[excel]', or save the file as CSV"
+        to_do = "Install it with: pip install 'mmdbounds[files]', or save the file as CSV"
         msg = f"{label} is an Excel file, which needs fastexcel. {to_do}."
         raise DataError(msg) from None
     failure = file_formats.failure_elsewhere(data, "read_excel", label, ("NoDataError",))
@@ -30,13 +32,8 @@ def read_excel(data: bytes, text: Collection[str], reading: Reading, label: str)
         if failure is None:
             sheets = fastexcel.read_excel(data).sheet_names
             sheet = _sheet(sheets, reading.sheet, label)
-            frame = _frame(data, sheet, text, label)
-            found = numbers_from_text(
-                frame, [name for name in frame.columns if name not in text], reading.na, reading.decimal
-            )
-            if found.commas and reading.decimal is None:
-                require_one_decimal(found, frame.select([]), label)
-            return found, f"Excel (sheet {quoted(sheet)}{f' of {len(sheets)}' if len(sheets) > 1 else ''})"
+            columns = frames.as_columns(frames.as_frame(_frame(polars, data, sheet, text, label), "data"))
+            return columns, f"Excel (sheet {quoted(sheet)}{f' of {len(sheets)}' if len(sheets) > 1 else ''})"
     except (DataError, MemoryError):
         raise
     except polars.exceptions.NoDataError:
@@ -59,9 +56,8 @@ def _sheet(sheets: list[str], wanted: str | None, label: str) -> str:
     return wanted
 
 
-def _frame(data: bytes, sheet: str, text: Collection[str], label: str) -> pl.DataFrame:
+def _frame(polars: Any, data: bytes, sheet: str, text: Collection[str], label: str) -> pl.DataFrame:
     """Return a sheet with the names in its first row, which calamine would make different from each other."""
-    polars = import_polars()
 
     def read(**options: Any) -> pl.DataFrame:
         frame: pl.DataFrame = polars.read_excel(

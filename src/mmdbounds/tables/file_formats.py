@@ -1,4 +1,4 @@
-"""Which format a file has; Parquet, Arrow and JSON lines into polars DataFrames; how to export all others.
+"""Which format a file has; Parquet and Arrow by polars; how to export all others.
 
 polars gets bytes, never a name: given a name, it expands patterns and ``~`` and fetches addresses, so that
 ``data[1].csv`` would read ``data1.csv``.
@@ -7,19 +7,16 @@ polars gets bytes, never a name: given a name, it expands patterns and ``~`` and
 from __future__ import annotations
 
 import io
-import json
 import re
 import subprocess
 import sys
 from collections.abc import Collection
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
-from mmdbounds.errors import DataError, quoted, repeated
-from mmdbounds.tables.frames import import_polars
-
-if TYPE_CHECKING:
-    import polars as pl
+from mmdbounds.errors import DataError
+from mmdbounds.tables import frames
+from mmdbounds.tables.cells import Cells
 
 BinaryFormat = Literal["Parquet", "Arrow", "Arrow stream", "Excel"]
 
@@ -73,7 +70,6 @@ _REFUSED = 3
 _KILLED = -9  # by the system, when memory runs out
 _ALLOCATION = re.compile(rb"memory allocation of ([0-9]{1,30}) bytes failed")
 MOST_AT_ONCE = 2**40  # bytes: a file that asks for more at once is damaged, not merely too large
-_JSON_TYPES = {bool: "true or false", int: "numbers", float: "numbers", str: "text"}
 
 
 def ending(name: str) -> str:
@@ -145,22 +141,22 @@ def text_format(text: bytes, name: str, label: str) -> Literal["CSV", "JSON line
     raise DataError(msg)
 
 
-def read_binary(data: bytes, which: BinaryFormat, label: str) -> pl.DataFrame:
-    """Read a Parquet or Arrow file."""
-    polars = import_polars()
+def read_binary(data: bytes, which: BinaryFormat, label: str) -> dict[str, Cells]:
+    """Return the columns of a Parquet or Arrow file."""
+    polars = frames.import_polars(label, which.removesuffix(" stream"))
     if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
         msg = f"{label} is an incomplete Arrow stream: its end is missing."
         raise DataError(msg)
     failure = failure_elsewhere(data, _POLARS_READER[which], label)
     if failure is None:
         try:
-            frame: pl.DataFrame = getattr(polars, _POLARS_READER[which])(io.BytesIO(data))
+            frame = getattr(polars, _POLARS_READER[which])(io.BytesIO(data))
         except MemoryError:
             raise
         except (Exception, polars.exceptions.PanicException) as error:
             failure = type(error).__name__
         else:
-            return frame
+            return frames.as_columns(frames.as_frame(frame, "data"))
     if "Duplicate" in failure:
         msg = f"{label} has more than one column of the same name. Give each its own name."
     else:
@@ -190,60 +186,3 @@ def failure_elsewhere(data: bytes, reader: str, label: str, allowed: Collection[
         return None if printed in allowed else printed
     # A negative code is a signal's; Windows has large ones. 1 and 2 mean that Python itself did not start.
     return "the process ended" if tried.returncode < 0 or tried.returncode > _REFUSED else None
-
-
-def read_json_lines(data: bytes, text: Collection[str], label: str) -> pl.DataFrame:
-    """Read one JSON object per line; a key that a line lacks is a missing cell; those in `text` mix types."""
-    polars = import_polars()
-    _require_objects(data, text, label)
-    try:
-        frame: pl.DataFrame = polars.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except MemoryError:
-        raise
-    except (Exception, polars.exceptions.PanicException):
-        msg = f"{label} has a key with values of different types. Give each column one type."
-        raise DataError(msg) from None
-    if not frame.width:
-        msg = f"{label} has no columns: its objects are empty."
-        raise DataError(msg)
-    return frame
-
-
-def _require_objects(data: bytes, text: Collection[str], label: str) -> None:
-    """Refuse lines that are not JSON objects, objects with a key twice, and keys whose values mix types."""
-
-    # Of a key that comes twice one value would win; 1, true and "low" under one key would all become text.
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) < len(pairs):
-            keys = repeated(key for key, _ in pairs)
-            msg = f"{label} has an object with more than one {keys}{where}. Give each its own name."
-            raise DataError(msg)
-        return made
-
-    # `int` refuses the constants NaN and Infinity, which JSON does not have.
-    decode = json.JSONDecoder(object_pairs_hook=unique, parse_constant=int).decode
-    types: dict[str, str] = {}
-    last: list[type] = []
-    for number, line in enumerate(io.BytesIO(data), start=1):
-        where = f" in line {number}"
-        if not line.strip():
-            continue
-        try:
-            found = decode(line.decode("utf-8"))
-        except DataError:
-            raise
-        except (ValueError, RecursionError):
-            found = None
-        if not isinstance(found, dict):
-            msg = f"{label} is not JSON lines: line {number} is not an object. Write one object per line."
-            raise DataError(msg)
-        before, last = last, list(map(type, found.values()))
-        if last == before and found.keys() == types.keys():
-            continue  # like the line before, as most are
-        for key, value in found.items():
-            kind = _JSON_TYPES.get(type(value), "objects or lists")
-            if value is not None and types.setdefault(key, kind) != kind and key not in text:
-                change = f"{kind} under {quoted(key)}, after {types[key]} there"
-                msg = f"{label}{where} has {change}. Give each column one type."
-                raise DataError(msg)

@@ -9,22 +9,21 @@ import zlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
 from mmdbounds.tables import file_formats, frames
+from mmdbounds.tables.cells import Cells
 from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
 from mmdbounds.tables.excel_files import read_excel
 from mmdbounds.tables.file_formats import FORMATS
 from mmdbounds.tables.group_column import as_text
+from mmdbounds.tables.json_lines import read_json_lines
 from mmdbounds.tables.reading import Reading
-from mmdbounds.tables.text_numbers import Understood
-
-if TYPE_CHECKING:
-    import narwhals.stable.v1 as nw
+from mmdbounds.tables.text_numbers import Understood, numbers_from_text
 
 _GZIP = b"\x1f\x8b"
 _STDIN = "<stdin>"
@@ -32,48 +31,64 @@ _STDIN = "<stdin>"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """A DataFrame and, if it came from one, its file."""
+    """Named columns, and the file that they came from, if they did."""
 
-    frame: nw.DataFrame[Any]
-    name: str | None = None  # without folders
+    columns: Mapping[str, Cells]
+    n_rows: int
+    name: str | None = None  # of the file, without folders
     sha256: str | None = None
     read_as: str | None = None  # in words
     removed: Mapping[str, str] = field(default_factory=dict)  # signs taken off numbers, by column, in words
+    index: NDArray[np.str_] | None = None  # the names that the rows of a pandas DataFrame have
 
     @property
     def subject(self) -> str:
         """What messages call the table."""
         return "`data`" if self.name is None else quoted(self.name)
 
-    def texts(self, column: str) -> list[str]:
-        """Return the cells of a column as they are printed."""
-        return [as_text(cell) for cell in frames.cells(self.frame[column])]
+    def texts(self, column: str, rows: NDArray[np.intp] | None = None) -> list[str]:
+        """Return cells of a column as they are printed; `rows` are all of them by default."""
+        return [as_text(cell) for cell in self.columns[column].given(rows)]
 
     def row_names(self, id_: str | None) -> NDArray[np.str_] | None:
         """Return the names of all rows: those in the id column, else the index of a pandas DataFrame."""
-        if id_ is None:
-            return frames.index_labels(self.frame)
-        return np.array(self.texts(id_), dtype=np.str_)
+        return self.index if id_ is None else np.array(self.texts(id_), dtype=np.str_)
 
 
 def open_table(data: Any, text: Collection[Any], reading: Reading) -> Table:
     """Return the table in a file, a DataFrame or a dict of columns; for the options see `load_file`."""
+    kept = [str(name) for name in text if name is not None]
     if isinstance(data, str | os.PathLike) or callable(getattr(data, "read", None)):
-        return load_file(data, [str(name) for name in text if name is not None], reading)
+        return load_file(data, kept, reading)
     if not (isinstance(data, Mapping) or frames.is_frame(data)):
         wanted = f"a DataFrame or the name of a {FORMATS} file; got {type(data).__name__}"
         msg = f"`data` must be {wanted}. Pass arrays to `mmd_bounds(X, Y, ...)` directly."
         raise DataError(msg)
     check_encoding(reading.encoding)
-    for name in ("encoding", "decimal", "sheet"):
+    for name in ("encoding", "sheet"):
         if (given := getattr(reading, name)) is not None:
             msg = f"`{name}` is for files; got {shown_value(given)} with a DataFrame. Leave it out."
             raise DataError(msg)
-    frame = (frames.columns_frame if isinstance(data, Mapping) else frames.as_frame)(data, "data")
-    if not len(frame):
+    index = None
+    if isinstance(data, Mapping):
+        columns = frames.columns_of(data, "data")
+    else:
+        frame = frames.as_frame(data, "data")
+        columns, index = frames.as_columns(frame), frames.index_labels(frame)
+    n_rows = len(next(iter(columns.values()), ()))
+    if not n_rows:
         msg = "`data` has no rows."
         raise DataError(msg)
-    return Table(frame)
+    found = _understood(columns, kept, reading, "`data`")
+    return Table(found.columns, n_rows, removed=found.removed, index=index)
+
+
+def _understood(
+    columns: Mapping[str, Cells], kept: Collection[str], reading: Reading, label: str
+) -> Understood:
+    """Return columns of which text that is numbers has become numbers, but for those that are kept."""
+    names = [name for name in columns if name not in kept]
+    return numbers_from_text(columns, names, reading.na, reading.decimal, label)
 
 
 def load_file(source: Any, text: Collection[str] = (), reading: Reading | None = None) -> Table:
@@ -98,17 +113,19 @@ def load_file(source: Any, text: Collection[str] = (), reading: Reading | None =
     which = file_formats.binary_format(data)
     _require_fitting(reading, which, label)
     if which == "Excel":
-        found, how = read_excel(data, text, reading, label)
+        columns, how = read_excel(data, text, reading, label)
+        found = _understood(columns, text, reading, label)
     elif which is not None:
-        found = Understood(file_formats.read_binary(data, which, label))
+        found = _understood(file_formats.read_binary(data, which, label), text, reading, label)
         how = which.removesuffix(" stream")
     else:
         found, how = _read_text(data, name, label, text, reading)
-    if found.frame.height == 0:
+    n_rows = len(next(iter(found.columns.values()), ()))
+    if not n_rows:
         msg = f"{label} has no rows below the header."
         raise DataError(msg)
     how = ", ".join([how, *(["gzip"] if is_packed else []), *([coding] if coding else [])])
-    return Table(frames.as_frame(found.frame, "data"), name, sha256, how, found.removed)
+    return Table(found.columns, n_rows, name, sha256, how, found.removed)
 
 
 def _require_fitting(reading: Reading, which: str | None, label: str) -> None:
@@ -135,7 +152,7 @@ def _read_text(
             raise
         raise DataError(file_formats.binary_refusal(file_formats.ending(name), "", label)) from None
     if file_formats.text_format(data, name, label) == "JSON lines":
-        return Understood(file_formats.read_json_lines(data, text, label)), "JSON lines"
+        return _understood(read_json_lines(data, text, label), text, reading, label), "JSON lines"
     return read_csv(data, text, reading, label)
 
 

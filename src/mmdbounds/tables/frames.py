@@ -1,28 +1,28 @@
-"""DataFrames of any library: one way in, through narwhals, and what their columns hold."""
+"""DataFrames of any library, through narwhals, and dicts of columns become plain columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, listed, quoted, repeated
+from mmdbounds.tables.cells import Cells, of_array, of_values
 
 if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
-EXACT_UP_TO = 2.0**53  # up to here float64 holds every whole number
-NOT_NUMBERS = ("text", "date", "other")  # kinds of columns that are not numbers
 
-
-def import_polars() -> Any:
-    """Return polars, or say how to get it."""
+def import_polars(label: str, which: str) -> Any:
+    """Return polars, or say how to get it; `label` is the file that needs it, and `which` its format."""
     try:
         import polars
     except ImportError:
-        msg = "files and dicts of columns need polars: pip install polars. Other DataFrames work without it."
+        article = "an" if which[0] in "AE" else "a"
+        to_do = "Install it with: pip install 'mmdbounds[files]', or save the file as CSV"
+        msg = f"{label} is {article} {which} file, which needs polars. {to_do}."
         raise DataError(msg) from None
     return polars
 
@@ -32,7 +32,7 @@ def import_narwhals() -> Any:
     try:
         import narwhals.stable.v1 as nw
     except ImportError:
-        msg = "DataFrames and files need narwhals: pip install narwhals. Arrays work without it."
+        msg = "DataFrames need narwhals: pip install narwhals. Arrays, dicts and files work without it."
         raise DataError(msg) from None
     return nw
 
@@ -76,47 +76,69 @@ def require_unique_names(names: Iterable[str], subject: str) -> None:
         raise DataError(msg) from None
 
 
-def columns_frame(data: Mapping[Any, Any], argument: str) -> nw.DataFrame[Any]:
-    """Return columns given by name, each a list or a 1-D array, as a DataFrame."""
-    narwhals = import_narwhals()
-    import_polars()
+def columns_of(data: Mapping[Any, Any], argument: str) -> dict[str, Cells]:
+    """Return columns given by name, each a list or a 1-D array."""
     require_unique_names(map(str, data), f"`{argument}`")
     columns = {str(name): _column(str(name), cells, argument) for name, cells in data.items()}
     if len({len(column) for column in columns.values()}) > 1:
         lengths = listed([f"{quoted(name)} has {len(column)}" for name, column in columns.items()])
         msg = f"the columns of `{argument}` must have the same number of rows; {lengths}."
         raise DataError(msg)
-    if not columns:  # narwhals may refuse to make a table of nothing
-        msg = f"`{argument}` has no rows."
-        raise DataError(msg)
-    return cast("nw.DataFrame[Any]", narwhals.from_dict(columns, backend="polars"))
+    return columns
 
 
-def _column(name: str, cells: Any, argument: str) -> nw.Series[Any]:
-    """Return one column; a list that mixes whole numbers and decimals becomes numbers."""
-    if not (isinstance(cells, list | tuple) or (isinstance(cells, np.ndarray) and cells.ndim == 1)):
+def _column(name: str, cells: Any, argument: str) -> Cells:
+    """Return one column; one that mixes whole numbers and decimals becomes numbers."""
+    if isinstance(cells, list | tuple):
+        found = of_values(cells)
+    elif isinstance(cells, np.ndarray) and cells.ndim == 1:
+        found = of_array(cells)
+    else:
         given = f"shape {cells.shape}" if isinstance(cells, np.ndarray) else type(cells).__name__
         msg = f"column {quoted(name)} of `{argument}` must be a list or a 1-D array; got {given}."
         raise DataError(msg)
-    if not isinstance(cells, np.ndarray) and all(isinstance(cell, int | float) for cell in cells):
-        cells = np.asarray(cells)
-    try:
-        return cast("nw.Series[Any]", import_narwhals().new_series(name, cells, backend="polars"))
-    except MemoryError:
-        raise
-    except Exception:
-        # The messages of polars quote cells.
+    if found is None:
         msg = f"column {quoted(name)} of `{argument}` mixes values of different types. Give it one type."
-        raise DataError(msg) from None
+        raise DataError(msg)
+    return found
 
 
-def kinds(frame: nw.DataFrame[Any], names: Sequence[str]) -> dict[str, str]:
-    """Return what columns hold: "number" (also without a value), "integer", "boolean" or `NOT_NUMBERS`."""
-    schema = frame.schema
-    kind_of = {name: _kind(schema[name]) for name in names}
-    others = [name for name, kind in kind_of.items() if kind in NOT_NUMBERS]
-    empty = [name for name in others if frame.get_column(name).null_count() == len(frame)]
-    return kind_of | dict.fromkeys(empty, "number")
+def as_columns(frame: nw.DataFrame[Any]) -> dict[str, Cells]:
+    """Return the columns of a DataFrame by their names."""
+    return {name: as_cells(frame.get_column(name)) for name in frame.columns}
+
+
+def as_cells(series: nw.Series[Any]) -> Cells:
+    """Return one column of a DataFrame."""
+    narwhals = import_narwhals()
+    dtype, missing = series.dtype, np.asarray(series.is_null().to_numpy(), dtype=np.bool_)
+    if missing.all():
+        return Cells("number", np.zeros(len(missing)), missing)
+    kind = _kind(dtype)
+    if kind in ("number", "integer", "boolean"):
+        if dtype == narwhals.Decimal or dtype in (narwhals.Int128, narwhals.UInt128):
+            return Cells(kind, _objects(series.to_list()), missing)
+        present = np.asarray((series.drop_nulls() if missing.any() else series).to_numpy())
+        if present.dtype.kind not in "biuf":  # objects, as of nullable types
+            present = present.astype({"boolean": np.bool_, "number": np.float64}.get(kind, np.int64))
+        values = present
+        if missing.any():
+            values = np.zeros(len(missing), dtype=present.dtype)
+            values[~missing] = present
+        if values.dtype.kind == "f":
+            missing = missing | np.isnan(values)
+        return Cells(kind, values, missing)
+    is_category = dtype in (narwhals.Categorical, narwhals.Enum)
+    try:
+        values = _objects(series.to_list())
+    except (ValueError, OverflowError):  # a time that Python's calendar does not reach
+        values, kind = _objects(series.cast(narwhals.String).to_list()), "other"
+        return Cells(kind, values, missing, type_name="dates outside the years 1 to 9999")
+    return Cells(kind, values, missing, is_category, type_name(series))
+
+
+def _objects(values: list[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _kind(dtype: Any) -> str:
@@ -130,53 +152,10 @@ def _kind(dtype: Any) -> str:
     return "text" if dtype in (narwhals.String, narwhals.Categorical, narwhals.Enum) else "other"
 
 
-def is_category(series: nw.Series[Any]) -> bool:
-    """Tell whether the type of a column, not only its cells, says that it is a category."""
-    narwhals = import_narwhals()
-    return series.dtype in (narwhals.Categorical, narwhals.Enum)
-
-
 def type_name(series: nw.Series[Any]) -> str:
     """Return the name of a column's type, that of its own library where narwhals has none."""
     name = str(series.dtype).split("(")[0]
     return str(getattr(series.to_native(), "dtype", name))[:40] if name == "Unknown" else name
-
-
-def column_numbers(series: nw.Series[Any]) -> NDArray[np.float64]:
-    """Return a column of numbers or booleans as float64, missing cells as NaN."""
-    narwhals = import_narwhals()
-    # Arrow refuses to cast integers that float64 cannot hold exactly; NumPy rounds them.
-    if series.dtype.is_integer() and series.dtype not in (narwhals.Int128, narwhals.UInt128):
-        return np.asarray(series.to_numpy(), dtype=np.float64)
-    return np.asarray(series.cast(narwhals.Float64).to_numpy(), dtype=np.float64)
-
-
-def column_integers(series: nw.Series[Any]) -> NDArray[Any]:
-    """Return the cells of an integer column as integers, without the missing ones."""
-    narwhals = import_narwhals()
-    if series.dtype in (narwhals.Int128, narwhals.UInt128):
-        return np.array(series.drop_nulls().to_list(), dtype=object)
-    integers = np.asarray(series.to_numpy())
-    return integers if integers.dtype.kind in "iu" else np.asarray(series.drop_nulls().to_numpy())
-
-
-def may_lose_digits(series: nw.Series[Any], values: NDArray[np.float64]) -> bool:
-    """Tell whether a column's type has more digits than float64, and its values are that large."""
-    if np.fmax.reduce(np.abs(values), initial=0.0) < EXACT_UP_TO:
-        return False
-    return bool(series.dtype.is_integer() or series.dtype == import_narwhals().Decimal)
-
-
-def n_rounded(given: Sequence[Any], values: NDArray[np.float64]) -> int:
-    """Return how many whole numbers or decimals float64 rounds; missing cells (`None`) do not count."""
-    pairs = zip(given, values.tolist(), strict=True)
-    return sum(type(cell)(value) != cell for cell, value in pairs if cell is not None)
-
-
-def cells(series: nw.Series[Any]) -> list[Any]:
-    """Return the cells of a column as Python values, `None` where one is missing."""
-    missing = series.is_null().to_list()
-    return [None if gone else cell for gone, cell in zip(missing, series.to_list(), strict=True)]
 
 
 def index_labels(frame: nw.DataFrame[Any]) -> NDArray[np.str_] | None:

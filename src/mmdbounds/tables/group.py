@@ -15,7 +15,7 @@ from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list, re
 from mmdbounds.results.serialize import from_fields, read_only
 from mmdbounds.tables import frames
 from mmdbounds.tables.by_row import ByRow, index_of
-from mmdbounds.tables.frames import EXACT_UP_TO
+from mmdbounds.tables.cells import EXACT_UP_TO, n_rounded
 
 Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
 OF_ROWS = {"ids": np.str_, "file_rows": np.intp, "verified": np.str_, "may_move": np.bool_, "strata": np.str_}
@@ -337,18 +337,17 @@ def _frame_group(data: Any, argument: str) -> Group:
     if not len(frame) or not names:
         msg = f"`{argument}` has no {'rows' if names else 'columns'}; got shape {tuple(frame.shape)}."
         raise DataError(msg)
-    wrong = [name for name, kind in frames.kinds(frame, names).items() if kind in frames.NOT_NUMBERS]
-    if wrong:
-        parts = listed([f"{quoted(name)} ({frames.type_name(frame[name])})" for name in wrong])
+    columns = frames.as_columns(frame)
+    if wrong := {name: cells.type_name for name, cells in columns.items() if not cells.is_number}:
+        parts = listed([f"{quoted(name)} ({type_name})" for name, type_name in wrong.items()])
         which = f"{counted(len(wrong), 'column')} that {'is' if len(wrong) == 1 else 'are'}"
         to_do = "Drop or encode such columns first, or use `mmdbounds.groups`"
         msg = f"`{argument}` has {which} not numeric: {parts}. {to_do}."
         raise DataError(msg)
     values, rounded = np.empty((len(frame), len(names))), {}
-    for j, name in enumerate(names):
-        series = frame.get_column(name)
-        column = values[:, j] = frames.column_numbers(series)
-        if frames.may_lose_digits(series, column) and (n := frames.n_rounded(frames.cells(series), column)):
+    for j, (name, cells) in enumerate(columns.items()):
+        floats = values[:, j] = cells.floats()
+        if cells.may_lose_digits(floats) and (n := n_rounded(cells.given(), floats)):
             rounded[quoted(name)] = n
     _refuse_rounded(rounded, len(names), f"`{argument}`")
     require_finite(values, names, f"`{argument}`")

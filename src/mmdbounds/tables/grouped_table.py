@@ -84,8 +84,8 @@ def groups(
         of days since 2000-01-01, and durations numbers of days. ``"day-first"``, ``"month-first"``: the same,
         and this is how 3/4/2020 is read. ``"drop"``: they are left out.
     decimal
-        How decimals are written in a CSV or Excel file, ``"point"`` or ``"comma"``; the other one then
-        separates thousands. Needed only where the cells leave it open, as 1,234 does.
+        How decimals are written in cells of text, ``"point"`` or ``"comma"``; the other one then separates
+        thousands. Needed only where the cells leave it open, as 1,234 does.
     encoding
         Encoding of a text file, by default UTF-8 with or without byte-order mark.
     sheet
@@ -168,7 +168,7 @@ def split_table(
     counts = {
         "n_hidden": len(placed[0]),
         "n_among": len(placed[1]),
-        "n_other_groups": len(table.frame) - sum(map(len, placed)) - column.n_missing,
+        "n_other_groups": table.n_rows - sum(map(len, placed)) - column.n_missing,
     }
     names = {"hidden": as_text(hidden), "among": as_text(among)}
     part.read(rows, [np.isin(rows, placed[0])], names, counts)
@@ -220,7 +220,7 @@ def labelled_table(
     if not column.labels:
         msg = f"column {quoted(part.roles.group)} holds no group: all its values are missing."
         raise DataError(msg)
-    named = np.full(len(part.table.frame), "", dtype=object)
+    named = np.full(part.table.n_rows, "", dtype=object)
     for key, label in column.labels.items():
         named[column.rows(key)] = label
     rows = np.flatnonzero(named != "")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mmdbounds.errors import DataError, counted, quoted
-from mmdbounds.tables import frames
 from mmdbounds.tables.group import NOT_LOOKED_UP, OF_ROWS
 from mmdbounds.tables.group_column import GroupColumn, Key, as_text
 from mmdbounds.tables.text_numbers import is_missing
@@ -87,8 +86,7 @@ def read_facts(
         if about.may_move is not None:
             own["may_move"] = _may_move(table, about.may_move, each, own.get("verified"), na)
         if about.strata is not None:
-            cells = frames.cells(table.frame[about.strata])
-            texts = [as_text(cells[i]) for i in each]
+            texts = table.texts(about.strata, each)
             own["strata"] = np.array(["" if is_missing(text, na) else text for text in texts], dtype=np.str_)
     if about.may_move is not None and facts[OF_Y]["may_move"] is None:
         named = f"column {quoted(about.may_move)}, named in `may_move=`"
@@ -106,7 +104,7 @@ def _truth(
     table: Table, name: str, column: GroupColumn, names: TwoNames, filed: Sequence[Rows], na: Collection[str]
 ) -> Rows:
     """Return what the column says of each row of the table; `BLANK` for rows of other groups."""
-    cells, subject = frames.cells(table.frame[name]), f"column {quoted(name)}"
+    cells, subject = table.columns[name].given(), f"column {quoted(name)}"
     _refuse_outside(cells, column, names, subject)
     inside = np.concatenate(filed)
     truth = np.full(len(cells), BLANK, dtype=np.intp)
@@ -130,7 +128,7 @@ def _refuse_outside(cells: Sequence[Any], column: GroupColumn, names: TwoNames, 
 
 def _may_move(table: Table, name: str, rows: Rows, verified: Any, na: Collection[str]) -> Any:
     """Return which rows could be misfiled; what the column says of verified rows is not needed."""
-    cells = frames.cells(table.frame[name])
+    cells = table.columns[name].given()
     asked = rows if verified is None else rows[verified == NOT_LOOKED_UP]
     answers = flags([cells[i] for i in asked], f"column {quoted(name)}", _row(asked), na)
     return None if answers is None else np.isin(rows, asked[answers])

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import GroupColumnWarning, IdentifierWarning, quoted_list, warn
-from mmdbounds.tables import frames
-from mmdbounds.tables.columns import MAX_CATEGORIES, Column, Floats
-
-if TYPE_CHECKING:
-    import narwhals.stable.v1 as nw
+from mmdbounds.tables.cells import Cells, Floats
+from mmdbounds.tables.columns import MAX_CATEGORIES, Column
 
 # Capitals start a word (PatientID), digits end it: ID1 is a gene, not an identifier.
 _WORD = re.compile(r"[A-Z]+[0-9]*(?![a-z0-9])|[A-Z]?[a-z]+[0-9]*|[0-9]+")
@@ -61,9 +58,9 @@ def looks_like_identifier(name: str, values: NDArray[Any]) -> bool:
     return counts_through(values) or (is_called_identifier(name) and len(np.unique(values)) > 2)
 
 
-def warn_of_identifiers(frame: nw.DataFrame[Any], columns: Sequence[Column], id_: str | None) -> None:
+def warn_of_identifiers(cells: Mapping[str, Cells], columns: Sequence[Column], id_: str | None) -> None:
     """Warn if features look like identifiers, judged by the whole table; `id_` names the rows already."""
-    if not (names := [column.name for column in columns if _is_suspect(frame, column)]):
+    if not (names := [column.name for column in columns if _is_suspect(cells[column.name], column)]):
         return
     which, it, any_of_them = quoted_list(names), "it", "it"
     what = f"column {which} looks like an identifier but is used as a feature"
@@ -74,15 +71,15 @@ def warn_of_identifiers(frame: nw.DataFrame[Any], columns: Sequence[Column], id_
     warn(f"{what}. {leave} {it} out with `exclude=`. {_KEEP.format(it)}", IdentifierWarning)
 
 
-def _is_suspect(frame: nw.DataFrame[Any], column: Column) -> bool:
+def _is_suspect(cells: Cells, column: Column) -> bool:
     if column.kind == "integer":
-        return looks_like_identifier(column.name, frames.column_integers(frame.get_column(column.name)))
+        return looks_like_identifier(column.name, cells.integers())
     if column.kind != "number" or not is_called_identifier(column.name):
         return False
     # Integers with a missing cell are floats in pandas.
-    cells = frames.column_numbers(frame.get_column(column.name))
-    cells = cells[np.isfinite(cells)]
-    return np.array_equal(cells, np.round(cells)) and looks_like_identifier(column.name, cells)
+    floats = cells.floats()
+    floats = floats[np.isfinite(floats)]
+    return np.array_equal(floats, np.round(floats)) and looks_like_identifier(column.name, floats)
 
 
 def warn_of_group_columns(names: Sequence[str]) -> None:

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import check_option
 from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
-from mmdbounds.tables import frames
 from mmdbounds.tables.columns import (
     MISSING,
     Column,
@@ -31,7 +30,7 @@ from mmdbounds.tables.columns import (
 )
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.group_column import GroupColumn, as_text
+from mmdbounds.tables.group_column import GroupColumn
 from mmdbounds.tables.reading import Reading
 from mmdbounds.tables.row_columns import RowColumns
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
@@ -60,8 +59,8 @@ class TableRows:
         check_option(scale, "scale", TABLE_SCALES)
         check_option(missing, "missing", MISSING)
         self.table = open_table(data, [group, *about.named().values()], reading)
-        self.roles = find_roles(self.table.frame.columns, group, about, columns, exclude)
-        self.column = GroupColumn(frames.cells(self.table.frame[self.roles.group]), self.roles.group)
+        self.roles = find_roles(list(self.table.columns), group, about, columns, exclude)
+        self.column = GroupColumn(self.table.columns[self.roles.group].given(), self.roles.group)
         self._scale, self._missing, self._reading, self._warns = scale, missing, reading, columns is None
 
     def read(
@@ -96,7 +95,7 @@ class TableRows:
             "removed_signs": {name: table.removed[name] for name in roles.features if name in table.removed},
             "n_missing_cells": read.n_missing(),
             "dropped_date_columns": read.dates,
-            "n_rows": len(table.frame),
+            "n_rows": table.n_rows,
             **counts,
             "n_missing_group": self.column.n_missing,
             "columns_like_group": list(dict.fromkeys(suspicious)),
@@ -108,7 +107,7 @@ class TableRows:
         """Leave constant columns out, and warn of those that should hardly be features."""
         self._values, self._used, constant = _without_constant(self._whole)
         if self._warns:
-            warn_of_identifiers(self.table.frame, self._used, self.roles.about.id)
+            warn_of_identifiers(self.table.columns, self._used, self.roles.about.id)
             warn_of_group_columns(self.record["columns_like_group"])
         by_deviation = without_quartiles(self._values, self._used) if self._scale == "robust" else []
         self.record |= {
@@ -275,5 +274,4 @@ def completed(table: Table, read: ReadColumns, rows: Rows, record: Mapping[str, 
 
 
 def _n_missing(table: Table, name: str, rows: Rows, na: list[str]) -> int:
-    cells = frames.cells(table.frame[name])
-    return sum(is_missing(as_text(cells[i]), na) for i in rows)
+    return sum(is_missing(text, na) for text in table.texts(name, rows))

@@ -1,32 +1,37 @@
-"""Numbers as people type them: decimal commas, thousands separators, percent and currency signs."""
+"""Numbers as people type them: decimal commas, thousands separators, percent and currency signs.
+
+One question is asked of a whole table: which mark separates decimals? Every column of text that could be
+numbers answers, wherever the table came from; a column that can be read in two ways follows the others, or
+stays text.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from enum import Enum
+
+import numpy as np
 
 from mmdbounds.errors import DataError, quoted
-from mmdbounds.tables.frames import EXACT_UP_TO, import_polars
-
-if TYPE_CHECKING:
-    import polars as pl
+from mmdbounds.tables.cells import EXACT_UP_TO, MOST_DIGITS, Cells, of_floats
 
 DECIMALS = ("point", "comma")  # what decimals can be written with
 MISSING_WORDS = frozenset({"", "na", "n/a", "#n/a", "<na>", "nan", "null", "."})  # in upper or lower case
 NUMBER = r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"  # as most programs write it
 WHOLE = r"[+-]?[0-9]+"
-DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
+_DECIMAL_COMMA = r"[+-]?(?:[0-9]+,?[0-9]*|,[0-9]+)(?:[eE][+-]?[0-9]+)?"
 _GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})"  # and as many more groups as there are
 # The thousands of a column are separated by commas if every cell fits the first pattern, and no decimal comma
 # is in it if a cell fits the second. With points for commas they are those of 1.234.567,89.
-THOUSANDS = rf"[+-]?(?:{_GROUPED}+|[0-9]+)(?:\.[0-9]+)?"
-IN_NO_DOUBT = rf"[+-]?{_GROUPED}(?:(?:,[0-9]{{3}})+(?:\.[0-9]+)?|\.[0-9]+)"
+_THOUSANDS = rf"[+-]?(?:{_GROUPED}+|[0-9]+)(?:\.[0-9]+)?"
+_IN_NO_DOUBT = rf"[+-]?{_GROUPED}(?:(?:,[0-9]{{3}})+(?:\.[0-9]+)?|\.[0-9]+)"
 _GAPS = " '\u00a0\u2019\u202f"  # blanks and apostrophes between thousands
 _WITH_GAPS = rf"[+-]?(?:[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+|[0-9]+)(?:[.,][0-9]+)?"
 _SIGN = r"%|[$\u00a3\u00a5\u20ac\u20b9]|CHF|EUR|GBP|JPY|USD"
-_PREFIX, _SUFFIX = rf"^([+-]?)\s*({_SIGN})\s*", rf"\s*({_SIGN})$"
+_PREFIX, _SUFFIX = re.compile(rf"^([+-]?)\s*({_SIGN})\s*"), re.compile(rf"\s*({_SIGN})$")
 
 
 def _swapped(pattern: str) -> str:
@@ -34,23 +39,45 @@ def _swapped(pattern: str) -> str:
     return pattern.replace(r"\.", "\0").replace(",[", r"\.[").replace("\0", ",")
 
 
-_NUMERIC = re.compile(
-    "|".join(
-        [NUMBER, DECIMAL_COMMA, THOUSANDS, _swapped(THOUSANDS), _WITH_GAPS, "[+-]?(?:inf|infinity|nan)"]
-    ),
-    re.IGNORECASE,
-)
+def _any_of(*patterns: str) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+_PLAIN, _COMMA, _GAPPED = map(_any_of, (NUMBER, _DECIMAL_COMMA, _WITH_GAPS))
+_BY_COMMAS, _BY_POINTS = _any_of(_THOUSANDS), _any_of(_swapped(_THOUSANDS))
+_SURE_COMMAS, _SURE_POINTS = _any_of(_IN_NO_DOUBT), _any_of(_swapped(_IN_NO_DOUBT))
+_NO_NUMBER = re.compile("[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
+_NUMERIC = _any_of(NUMBER, _DECIMAL_COMMA, _THOUSANDS, _swapped(_THOUSANDS), _WITH_GAPS)
+
+
+class Marks(Enum):
+    """What the cells of a column say about the mark that separates decimals."""
+
+    NONE = "no marks at all"
+    POINT = "decimals have points"
+    COMMA = "decimals have commas"
+    MAYBE_POINT = "points that separate thousands or decimals"
+    MAYBE_COMMA = "commas that separate thousands or decimals"
+    UNCLEAR = "both marks, or marks that are neither"
 
 
 @dataclass(frozen=True)
 class Understood:
-    """A table whose text that is numbers has become numbers, and what it took."""
+    """Columns whose text that is numbers has become numbers, and what it took."""
 
-    frame: pl.DataFrame
+    columns: dict[str, Cells]
     commas: list[str] = field(default_factory=list)  # columns that write decimals with a comma
-    points: list[str] = field(default_factory=list)  # columns that separate thousands by commas
     removed: dict[str, str] = field(default_factory=dict)  # what was taken off the cells of columns, in words
-    as_typed: pl.DataFrame | None = None  # cells of text columns in which a point was taken for a decimal's
+
+
+@dataclass(frozen=True, slots=True)
+class _Typed:
+    """The distinct cells of a column that could be numbers, less their signs and gaps, and what they say."""
+
+    bare: dict[str, str]  # by the text of the cell
+    removed: list[str]  # what was taken off
+    marks: Marks
+    are_whole_thousands: bool  # every mark could be one of thousands, and some cells have none: 452 and 1.435
 
 
 def is_missing(text: str, na: Collection[str]) -> bool:
@@ -60,185 +87,199 @@ def is_missing(text: str, na: Collection[str]) -> bool:
 
 def sign_of(text: str) -> str:
     """Return the percent or currency sign of a cell, an empty text if it has none."""
-    found = re.match(_PREFIX, text) or re.search(_SUFFIX, text)
+    found = _PREFIX.search(text) or _SUFFIX.search(text)
     return found[found.lastindex or 0] if found else ""
+
+
+def _unsigned(text: str) -> str:
+    """Return a cell without its percent or currency sign."""
+    return _SUFFIX.sub("", _PREFIX.sub(r"\1", text))
 
 
 def is_numeral(text: str) -> bool:
     """Tell whether a cell looks like a number: with a point or commas, thousands separators or a sign."""
-    bare = re.sub(_SUFFIX, "", re.sub(_PREFIX, r"\1", text))
-    return _NUMERIC.fullmatch(bare) is not None
+    bare = _unsigned(text)
+    return bool(_NUMERIC.fullmatch(bare) or _NO_NUMBER.fullmatch(bare))
+
+
+def marks_of(texts: Collection[str]) -> Marks:
+    """Return what numbers say about the mark that separates decimals."""
+    have_point, have_comma = any("." in text for text in texts), any("," in text for text in texts)
+    if not have_point and not have_comma:
+        return Marks.NONE if _all(_PLAIN, texts) else Marks.UNCLEAR
+    if have_point and not have_comma and _all(_PLAIN, texts):
+        return Marks.MAYBE_POINT if _all(_BY_POINTS, texts) else Marks.POINT
+    if have_comma and not have_point and _all(_COMMA, texts):
+        return Marks.MAYBE_COMMA if _all(_BY_COMMAS, texts) else Marks.COMMA
+    if _all(_BY_COMMAS, texts) and any(map(_SURE_COMMAS.fullmatch, texts)):
+        return Marks.POINT
+    if _all(_BY_POINTS, texts) and any(map(_SURE_POINTS.fullmatch, texts)):
+        return Marks.COMMA
+    return Marks.UNCLEAR
 
 
 def possible_decimals(texts: Collection[str]) -> list[str]:
-    """Return what the decimals of numbers with commas can be written with, so that all of them are read."""
-    patterns = {"point": [THOUSANDS], "comma": [DECIMAL_COMMA, _swapped(THOUSANDS)]}
-    return [
-        decimal
-        for decimal, styles in patterns.items()
-        if any(all(re.fullmatch(style, text) for text in texts) for style in styles)
-    ]
+    """Return what the decimals of these numbers can be written with, so that all of them are read."""
+    return [mark for mark in DECIMALS if all(_reader(mark)(text) for text in texts)]
+
+
+def _reader(decimal: str) -> Callable[[str], object]:
+    """Return what tells whether a number can be read with these decimals."""
+    one, other = (_PLAIN, _BY_COMMAS) if decimal == "point" else (_COMMA, _BY_POINTS)
+    return lambda text: one.fullmatch(text) or other.fullmatch(text)
+
+
+def _all(pattern: re.Pattern[str], texts: Iterable[str]) -> bool:
+    return all(map(pattern.fullmatch, texts))
 
 
 def numbers_from_text(
-    frame: pl.DataFrame,
+    columns: Mapping[str, Cells],
     names: Sequence[str],
     na: Collection[str],
-    decimal: str | None = None,
-    has_points: Callable[[], bool] = lambda: False,
+    decimal: str | None,
+    label: str,
+    *,
+    sure_points: Sequence[str] = (),
+    trusts_points: bool = False,
 ) -> Understood:
-    """Turn text columns into numbers where every cell is a number or a word for a missing one.
+    """Turn columns of text into numbers where every cell is a number or a word for a missing one.
 
     ``1,234`` can be one thousand or one. It is what `decimal` says; else what a cell of the column or another
-    column settles: ``1,234.5``, ``1,5``, or decimal points in columns that are numbers already, which
-    `has_points` looks for. It stays text otherwise.
+    column settles: ``1,234.5``, ``1,5``. It stays text otherwise, and so does ``1.435`` beside ``452``.
+    `sure_points` are columns that are numbers already, with points that cannot separate thousands. Where
+    a file `trusts_points`, a column in which all cells have three decimals has points for decimals unless
+    another one says otherwise.
     """
-    polars = import_polars()
-    schema = frame.schema  # polars makes it anew each time
-    text = _without_missing(frame.select([name for name in names if str(schema[name]) == "String"]), na)
-    given = text
-    # With decimal commas, the points of 1.234 are not those of a decimal number.
-    numbers, whole = _numbers(text.drop(_containing(text, r".*\..*") if decimal == "comma" else []))
-    text, signed = _without_signs(text.drop([*numbers.columns, *whole.columns]))
-    text, gapped = _without_gaps(text)
-    points, commas = _styles(text, decimal, has_points)
-    bare = text.with_columns(
-        polars.col(points).str.replace_all(",", "", literal=True),
-        polars.col(commas).str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True),
+    found = {name: cells for name in names if _is_text(cells := columns[name])}
+    typed = {name: each for name, cells in found.items() if (each := _typed(cells, na)) is not None}
+    settled = decimal or _settled(typed, sure_points, label)
+    made, commas, removed = dict(columns), list[str](), dict[str, str]()
+    for name, cells in found.items():
+        if (each := typed.get(name)) is None:
+            made[name] = _truth(cells, na) or cells
+            continue
+        mark = settled or _own_mark(each, trusts_points=trusts_points)
+        numbers = None if mark is None else _converted(cells, each, mark, decimal)
+        made[name] = cells if numbers is None else numbers
+        if numbers is None or not each.bare:
+            continue
+        if mark == "comma" and any("," in text for text in each.bare.values()):
+            commas.append(name)
+        thousands = "," if mark == "point" else "."
+        taken = dict.fromkeys(each.removed)
+        if any(thousands in text for text in each.bare.values()):
+            taken["thousands separators"] = None
+        if taken:
+            removed[name] = " and ".join(taken)
+    return Understood(made, commas, removed)
+
+
+def _is_text(cells: Cells) -> bool:
+    return cells.kind == "text" and not cells.is_category
+
+
+def _typed(cells: Cells, na: Collection[str]) -> _Typed | None:
+    """Return what the cells of a column are less their signs and gaps; `None` if they are no numbers."""
+    distinct = {text for text in cells.values[~cells.missing].tolist() if isinstance(text, str)}
+    bare = {text: ascii_digits(text.strip()) for text in distinct}
+    bare = {text: each for text, each in bare.items() if not _is_gone(each, na)}
+    if not bare:
+        return _Typed({}, [], Marks.NONE, are_whole_thousands=False)
+    removed = []
+    if len(signs := {sign_of(text) for text in bare.values()}) > 1:
+        return None
+    if sign := signs.pop():
+        bare = {text: _unsigned(each) for text, each in bare.items()}
+        removed.append("percent signs" if sign == "%" else f"currency signs ({sign})")
+    if any(gap in each for each in bare.values() for gap in _GAPS) and _all(_GAPPED, bare.values()):
+        bare = {text: each.translate(_NO_GAPS) for text, each in bare.items()}
+        removed.append("thousands separators")
+        # What separates thousands is known: the other mark is that of decimals.
+        marks = {mark for each in bare.values() for mark in ".," if mark in each}
+        said = {"": Marks.NONE, ".": Marks.POINT, ",": Marks.COMMA}.get("".join(marks), Marks.UNCLEAR)
+    else:
+        if not all(_NUMERIC.fullmatch(each) or _NO_NUMBER.fullmatch(each) for each in bare.values()):
+            return None
+        said = marks_of([each for each in bare.values() if not _NO_NUMBER.fullmatch(each)])
+    are_whole = any("." not in each for each in bare.values())
+    return _Typed(bare, removed, said, are_whole)
+
+
+_NO_GAPS = str.maketrans("", "", _GAPS)
+
+
+def _is_gone(text: str, na: Collection[str]) -> bool:
+    """Tell whether a cell among numbers stands for a missing one."""
+    return is_missing(text, na) or text.lower() == "none"
+
+
+def ascii_digits(text: str) -> str:
+    """Return a number with the digits and the minus that programs write, whatever the script it came in."""
+    if text.isascii():
+        return text
+    return "".join(
+        "-" if each in "\u2212\ufe63\uff0d" else str(unicodedata.digit(each)) if each.isdecimal() else each
+        for each in text
     )
-    understood, large = _numbers(bare.select(list(dict.fromkeys([*signed, *gapped, *points, *commas]))))
-    found = {*understood.columns, *large.columns}
-    words = {name: [kind] for name, kind in signed.items() if name in found}
-    for name in (*gapped, *_containing(text.select(points), ".*,.*")):
-        words.setdefault(name, []).append("thousands separators")
-    for each in (numbers, whole, understood, large):
-        frame = frame.with_columns(each)
-    removed = {name: " and ".join(kinds) for name, kinds in words.items() if name in found}
-    parts = given.select(numbers.columns), bare.select([n for n in understood.columns if n not in commas])
-    as_typed = polars.concat(parts, how="horizontal").drop(points, strict=False)
-    return Understood(frame, commas, points, removed, as_typed)
 
 
-def require_one_decimal(found: Understood, typed: pl.DataFrame, label: str) -> None:
-    """Refuse a file with decimal commas and points; `typed` are the columns of numbers, as they are typed.
-
-    What is asked of these is asked of text that has become numbers, too: a word for a missing cell or a sign
-    makes a column text, and its points are no less doubtful.
-    """
-    by_column = [typed] if found.as_typed is None else [typed, found.as_typed]
-    points = [name for each in by_column for name in _containing(each, r".*\..*")]
-    if others := [*found.points, *points]:
-        both = f"with a comma in {quoted(found.commas[0])} and with a point in {quoted(others[0])}"
-        may_be_thousands = not found.points and not any(map(has_decimal_point, by_column))
-        hint = ", or set `decimal=` to 'comma' if points separate thousands" if may_be_thousands else ""
+def _settled(typed: Mapping[str, _Typed], sure_points: Sequence[str], label: str) -> str | None:
+    """Return the mark of decimals that cells of a table settle; refuse a table that has both."""
+    by_marks = {marks: [name for name, each in typed.items() if each.marks is marks] for marks in Marks}
+    commas, points = by_marks[Marks.COMMA], [*by_marks[Marks.POINT], *sure_points]
+    if commas and (others := [*points, *by_marks[Marks.MAYBE_POINT]]):
+        both = f"with a comma in {quoted(commas[0])} and with a point in {quoted(others[0])}"
+        hint = "" if points else ", or set `decimal=` to 'comma' if points separate thousands"
         msg = f"{label} writes decimals {both}. Write all of them with a point{hint}."
         raise DataError(msg)
+    return "comma" if commas else "point" if points else None
 
 
-def has_decimal_point(text: pl.DataFrame) -> bool:
-    """Tell whether a cell has a point that cannot separate thousands."""
-    grouped = rf"^\s*(?:{_swapped(THOUSANDS)})\s*$"
-    return bool(
-        _where(
-            text, lambda cells: (cells.str.contains(".", literal=True) & ~cells.str.contains(grouped)).any()
-        )
-    )
+def has_sure_point(texts: Iterable[str]) -> bool:
+    """Tell whether a number is typed with a point that cannot separate thousands."""
+    return any("." in text and not _BY_POINTS.fullmatch(text.strip()) for text in texts)
 
 
-def _styles(
-    text: pl.DataFrame, decimal: str | None, has_points: Callable[[], bool]
-) -> tuple[list[str], list[str]]:
-    """Return the columns with commas between thousands, and those with decimal commas."""
-    text = text.select(_containing(text, ".*[,.].*"))
-    grouped, commas = _matching(text, THOUSANDS), _matching(text, DECIMAL_COMMA)
-    by_points = _matching(text, _swapped(THOUSANDS))
-    if decimal is not None:
-        return (grouped, []) if decimal == "point" else ([], list(dict.fromkeys([*commas, *by_points])))
-    sure = _containing(text.select(grouped), IN_NO_DOUBT)
-    either = [name for name in commas if name in grouped]
-    commas = [name for name in commas if name not in grouped]
-    commas += _containing(text.select(by_points), _swapped(IN_NO_DOUBT))
-    if either and commas:
-        commas += either
-    elif either and (sure or has_points()):
-        sure += either
-    return sure, commas
+def _own_mark(each: _Typed, *, trusts_points: bool) -> str | None:
+    """Return the mark of decimals of a column that no other helps, `None` if it can be read in two ways."""
+    if each.marks is Marks.NONE:
+        return "point"
+    is_trusted = trusts_points and not each.are_whole_thousands
+    return "point" if each.marks is Marks.MAYBE_POINT and is_trusted else None
 
 
-def _without_signs(text: pl.DataFrame) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Return cells without percent or currency signs, where all of a column have the same; and which."""
-    polars = import_polars()
-    if not text.width:
-        return text, {}
-    cells = polars.all()
-    before, behind = cells.str.extract(_PREFIX, 2), cells.str.extract(_SUFFIX, 1)
-    signs = text.select(polars.when(before.is_null()).then(behind).otherwise(before).name.keep())
-    firsts = signs.select(cells.drop_nulls().first()).row(0)
-    kinds = signs.select(cells.drop_nulls().n_unique()).row(0)
-    missing = zip(signs.null_count().row(0), text.null_count().row(0), strict=True)
-    signed = {
-        name: "percent signs" if sign == "%" else f"currency signs ({sign})"
-        for name, sign, n, (unsigned, gone) in zip(text.columns, firsts, kinds, missing, strict=True)
-        if n == 1 and unsigned == gone
-    }
-    bare = polars.col(list(signed)).str.replace(_PREFIX, "${1}").str.replace(_SUFFIX, "")
-    return text.with_columns(bare), signed
+def _converted(cells: Cells, typed: _Typed, mark: str, decimal: str | None) -> Cells | None:
+    """Return the cells as numbers, `None` if they cannot be read with this mark."""
+    texts = typed.bare
+    is_number = _reader(mark)
+    if typed.marks is Marks.UNCLEAR and decimal is None:
+        return None
+    if not all(is_number(each) or _NO_NUMBER.fullmatch(each) for each in texts.values()):
+        return None
+    table = str.maketrans("", "", ",") if mark == "point" else str.maketrans(",", ".", ".")
+    number = {text: each.translate(table) for text, each in texts.items()}
+    floats = {text: float(each) for text, each in number.items()}
+    is_whole = all(re.fullmatch(WHOLE, each) for each in number.values())
+    given = cells.given()
+    if is_whole and any(abs(value) >= EXACT_UP_TO for value in floats.values()):
+        if any(len(each.lstrip("+-")) > MOST_DIGITS for each in number.values()):
+            return None
+        whole = {text: int(each) for text, each in number.items()}
+        missing = np.array([text not in whole for text in given])
+        return Cells("integer", np.array([whole.get(text, 0) for text in given], dtype=object), missing)
+    values = np.array([floats.get(text, np.nan) for text in given], dtype=np.float64)
+    is_plain = is_whole and bool(number) and typed.marks is Marks.NONE and not typed.removed
+    return of_floats(values, "integer" if is_plain else "number")
 
 
-def _without_gaps(text: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Return cells without blanks and apostrophes between thousands, and the columns that had them."""
-    polars = import_polars()
-    gapped = _containing(text.select(_matching(text, _WITH_GAPS)), f".*[{_GAPS}].*")
-    return text.with_columns(polars.col(gapped).str.replace_all(f"[{_GAPS}]", "")), gapped
-
-
-def _without_missing(text: pl.DataFrame, na: Collection[str]) -> pl.DataFrame:
-    """Return cells without blanks around them, and null where they stand for a missing one."""
-    polars = import_polars()
-    # All columns in one go: a call of polars for each of ten thousand takes seconds.
-    cells = polars.all().str.strip_chars()
-    words = cells.str.to_lowercase().is_in([*MISSING_WORDS, "none"]) | cells.is_in([str(word) for word in na])
-    return text.select(polars.when(~words).then(cells).name.keep())
-
-
-def _numbers(text: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the columns that are numbers, and those of whole numbers that float64 would round, as integers.
-
-    Where no integer type holds the latter, they stay text.
-    """
-    polars = import_polars()
-    numbers = _all_cast(text, polars.Float64)
-    sizes = numbers.select(polars.all().abs().max()).rows()  # one row, or none without columns
-    pairs = zip(numbers.columns, sizes[0] if sizes else (), strict=True)
-    large = [name for name, size in pairs if size is not None and size >= EXACT_UP_TO]
-    large = _matching(text.select(large), WHOLE)
-    whole = _all_cast(text.select(polars.col(large).str.strip_prefix("+")), polars.Int128)
-    return numbers.drop(large), whole
-
-
-def _all_cast(text: pl.DataFrame, dtype: Any) -> pl.DataFrame:
-    """Return the columns in which every cell that is not missing can be cast."""
-    polars = import_polars()
-    if not text.width:
-        return text
-    cast = text.select(polars.all().cast(dtype, strict=False))
-    before, after = text.null_count().row(0), cast.null_count().row(0)
-    return cast.select([name for name, n, m in zip(text.columns, before, after, strict=True) if n == m])
-
-
-def _matching(text: pl.DataFrame, pattern: str) -> list[str]:
-    """Return the columns in which every cell that is not missing matches a pattern."""
-    return _where(text, lambda cells: cells.str.contains(f"^(?:{pattern})$").fill_null(True).all())
-
-
-def _containing(text: pl.DataFrame, pattern: str) -> list[str]:
-    """Return the columns in which some cell matches a pattern."""
-    return _where(text, lambda cells: cells.str.contains(f"^(?:{pattern})$").any())
-
-
-def _where(text: pl.DataFrame, question: Callable[[Any], Any]) -> list[str]:
-    """Return the columns for which a question about their cells is answered by true."""
-    if not text.width:
-        return []
-    answers = text.select(question(import_polars().all())).row(0)
-    return [name for name, answer in zip(text.columns, answers, strict=True) if answer]
+def _truth(cells: Cells, na: Collection[str]) -> Cells | None:
+    """Return text that says true or false as that, `None` if it says anything else."""
+    distinct = set(cells.values[~cells.missing].tolist())
+    says = {text: text.strip().lower() for text in distinct if isinstance(text, str)}
+    says = {text: word for text, word in says.items() if not _is_gone(word, na)}
+    if not says or not set(says.values()) <= {"true", "false"}:
+        return None
+    given = cells.given()
+    values = np.array([says.get(text) == "true" for text in given], dtype=np.bool_)
+    return Cells("boolean", values, np.array([text not in says for text in given], dtype=np.bool_))

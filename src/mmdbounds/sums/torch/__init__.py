@@ -17,7 +17,7 @@ from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, R
 from mmdbounds.sums.registry import AUTO, Backend, Pooled, RemoteGroup, Status, version_of
 from mmdbounds.sums.rounding import product_error
 from mmdbounds.tables import Group, Identity, as_group, column_order
-from mmdbounds.tables.frames import EXACT_UP_TO
+from mmdbounds.tables.cells import EXACT_UP_TO
 
 Tensor = Any
 
