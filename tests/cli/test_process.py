@@ -240,3 +240,37 @@ def test_where_not_a_byte_can_be_written(command: str, table: str, tmp_path: Pat
     done = start(*asked, **nothing)
     assert (done.returncode, done.stderr) == (0, b"")
     assert done.stdout == start(*asked).stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no signals")
+def test_terminated_while_a_pipe_is_read(tmp_path: Path):
+    """One that never ends, as `yes` writes it."""
+    with (
+        subprocess.Popen(["yes", "A,1"], stdout=subprocess.PIPE) as endless,
+        subprocess.Popen(
+            [*COMMAND, "bounds", "-", *GROUPS],
+            stdin=endless.stdout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
+        assert endless.stdout is not None
+        endless.stdout.close()
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)
+        process.terminate()
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (143, "", "mmdbounds: terminated; nothing was written.\n")
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no devices")
+@pytest.mark.parametrize("command", [["bounds", *GROUPS], ["report", "--out", "page.html"]])
+@pytest.mark.parametrize("name", ["/dev/zero", "-"])
+def test_a_device_is_not_read(command: list[str], name: str, tmp_path: Path):
+    with open("/dev/zero", "rb") as zero:
+        done = start(command[0], name, *command[1:], stdin=zero, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"read" in done.stderr
+    assert b"it is a device, neither a regular file nor a pipe" in done.stderr
+    assert done.stderr.count(b"\n") == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,8 @@ from mmdbounds.cli.table import (
     source_of,
     table_one,
 )
-from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.errors import DataError, MmdBoundsError, shown_path
+from mmdbounds.file_bytes import read_whole
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
@@ -243,16 +244,17 @@ def read_saved(name: str) -> str:
     """Return the text of a saved result."""
     source = source_of(name)
     try:
-        content = source.read() if name == STDIN else Path(name).read_bytes()
+        with nullcontext(source) if name == STDIN else open(name, "rb") as file:
+            content = read_whole(file)
         # PowerShell writes what it redirects as UTF-16, with a mark.
         return content.decode("utf-16" if content.startswith(MARKS_OF_UTF16) else "utf-8-sig")
     except FileNotFoundError:
-        msg = f"there is no file {name!r}."
+        msg = f"there is no file {shown_path(name)!r}."
     except UnicodeDecodeError:
-        msg = f"{name!r} is not a saved result. {FOR_A_TABLE}"
+        msg = f"{shown_path(name)!r} is not a saved result. {FOR_A_TABLE}"
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is not text"
-        msg = f"cannot read {name!r}: {reason}."
+        msg = f"cannot read {shown_path(name)!r}: {reason}."
     raise DataError(msg)
 
 

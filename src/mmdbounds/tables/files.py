@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 import os
 import zlib
 from collections.abc import Collection, Mapping
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.errors import DataError, did_you_mean, file_trouble, quoted, shown_path, shown_value
+from mmdbounds.file_bytes import read_whole
 from mmdbounds.tables import file_formats, frames
 from mmdbounds.tables.cells import Cells
 from mmdbounds.tables.csv_files import check_encoding, clean_text, read_csv
@@ -161,7 +163,7 @@ def _read_stream(source: Any) -> tuple[bytes, str]:
     name = getattr(source, "name", None)
     name = os.path.basename(name) if isinstance(name, str) else "open file"
     try:
-        data = source.read()
+        data = read_whole(source) if _is_of_the_system(source) else source.read()
     except (OSError, ValueError) as error:
         reason = "it is closed" if getattr(source, "closed", False) else type(error).__name__
         msg = f"{quoted(name)} cannot be read: {getattr(error, 'strerror', None) or reason}."
@@ -172,12 +174,20 @@ def _read_stream(source: Any) -> tuple[bytes, str]:
     return data, name
 
 
+def _is_of_the_system(source: Any) -> bool:
+    """Return whether an open file is one of the system, opened for bytes, and none made in memory."""
+    try:
+        return isinstance(source, io.RawIOBase | io.BufferedIOBase) and source.fileno() >= 0
+    except (OSError, ValueError):
+        return False
+
+
 def _read_named(source: str | os.PathLike[str]) -> tuple[bytes, str]:
     """Return what is in the file of this name, and its name without folders."""
     path = os.fsdecode(source)
     try:
         with open(path, "rb") as file:
-            return file.read(), PurePath(path).name
+            return read_whole(file), PurePath(path).name
     except FileNotFoundError:
         folder, name = os.path.split(path)
         try:
