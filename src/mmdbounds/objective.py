@@ -48,8 +48,11 @@ class GroupSums:
 
     @property
     def ceiling(self) -> float:
-        """A value that no statistic exceeds, whatever the labels: four means of kernel values."""
-        return 4 * (self.scale + self.value_margin)
+        """A value that no statistic exceeds, whatever the labels: four means of kernel values.
+
+        Two of them are subtracted: where no kernel value is below 0, the other two are all that there is.
+        """
+        return (2 if self.sums.is_nonnegative else 4) * (self.scale + self.value_margin)
 
     @property
     def tie_width(self) -> float:

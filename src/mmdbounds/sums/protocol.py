@@ -56,6 +56,7 @@ class KernelSums(ABC):
     rounding: float  # bound on the error of any kernel value, relative to the largest one, for proofs
     tie_width: float  # means that differ by less are tied: from the typical row, `rounding` from the farthest
     reach: float | None = None  # see `Kernel.reach`
+    is_nonnegative: bool = False  # whether no kernel value is below 0, as far as is known
     working_memory: float = 1024  # budget in MiB
     backend: str  # what computes the kernel values, where, and in which precision, for the record of a result
     device: str = "cpu"

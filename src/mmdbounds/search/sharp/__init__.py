@@ -314,8 +314,9 @@ class SideSearch:
             margin = f.margin_of_those_that_stay if self._best[i].stays() else f.margin
         # Over Claim 1's distributions something is proved for the biased, one-way case alone.
         known = self._task.estimator == "biased" and not f.counts.n_moved_of_x and sums.is_positive_definite
+        most = f.totals.ceiling if self._side == "upper" else np.inf  # which is less where few rows stay
         certified, fractional = (
-            None if proved is None else self._out * (proved + margin)
+            None if proved is None else self._out * min(proved + margin, most)
             for proved in (bound, fractional if known else None)
         )
         known_of_rows = self._row_bounds.get(i)
@@ -385,7 +386,7 @@ class SideSearch:
         bound = multipliers.ceiling(self._quadratics[i], effort)
         if multipliers.row_bounds is not None:
             self._row_bounds[i] = multipliers.row_bounds
-        return min(bound, self._quadratics[i].totals.ceiling)  # which is less where few rows stay
+        return bound
 
     def _take_float64(self, i: int) -> None:
         """Compute the proof, and the value beside it, from sums in float64, whatever the search used."""

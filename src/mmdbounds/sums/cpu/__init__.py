@@ -110,6 +110,7 @@ class MatrixSums(KernelSums):
         **options: Unpack[Options],
     ) -> None:
         self._prepare(len(K), value_error, reach, options)
+        self.is_nonnegative = bool(K.min(initial=0.0) >= 0)
         self._K = K
         self._meter.add(K.size)
 
@@ -191,6 +192,7 @@ class KeptSums(MatrixSums):
         self._Z, self._kernel, self._ready = Z, kernel, ready
         self._half = len(Z) * (len(Z) + 1) // 2  # kernel values, which is all that is computed
         self._prepare(len(Z), ready.value_error, kernel.reach, options)
+        self.is_nonnegative = kernel.is_nonnegative
 
     def apply(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""

@@ -54,6 +54,7 @@ class BlockedSums(KernelSums):
         **options: Unpack[Options],
     ) -> None:
         self._set_options(len(Z), kernel.reach, options)
+        self.is_nonnegative = kernel.is_nonnegative
         self._Z, self._kernel, self._few_rows = Z, kernel, few_rows
         self._points = ready(Z, kernel, self.dtype)
         self._plain = PlainEngine(self._points, kernel, self.dtype)

@@ -76,6 +76,7 @@ class DaskSums(KernelSums):
 
     def _set_cluster(self, rows: DaskRows, kernel: Kernel, options: Options) -> None:
         self._set_options(len(rows), kernel.reach, options)
+        self.is_nonnegative = kernel.is_nonnegative
         self._rows, self._client = rows, rows.client
         count = len(rows.client.nthreads())
         self.device = f"{count} worker{'' if count == 1 else 's'}"

@@ -52,6 +52,7 @@ class TorchSums(KernelSums):
         self, Z: PooledRows, kernel: Kernel, *, device: str | None = None, **options: Unpack[Options]
     ) -> None:
         self._set_options(len(Z), kernel.reach, options)
+        self.is_nonnegative = kernel.is_nonnegative
         torch = import_torch()
         given = Z.tensor if isinstance(Z, TorchRows) else torch.from_numpy(np.ascontiguousarray(Z))
         where = torch.device(device or (given.device if isinstance(Z, TorchRows) else best_device()))
