@@ -42,7 +42,7 @@ help:
 	@echo "make docs     build the documentation: docs/_build/html/index.html"
 	@echo "make refresh  rewrite the outputs and the command line reference shown in README and docs; stories where DATA is"
 	@echo "make wheel    build sdist and wheel: dist/"
-	@echo "make bench    run benchmarks/pair_rates.py"
+	@echo "make bench    run lab/benchmarks/pair_rates.py"
 	@echo "make bench-reach  seconds, gaps and memory from 200 to half a million rows, estimates, NumPy and PyTorch beside; 1-2 hours"
 	@echo "make bench-peers  seconds and memory beside other packages, half an hour; resumes where it stopped"
 	@echo "make fuzz     draw whole calls and compare with long double, MINUTES=20; in .venv-full, torch and pandas included"
@@ -99,63 +99,63 @@ wheel: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m build --outdir dist
 
 bench: $(VENV)/.stamp-test
-	@echo "running benchmarks/pair_rates.py; leave the machine alone meanwhile"
-	$(BIN)/python benchmarks/pair_rates.py
+	@echo "running lab/benchmarks/pair_rates.py; leave the machine alone meanwhile"
+	$(BIN)/python lab/benchmarks/pair_rates.py
 
 bench-reach: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
-	$(FULL_BIN)/python -m benchmarks.reach --data "$(DATA)"
-	$(FULL_BIN)/python -m benchmarks.estimates --data "$(DATA)" --out benchmarks/results/estimates.md
-	$(FULL_BIN)/python benchmarks/small.py --out benchmarks/results/small.md
+	$(FULL_BIN)/python -m lab.benchmarks.reach --data "$(DATA)"
+	$(FULL_BIN)/python -m lab.benchmarks.estimates --data "$(DATA)" --out lab/benchmarks/results/estimates.md
+	$(FULL_BIN)/python lab/benchmarks/small.py --out lab/benchmarks/results/small.md
 
 bench-peers: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
-	$(FULL_BIN)/python -m benchmarks.peers.run $(if $(wildcard $(DATA)/.),--data "$(DATA)")
+	$(FULL_BIN)/python -m lab.benchmarks.peers.run $(if $(wildcard $(DATA)/.),--data "$(DATA)")
 
 fuzz: $(FULL)/.stamp-full
 	PYTHONPATH=tests $(FULL_BIN)/python -m fuzzing --minutes $(MINUTES)
 
 study-coverage: $(VENV)/.stamp-test
-	$(BIN)/python -m studies.coverage --data "$(DATA)"
+	$(BIN)/python -m lab.studies.coverage --data "$(DATA)"
 
 study-gaps: $(VENV)/.stamp-test
 	@echo "this times; leave the machine alone meanwhile"
-	$(BIN)/python -m studies.forest_gaps --data "$(DATA)"
+	$(BIN)/python -m lab.studies.forest_gaps --data "$(DATA)"
 
 study-type-one: $(VENV)/.stamp-test
-	$(BIN)/python -m studies.type_one
+	$(BIN)/python -m lab.studies.type_one
 
 study-power: $(VENV)/.stamp-test
-	$(BIN)/python -m studies.power --data "$(DATA)"
+	$(BIN)/python -m lab.studies.power --data "$(DATA)"
 
 study-confidence: $(VENV)/.stamp-test
-	$(BIN)/python -m studies.confidence_coverage
+	$(BIN)/python -m lab.studies.confidence_coverage
 
 study-convergence: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m studies.convergence
+	$(FULL_BIN)/python -m lab.studies.convergence
 
 mutants: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m studies.mutants
+	$(FULL_BIN)/python -m lab.studies.mutants
 
 study-row-order: $(FULL)/.stamp-full
-	MMDBOUNDS_DATA="$(DATA)" $(FULL_BIN)/python -m studies.row_order
+	MMDBOUNDS_DATA="$(DATA)" $(FULL_BIN)/python -m lab.studies.row_order
 
 study-audits: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m studies.audits --data "$(DATA)"
+	$(FULL_BIN)/python -m lab.studies.audits --data "$(DATA)"
 
 study-far-rows: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m studies.far_rows
+	$(FULL_BIN)/python -m lab.studies.far_rows
 
 paper: $(FULL)/.stamp-full
 	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 mimic: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m paper.mimic $(ARGUMENTS)
+	$(FULL_BIN)/python -m lab.paper.mimic $(ARGUMENTS)
 
 clean:
 	rm -rf $(VENV) $(FULL) $(OLDEST) $(NEWEST) .peers build dist docs/_build docs/gallery docs/reference/generated
 	rm -rf .pytest_cache .hypothesis .mypy_cache .ruff_cache .import_linter_cache
-	find src tests docs benchmarks studies paper -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests docs lab -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Set-up, once, and again when the dependencies change. The environment itself is made first:
 # the pip that comes with Python may be too old for dependency groups.

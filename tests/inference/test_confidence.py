@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from lab.studies import confidence_coverage as study
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval, largest_variance
@@ -17,7 +18,6 @@ from mmdbounds.sums import make_sums
 from mmdbounds.theory import deviation_radius, variance_radius
 from notebooks import page_of
 from problems import Signed, all_labellings, naive_values
-from studies import confidence_coverage as study
 
 BANDWIDTH = 1.0
 ROUNDING = 1e-9

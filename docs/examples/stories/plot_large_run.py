@@ -69,7 +69,7 @@ plt.show()
 # -------------
 # 495,141 rows, 56,660 of them misfiled, S-SD with 10 steps on both sides. ``backend="torch"`` uses a GPU.
 #
-# .. include:: /../benchmarks/results/gpu.md
+# .. include:: /../lab/benchmarks/results/gpu.md
 #    :parser: myst_parser.sphinx_
 #    :start-after: # FOREST on a GPU
 #

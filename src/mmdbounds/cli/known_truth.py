@@ -146,7 +146,7 @@ class Reproduction:
     n_processes: int | None = option(
         None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
     )
-    out: Path = option(Path("paper/results"), "Folder for the results.", "FOLDER", SHOWN)
+    out: Path = option(Path("lab/paper/results"), "Folder for the results.", "FOLDER", SHOWN)
     list: bool = option(False, "List the tables and figures, and how long each takes.", section=SHOWN)
     progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
 

@@ -173,7 +173,7 @@ _BOOTSTRAP = (
     "printed widths on FOREST; the rates depend on the contaminated group."
 )
 _BIO = (
-    "No single reading of BIO gives all of its numbers. Tried (`studies/results/bio_reading.md`): normal "
+    "No single reading of BIO gives all of its numbers. Tried (`lab/studies/results/bio_reading.md`): normal "
     "scores, raw values, logarithms and standardised values; ALL and AML as the contaminated group; 47 + "
     "25 and 36 + 36 rows; U- and V-statistic, for bounds and truth; three rankings; three weights of the "
     "log-determinant; free points that converge, take one step or stay; both columns as printed and "

@@ -50,7 +50,7 @@ from mmdbounds.search import Method
 from mmdbounds.sums.threads import thread_count
 
 COST = {"BIO": 6.0}  # roughly how much longer a trial takes than one with as many rows but few columns
-RESULTS = "paper/results"  # the default folder
+RESULTS = "lab/paper/results"  # the default folder
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def reproduce(
         letter, which fit its numbers less well.
     n_trials : int, optional
         Trials of each setting; by default as many as in the paper.
-    out : path, default="paper/results"
+    out : path, default="lab/paper/results"
         Folder for NAME.json, NAME.csv, NAME.png, NAME.svg and the page index.md. Trials are kept
         in its folder ``checkpoints``, from which the same call resumes after a stop.
     data : path, optional

@@ -41,7 +41,7 @@ def row_columns(
 def ranked(groups: Sequence[Columns]) -> dict[str, Any]:
     """Return the groups as one table in the order in which rows should be checked; ties stay.
 
-    That is by the change of the lower bound, the largest first (studies/results/row_order.md has what the
+    That is by the change of the lower bound, the largest first (lab/studies/results/row_order.md has what the
     change of the upper bound finds: it is largest for the rows least in doubt). Where the lower bound says
     nothing, rows that the upper bound moves come first: they look most like the other group.
     """

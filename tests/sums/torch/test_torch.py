@@ -1,7 +1,7 @@
 """The four verbs on PyTorch tensors, and the kernels of the GPU in Triton's interpreter.
 
 The interpreter runs the same program on the CPU: indices, masks, formulas and the order of sums are tested.
-What it cannot show, the precision of a GPU's matrix units, is measured by benchmarks/gpu.py.
+What it cannot show, the precision of a GPU's matrix units, is measured by lab/benchmarks/gpu.py.
 """
 
 import numpy as np

@@ -1,7 +1,7 @@
 """What sharp bounds cost, stated before the work: starts, refinement, and how much a proof takes.
 
 Whoever changes a proof changes its numbers here. They were measured on FOREST and on Gaussian groups from 150
-to 20,000 rows; `benchmarks.estimates` compares them with what calls take.
+to 20,000 rows; `lab.benchmarks.estimates` compares them with what calls take.
 """
 
 from __future__ import annotations
