@@ -68,7 +68,8 @@ def test_what_would_be_done(patients: str, capsys: pytest.CaptureFixture[str]):
         "Table: patients.csv, CSV (semicolon, decimal comma), 9 rows.\n"
         "  sha256 ...\n"
         "Compared: 3 rows of MI (X) with 3 of healthy (Y).\n"
-        "Not compared: 1 row of other groups, 1 row without a group.\n"
+        "1 row of other groups left out: other (1).\n"
+        "1 row without a label in 'dx' left out.\n"
         "1 column is constant over the rows of both groups and left out: 'always'.\n"
         "1 row with missing cells left out: 0 of 'MI' and 1 of 'healthy'.\n"
         "Columns: 5 columns as 8 features, standard (mean 0 and deviation 1 over these rows).\n"
@@ -278,6 +279,8 @@ def test_the_options_arrive(patients: str, tmp_path: Path, capsys: pytest.Captur
     assert data["read_as"] == "CSV (semicolon, decimal comma), cp1252"
     assert data["excluded_columns"] == ["größe"]
     assert err.splitlines() == [
+        "mmdbounds: note: 1 row of other groups left out: other (1).",
+        "mmdbounds: note: 1 row without a label in 'dx' left out.",
         "mmdbounds: note: 1 column is constant over the rows of both groups and left out: 'always'.",
         (
             "mmdbounds: note: missing cells filled, numbers by the median, others by the most frequent "

@@ -126,7 +126,7 @@ def test_words_csv_quiet_and_dry_run(path, capsys):
     assert run([*how, "--dry-run"]) == 0
     plan = capsys.readouterr().out
     assert "Groups: A (3), B (5), C (4)." in plan
-    assert "Not compared: 1 row without a group." in plan
+    assert "1 row without a label in 'g' left out." in plan
 
 
 @pytest.mark.parametrize(

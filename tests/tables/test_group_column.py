@@ -107,3 +107,37 @@ def test_too_few_groups():
         two_groups(GroupColumn(["a", "a "], "g"), "a", "b")
     with pytest.raises(DataError, match=r"^column 'g' holds no group: all its values are missing\.$"):
         two_groups(GroupColumn([None, ""], "g"), "a", "b")
+
+
+SPELT = ["MI", " mi ", "Healthy", "HEALTHY", "he althy", "healthy\u00a0", "Diabetes", "diabetes", None]
+
+
+def test_labels_that_differ_only_in_case_or_blanks_are_refused():
+    column = GroupColumn(SPELT, "dx")
+    with pytest.raises(DataError) as caught:
+        two_groups(column, "MI", "Healthy")
+    assert str(caught.value) == (
+        "column 'dx' has 'MI' (1 row), 'mi' (1 row); and 'Healthy' (1 row), 'HEALTHY' (1 row), "
+        "'he althy' (1 row), 'healthy' (1 row): these differ only in case or blanks. "
+        "Set `fold_labels=True` to read such labels as one group, or rename them."
+    )
+
+
+def test_labels_of_other_groups_may_differ_in_case():
+    column = GroupColumn(["MI", "ok", "Diabetes", "diabetes", "other", "other"], "dx")
+    keys = two_groups(column, "MI", "ok")
+    assert column.others(keys) == {"other": 2, "Diabetes": 1, "diabetes": 1}
+
+
+def test_who_names_two_such_labels_means_two_groups():
+    assert two_groups(GroupColumn(["A", "a"], "strain"), "A", "a") == (("text", "A"), ("text", "a"))
+
+
+def test_folded_labels_are_one_group():
+    column = GroupColumn(SPELT, "dx", fold=True)
+    of_mi, of_healthy = two_groups(column, "mi", "HEALTHY")
+    assert (column.rows(of_mi).tolist(), column.rows(of_healthy).tolist()) == ([0, 1], [2, 3, 4, 5])
+    assert column.others((of_mi, of_healthy)) == {"Diabetes": 2}
+    assert column.spelled(["mI", None, "no"]) == ["MI", None, "no"]
+    with pytest.raises(DataError, match="`hidden` and `among` must differ; got 'MI' and 'mi'"):
+        two_groups(column, "MI", "mi")

@@ -69,6 +69,7 @@ def test_rows_names_and_record(write: Write):
             "decimal": None,
             "dates": "refuse",
             "sheet": None,
+            "fold_labels": False,
             "removed_signs": {},
             "n_missing_cells": {},
             "dropped_date_columns": [],
@@ -79,6 +80,7 @@ def test_rows_names_and_record(write: Write):
             "n_hidden": 2,
             "n_among": 2,
             "n_other_groups": 1,
+            "other_groups": {"other": 1},
             "n_missing_group": 1,
             "scaling": {},
         }
@@ -538,3 +540,18 @@ def test_only_groups_takes_a_mapping():
 
     with pytest.raises(DataError, match=r"`X` must be"):
         as_group({"x": [1.0, 2.0]}, "X")
+
+
+def test_labels_in_other_spellings_join_their_group_if_asked_to():
+    table = {
+        "dx": ["MI", " mi", "MI", "healthy", "Healthy", "healthy", "?"],
+        "a": [1.0, 2.0, 4.0, 5.0, 7.0, 9.0, 0.0],
+        "looked up": [None, "Mi", None, "HEALTHY", "mI", None, None],
+    }
+    with pytest.raises(DataError, match=r"'MI' .*'mi' .*; and 'healthy' .* differ only in case or blanks"):
+        split(table, exclude="looked up")
+    X, Y = split(table, scale="none", verified="looked up", fold_labels=True)
+    assert X.values.ravel().tolist() == [1.0, 2.0, 4.0, 7.0]
+    assert X.verified.tolist() == ["", "confirmed", "", "refiled"]
+    assert Y.values.ravel().tolist() == [5.0, 9.0]
+    assert (X.record["other_groups"], X.record["fold_labels"]) == ({"?": 1}, True)

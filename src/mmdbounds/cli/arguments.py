@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
     from mmdbounds.results import Result
     from mmdbounds.search import Method
+    from mmdbounds.tables.reading import Reading
 
 CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
 EXACTLY = ("Take the amount as exact, not as an upper limit.", None, MISFILED, "--exactly")
@@ -88,6 +89,15 @@ class Table:
     )
     encoding: str | None = option(None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")
     sheet: str | None = option(None, "Sheet of an Excel file.  [default: the first]", "NAME")
+    fold_labels: bool = option(False, "Read labels that differ only in case or blanks as one group.")
+
+    def reading(self) -> Reading:
+        """Return how the table is to be read."""
+        from mmdbounds.tables.reading import Reading
+
+        return Reading(
+            tuple(self.na or ()), self.encoding, self.decimal, self.dates, self.sheet, self.fold_labels
+        )
 
 
 @options(MISFILED)

@@ -30,7 +30,7 @@ PHASES = {  # in words, where a phase's name does not say enough
 
 def notes(record: Any) -> list[str]:
     """Say what of a table is not compared as it stands, a sentence each, from the record of it."""
-    sentences = []
+    sentences = _of_neither_group(record)
     if signs := record["removed_signs"]:
         parts = listed([f"{what} in {quoted(name)}" for name, what in signs.items()])
         sentences.append(f"numbers are read without {parts}.")
@@ -54,6 +54,18 @@ def notes(record: Any) -> list[str]:
     return sentences + _refiled(record)
 
 
+def _of_neither_group(record: Any) -> list[str]:
+    """Say how many rows belong to neither group or have no label, and which labels they have."""
+    from mmdbounds.words.phrases import others_in_words
+
+    sentences = []
+    if n := record.get("n_other_groups"):
+        sentences.append(f"{counted(n, 'row')} of other groups left out: {others_in_words(record)}.")
+    if n := record["n_missing_group"]:
+        sentences.append(f"{counted(n, 'row')} without a label in {quoted(record['group_column'])} left out.")
+    return sentences
+
+
 def _refiled(record: Any) -> list[str]:
     """Say how many rows are compared as members of another group than the one they are filed under."""
     to_x, to_y = record.get("n_refiled", (0, 0))
@@ -75,9 +87,6 @@ def rows_in_words(record: Any) -> list[str]:
     lines = [wrapped(f"Table: {source}"), f"  sha256 {record['sha256']}", wrapped(compared)]
     if record.get("unit_column") is not None:
         lines += [f"Of these, one row per {shown(record['unit_column'])} is drawn at random."]
-    others = {"of other groups": record["n_other_groups"], "without a group": record["n_missing_group"]}
-    if left := [f"{rows(n)} {which}" for which, n in others.items() if n]:
-        lines += [f"Not compared: {', '.join(left)}."]
     return lines + [wrapped(text[0].upper() + text[1:]) for text in notes(record)]
 
 

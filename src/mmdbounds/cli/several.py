@@ -70,7 +70,6 @@ def several_groups(
 ) -> None:
     """Show what a function says of all groups; `others` are groups of options that must not be used here."""
     from mmdbounds.tables.grouped_table import labelled_table
-    from mmdbounds.tables.reading import Reading
 
     for group in (misfiling, *others):
         for each in fields(group):
@@ -90,7 +89,7 @@ def several_groups(
             exclude=table.exclude or None,
             scale=table.scale or "",
             missing=table.missing,
-            reading=Reading(tuple(table.na or ()), table.encoding, table.decimal, table.dates, table.sheet),
+            reading=table.reading(),
         )
     if output.dry_run:
         _show_plan(Z, output)
@@ -125,8 +124,6 @@ def _show_plan(Z: Group, output: Output) -> None:
 
     source = f"Table: {shown(record['source'])}, {record['read_as']}, {rows(record['n_rows'])}."
     groups = ", ".join(f"{shown(name)} ({n:,})" for name, n in record["n_of_groups"].items())
-    left = record["n_missing_group"]
-    without = [f"Not compared: {rows(left)} without a group."] if left else []
-    lines = [wrapped(source), f"  sha256 {record['sha256']}", wrapped(f"Groups: {groups}."), *without]
+    lines = [wrapped(source), f"  sha256 {record['sha256']}", wrapped(f"Groups: {groups}.")]
     lines += [wrapped(text[0].upper() + text[1:]) for text in _notes(record)]
     say("\n".join([*lines, *columns_in_words(record), *roles_in_words(record), "", "Time: not estimated."]))

@@ -78,7 +78,6 @@ def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> 
 
 def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
     from mmdbounds.tables.grouped_table import split_table
-    from mmdbounds.tables.reading import Reading
     from mmdbounds.tables.row_columns import RowColumns
 
     if table.unit is not None and table.unit in (table.group, *(table.columns or ())):
@@ -99,7 +98,7 @@ def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
             exclude=table.exclude or None,
             scale=scale or table.scale or "",
             missing=table.missing,
-            reading=Reading(tuple(table.na or ()), table.encoding, table.decimal, table.dates, table.sheet),
+            reading=table.reading(),
         )
 
 

@@ -28,7 +28,7 @@ from mmdbounds.results import (
     RobustTestResult,
     SweepResult,
 )
-from mmdbounds.words.phrases import restrictions, rows, shown, typed
+from mmdbounds.words.phrases import others_in_words, restrictions, rows, shown, typed
 
 Facts = list[tuple[str, str]]
 Reproducible = BoundsResult | RobustTestResult | SweepResult | AuditResult
@@ -128,8 +128,9 @@ def _known_facts(result: Any) -> Facts:
 
 def _left_out(record: Mapping[str, Any]) -> str:
     """Return which rows of the table were not compared."""
+    others = others_in_words(record)
     counts = {
-        "of other groups": record.get("n_other_groups"),
+        f"of other groups{f' ({others})' if others else ''}": record.get("n_other_groups"),
         "without a group": record.get("n_missing_group"),
         "with missing cells": sum(record.get("n_dropped_rows") or ()),
     }
@@ -221,7 +222,8 @@ def _table_options(record: Options) -> dict[str, Any]:
     )
     asked = record.get("dates", "refuse")
     dates = {} if asked == "refuse" else {"dates": asked}
-    return {**groups, **columns, **how, **dates, "na": record.get("na") or None}
+    fold = {"fold_labels": True} if record.get("fold_labels") is True else {}
+    return {**groups, **columns, **how, **dates, **fold, "na": record.get("na") or None}
 
 
 def _comparison_options(made: Provenance) -> dict[str, Any]:
@@ -293,8 +295,8 @@ def _table_words(record: Options) -> list[str]:
 
 def _as_text(value: Any) -> Any:
     """Return names as text, so that none of them is taken for a flag."""
-    if value is None:
-        return None
+    if value is None or value is True:
+        return value
     return [str(each) for each in value] if isinstance(value, list | tuple) else str(value)
 
 

@@ -55,6 +55,9 @@ def checked_labels(labels: Any, group: Group) -> Labels:
         group, labels, "labels", "must be a list or 1-D array with the group of each row", "`Z`"
     )
     column = GroupColumn([None if str(cell) in UNNAMED else cell for cell in cells], "labels")
+    if alike := column.alike():
+        msg = f"`labels` holds {alike}: these differ only in case or blanks. Give each group one label."
+        raise DataError(msg)
     if column.n_missing:
         msg = f"`labels` must name the group of every row; {counted(column.n_missing, 'label')} missing."
         raise DataError(msg)

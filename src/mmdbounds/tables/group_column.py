@@ -8,7 +8,7 @@ import numbers
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -63,11 +63,20 @@ def group_name(value: Any, column: str) -> str:
     return f"{column} = {text}" if is_bare else text
 
 
-class GroupColumn:
-    """The groups of a column: where the rows of each are, and what it is called."""
+def folded(key: Key) -> Key:
+    """Return what a label has in common with those that differ from it only in case or blanks."""
+    kind, value = key
+    return (kind, "".join(value.casefold().split())) if isinstance(value, str) else key
 
-    def __init__(self, cells: Sequence[Any], column: str) -> None:
-        self.column = column
+
+class GroupColumn:
+    """The groups of a column: where the rows of each are, and what it is called.
+
+    With `fold`, labels that differ only in case or blanks are one group, called as its first row calls it.
+    """
+
+    def __init__(self, cells: Sequence[Any], column: str, *, fold: bool = False) -> None:
+        self.column, self._fold = column, fold
         self.labels: dict[Key, str] = {}
         self._codes = np.full(len(cells), -1, dtype=np.intp)
         self._code_of: dict[Key, int] = {}
@@ -79,10 +88,20 @@ class GroupColumn:
 
     def _code(self, cell: Any) -> int:
         """Return the number of a cell's group, a new one for a new group; -1 for a missing cell."""
-        if (key := match_key(cell)) is None:
+        if (key := self._key(cell)) is None:
             return -1
         self.labels.setdefault(key, as_text(cell))
         return self._code_of.setdefault(key, len(self._code_of))
+
+    def _key(self, value: Any) -> Key | None:
+        key = match_key(value)
+        return folded(key) if self._fold and key is not None else key
+
+    def spelled(self, cells: Sequence[Any]) -> Sequence[Any]:
+        """Return cells of another column with its labels spelled as in this one."""
+        if not self._fold:
+            return cells
+        return [cell if (key := self._key(cell)) is None else self.labels.get(key, cell) for cell in cells]
 
     @property
     def n_missing(self) -> int:
@@ -91,18 +110,51 @@ class GroupColumn:
 
     def rows(self, key: Key) -> NDArray[np.intp]:
         """Positions of the rows of a group."""
-        return np.flatnonzero(self._codes == self._code_of[key])
+        return np.flatnonzero(self._codes == self._code_of[folded(key) if self._fold else key])
 
-    def described(self) -> str:
-        """List the groups and their sizes, the largest first."""
+    def sizes(self) -> dict[Key, int]:
+        """Return the groups and their sizes, the largest first."""
         sizes = Counter(self._codes[self._codes >= 0].tolist())
-        ordered = sorted(self._code_of.items(), key=lambda item: -sizes[item[1]])
-        parts = [f"{quoted(self.labels[key])} ({counted(sizes[code], 'row')})" for key, code in ordered]
-        return listed(parts, MAX_GROUPS)
+        return {key: sizes[code] for key, code in sorted(self._code_of.items(), key=lambda it: -sizes[it[1]])}
+
+    def described(self, keys: Collection[Key] | None = None) -> str:
+        """List the groups, or some of them, and their sizes, the largest first."""
+        sizes = {key: size for key, size in self.sizes().items() if keys is None or key in keys}
+        return listed(
+            [f"{quoted(self.labels[key])} ({counted(n, 'row')})" for key, n in sizes.items()], MAX_GROUPS
+        )
+
+    def others(self, keys: Collection[Key]) -> dict[str, int]:
+        """Return the labels of the largest other groups, and how many rows each has."""
+        sizes = [(self.labels[key], n) for key, n in self.sizes().items() if key not in keys]
+        return dict(sizes[:MAX_GROUPS])
+
+    def alike(self, keys: Collection[Key] = ()) -> str:
+        """List the labels that differ only in case or blanks: any of them, or those like `keys`.
+
+        Whoever names two such labels as `keys` means two groups.
+        """
+        alike: dict[Key, list[Key]] = {}
+        for key in self.labels:
+            alike.setdefault(folded(key), []).append(key)
+        found = [
+            self.described(same)
+            for same in alike.values()
+            if len(same) > 1 and not (keys and (set(same) <= set(keys) or set(same).isdisjoint(keys)))
+        ]
+        return "; and ".join(found)
+
+    def require_apart(self, keys: Collection[Key] = ()) -> None:
+        """Refuse such labels."""
+        if found := self.alike(keys):
+            what = f"column {quoted(self.column)} has {found}"
+            to_do = "Set `fold_labels=True` to read such labels as one group, or rename them"
+            msg = f"{what}: these differ only in case or blanks. {to_do}."
+            raise DataError(msg)
 
     def find(self, value: Any, argument: str) -> Key:
         """Return the key of the group that was given as `argument`."""
-        if (key := match_key(value)) is None:
+        if (key := self._key(value)) is None:
             msg = f"`{argument}` must be a value of column {quoted(self.column)}; got a missing value."
             raise DataError(msg)
         if key not in self._code_of:
@@ -122,5 +174,9 @@ def two_groups(column: GroupColumn, hidden: Any, among: Any) -> tuple[Key, Key]:
     elif len(column.labels) == 1:
         msg = f"column {quoted(column.column)} has only one group, {column.described()}; two are needed."
     else:
-        return column.find(hidden, "hidden"), column.find(among, "among")
+        keys = column.find(hidden, "hidden"), column.find(among, "among")
+        if keys[0] != keys[1]:
+            column.require_apart(keys)
+            return keys
+        msg = f"`hidden` and `among` must differ; got {quoted(as_text(hidden))} and {quoted(as_text(among))}."
     raise DataError(msg)

@@ -39,6 +39,7 @@ def groups(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    fold_labels: bool = False,
 ) -> tuple[Group, Group]:
     """Split a table with a group column into X and Y, ready for `mmd_bounds`.
 
@@ -90,6 +91,9 @@ def groups(
         Encoding of a text file, by default UTF-8 with or without byte-order mark.
     sheet
         Name of the sheet of an Excel file, by default the first one.
+    fold_labels
+        Whether labels that differ only in case or blanks, such as "MI" and "mi", are one group. By default
+        they are refused where a row would be left out because of it.
 
     Returns
     -------
@@ -132,7 +136,7 @@ def groups(
         exclude=exclude,
         scale=scale,
         missing=missing,
-        reading=Reading(names_given(na, "na"), encoding, decimal, dates, sheet),
+        reading=Reading(names_given(na, "na"), encoding, decimal, dates, sheet, fold_labels),
     )
     return split.X, split.Y
 
@@ -169,6 +173,7 @@ def split_table(
         "n_hidden": len(placed[0]),
         "n_among": len(placed[1]),
         "n_other_groups": table.n_rows - sum(map(len, placed)) - column.n_missing,
+        "other_groups": column.others(keys),
     }
     names = {"hidden": as_text(hidden), "among": as_text(among)}
     part.read(rows, [np.isin(rows, placed[0])], names, counts)
@@ -220,6 +225,7 @@ def labelled_table(
     if not column.labels:
         msg = f"column {quoted(part.roles.group)} holds no group: all its values are missing."
         raise DataError(msg)
+    column.require_apart()
     named = np.full(part.table.n_rows, "", dtype=object)
     for key, label in column.labels.items():
         named[column.rows(key)] = label

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, Self
 
-from mmdbounds.checks import check_option
+from mmdbounds.checks import check_flag, check_option
 from mmdbounds.tables.text_numbers import DECIMALS
 
 DATES = ("refuse", "days", "day-first", "month-first", "drop")  # what can be done about dates
@@ -21,9 +21,11 @@ class Reading:
     decimal: str | None = None
     dates: str = "refuse"
     sheet: str | None = None
+    fold_labels: bool = False  # labels that differ only in case or blanks are one group
 
     def __post_init__(self) -> None:
         check_option(self.dates, "dates", DATES)
+        check_flag(self.fold_labels, "fold_labels")
         if self.decimal is not None:
             check_option(self.decimal, "decimal", DECIMALS)
 

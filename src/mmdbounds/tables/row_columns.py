@@ -10,7 +10,7 @@ import numpy as np
 
 from mmdbounds.errors import DataError, counted, quoted
 from mmdbounds.tables.group import NOT_LOOKED_UP, OF_ROWS
-from mmdbounds.tables.group_column import GroupColumn, Key, as_text
+from mmdbounds.tables.group_column import GroupColumn, Key, as_text, match_key
 from mmdbounds.tables.text_numbers import is_missing
 from mmdbounds.tables.verified import (
     BLANK,
@@ -74,7 +74,8 @@ def read_facts(
         return RowFacts(rows)
     facts: tuple[Facts, Facts] = ({}, {})
     record: dict[str, Any] = {f"{name}_column": each for name, each in known.items()}
-    names = TwoNames(column.labels[keys[0]], column.labels[keys[1]], {keys[0]: OF_X, keys[1]: OF_Y})
+    x, y = (column.labels[key] for key in keys)
+    names = TwoNames(x, y, {key: code for code, name in ((OF_X, x), (OF_Y, y)) if (key := match_key(name))})
     if about.verified is not None:
         truth = _truth(table, about.verified, column, names, rows, na)
         refiled = refile(rows, truth)
@@ -104,7 +105,7 @@ def _truth(
     table: Table, name: str, column: GroupColumn, names: TwoNames, filed: Sequence[Rows], na: Collection[str]
 ) -> Rows:
     """Return what the column says of each row of the table; `BLANK` for rows of other groups."""
-    cells, subject = table.columns[name].given(), f"column {quoted(name)}"
+    cells, subject = column.spelled(table.columns[name].given()), f"column {quoted(name)}"
     _refuse_outside(cells, column, names, subject)
     inside = np.concatenate(filed)
     truth = np.full(len(cells), BLANK, dtype=np.intp)

@@ -60,7 +60,8 @@ class TableRows:
         check_option(missing, "missing", MISSING)
         self.table = open_table(data, [group, *about.named().values()], reading)
         self.roles = find_roles(list(self.table.columns), group, about, columns, exclude)
-        self.column = GroupColumn(self.table.columns[self.roles.group].given(), self.roles.group)
+        cells = self.table.columns[self.roles.group].given()
+        self.column = GroupColumn(cells, self.roles.group, fold=reading.fold_labels)
         self._scale, self._missing, self._reading, self._warns = scale, missing, reading, columns is None
 
     def read(
@@ -68,7 +69,7 @@ class TableRows:
         rows: Rows,
         told_apart: Iterable[NDArray[np.bool_]],
         names: Mapping[str, str] = MappingProxyType({}),
-        counts: Mapping[str, int] = MappingProxyType({}),
+        counts: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Read the features of some rows; `self.rows` are those that are left of them.
 

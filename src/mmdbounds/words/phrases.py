@@ -54,6 +54,14 @@ def rows(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"
 
 
+def others_in_words(record: Mapping[str, Any]) -> str:
+    """Return the labels of the groups of a table that are not compared, and how many rows each has."""
+    named = record.get("other_groups") or {}
+    parts = [f"{shown(label)} ({n:,})" for label, n in named.items()]
+    more = (record.get("n_other_groups") or 0) - sum(named.values())
+    return ", ".join(parts) + (f" and {rows(more)} of smaller groups" if named and more else "")
+
+
 def wrapped(text: str, indent: str = "") -> str:
     """Return a sentence in lines of at most `WIDTH` columns, all but the first indented further."""
     lines = textwrap.fill(
