@@ -147,7 +147,7 @@ study-far-rows: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m lab.studies.far_rows
 
 paper: $(FULL)/.stamp-full
-	$(FULL_BIN)/python -m lab.paper all --data "$(DATA)"
+	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
 
 mimic: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m lab.paper.mimic $(ARGUMENTS)
@@ -174,7 +174,7 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[plot,excel,gpu,dask]' --group full --group mimic --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[files,plot,gpu,dask]' --group full --group mimic --group lint --group docs --group release
 	@touch $@
 
 # Oldest versions on the oldest Python, pinned versions on the newest one that is found.

@@ -8,7 +8,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -180,8 +179,11 @@ def test_what_is_known_of_rows_is_routed():
     assert routed.result_.units_note == alone.result_.units_note
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("container", ["polars", "default"])
 def test_columns_of_set_output_arrive(container: str):
+    import polars as pl
+
     """`set_output` belongs to transformers: these have none to set, and take whatever comes from one."""
     front = mb.MMDBounds(0.2, hidden="MI", method="s-sd")
     assert not hasattr(front, "set_output")
@@ -210,7 +212,10 @@ def test_rows_that_were_looked_up():
     assert tested.result_.knowledge == result.knowledge
 
 
+@pytest.mark.full
 def test_names_of_columns():
+    import polars as pl
+
     frame = pl.DataFrame(X, schema=["age", "weight", "<b>"])
     found = mb.MMDBounds(0.2, hidden="MI", method="s-sd").fit(frame, pl.Series(LABELS))
     assert found.feature_names_in_.tolist() == ["age", "weight", "<b>"]

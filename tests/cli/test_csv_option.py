@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import mmdbounds as mb
@@ -112,8 +111,11 @@ def test_an_evaluation_has_the_columns_of_its_table(printed: Any, groups: Any, t
     assert [row["lower_certified"] == "" for row in rows] == [False, True, False, True]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("command", FLAGS)
 def test_polars_reads_numbers_and_truths(command: str, table: str, capsys: pytest.CaptureFixture[str]):
+    import polars as pl
+
     assert run([command, table, *GROUPS, *FLAGS[command], "--csv"]) == 0
     frame = pl.read_csv(io.StringIO(capsys.readouterr().out))
     truths = [name for name in frame.columns if name.startswith(("is_", "exactly", "covers"))]

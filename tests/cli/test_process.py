@@ -198,6 +198,7 @@ def test_errors_that_the_terminal_cannot_print(foreign: list[str]):
     assert done.stderr.startswith(b"mmdbounds: there is no column '\\u540d'")
 
 
+@pytest.mark.full
 def test_panic_of_polars_stays_off_the_terminal(tmp_path: Path):
     import polars as pl
 

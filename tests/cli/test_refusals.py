@@ -206,9 +206,10 @@ def test_id_is_suggested_for_names(table: str, refused: Refused):
         (b"", r"^'f\.csv' is an empty file\.$"),
         (b"g,x\n", r"^'f\.csv' has no rows below the header\.$"),
         (bytes(range(256)) * 9, r"^'f\.csv' \(a \.csv file\) holds binary data, neither CSV nor Parquet\."),
-        (
+        pytest.param(
             b"PAR1" + b"\0" * 60 + b"PAR1",
             r"^'f\.csv' is a damaged Parquet file, or one that polars cannot read",
+            marks=pytest.mark.full,
         ),
         (b"g,x\nA,1\nA,2,3\nB,1\n", r"^'f\.csv' is ragged: row 2 below the header has 3 fields"),
     ],

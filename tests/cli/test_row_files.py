@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 import mmdbounds as mb
@@ -49,7 +48,10 @@ def test_the_table_of_the_result(table: str, tmp_path: Path, capsys: pytest.Capt
         assert {row[f"in_{side}"] for row in rows} == {"true", "false"}
 
 
+@pytest.mark.full
 def test_polars_reads_numbers_and_truths(table: str, tmp_path: Path):
+    import polars as pl
+
     path = tmp_path / "rows.csv"
     assert run(["bounds", table, *NAMED, "--rows", str(path)]) == 0
     schema = pl.read_csv(path).schema

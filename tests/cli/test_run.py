@@ -33,6 +33,7 @@ COMMANDS = (
     "report",
     "plot",
     "evaluate",
+    "reproduce",
     "demo",
     "backends",
 )

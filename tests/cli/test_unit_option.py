@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import mmdbounds as mb
@@ -90,7 +89,10 @@ def test_json_says_what_was_done(visits: str, capsys: pytest.CaptureFixture[str]
     assert (saved["n_samples_X"], saved["n_samples_Y"]) == (3, 4)
 
 
+@pytest.mark.full
 def test_other_kinds_of_files(visits: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    import polars as pl
+
     outs = []
     parquet, packed = tmp_path / "visits.parquet", tmp_path / "visits.csv.gz"
     pl.read_csv(visits, schema_overrides={"patient": pl.String}).write_parquet(parquet)

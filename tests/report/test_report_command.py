@@ -283,17 +283,3 @@ def test_a_saved_result_as_each_shell_saves_it(
     saved.write_bytes(bounded.to_json().encode(encoding))
     assert run(["report", str(saved), "--out", str(tmp_path / "page.html")]) == 0
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("command", ["plot", "report"])
-def test_a_damaged_list_is_found_by_page_and_picture(
-    command: str, bounded: mb.results.BoundsResult, tmp_path: Path, refused: Any
-):
-    saved = bounded.to_dict()
-    saved["lower"]["rows"][0] = [1, 2]
-    path, out = tmp_path / "saved.json", tmp_path / ("a.svg" if command == "plot" else "a.html")
-    path.write_text(json.dumps(saved))
-    message = "the saved result is damaged (ValueError). Save it again with --json."
-    assert refused(command, str(path), "--out", str(out)) == message
-    assert not out.exists()

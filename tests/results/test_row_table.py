@@ -172,6 +172,7 @@ def test_misfiled_rows_are_found_where_they_look_like_the_other_group():
     assert not set(np.argsort(-by_either)[:5].tolist()) & set(range(5))
 
 
+@pytest.mark.full
 def test_polars_takes_it():
     import polars as pl
 

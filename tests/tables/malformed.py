@@ -7,12 +7,14 @@ Python's csv and json modules and `float` alone.
 
 from __future__ import annotations
 
+import base64
 import codecs
 import csv
 import gzip
 import io
 import json
 import random
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -145,16 +147,39 @@ def torn_gzip(rng: random.Random) -> Malformed:
     return Malformed("", bytes(cut), "t.csv.gz")
 
 
-def torn_binary(rng: random.Random) -> Malformed:
-    import polars as pl
+# What polars wrote of one small table, compressed.
+BINARY = {
+    "parquet": (
+        "eNqVVM9vEkEUfgPbBSsHbDqT3WQPG9NuaKqlrLaAqYaBtkBKK0vSmPYkdVnAVLZhabE3ooknY2pievDYo4k3TUzPHvwLem48"
+        "9eC/YOLMsFAO1dgB9v343nzvmzdAmVYSWMKT2CgxAwCxr/Hf+rgFgFhA+SOLAU/gqTs4yl4ylrVFiKGsguig+kYRIMCCKELB"
+        "TziiLoAcVRVUxxESJQfkIzIKRnhkF+N7i7DDCWFAGAa+elZG8b1cZkC/uongW58fehsZ6K1ZUOjlYLW4ngmDfvMooSgR6fVn"
+        "O3h896mEx9VpkFUlWK3XhIBzRE6RcYGW/taFnXsKL44ef+I9wBgLWm670+CO5+53GleMYUwAypgo/Pc4JK/Z6Qs6FoLOJOON"
+        "dAWHeivAZkfZh81dJX5iKHfoWpkRuL+ZWV+oADRSwNvM4d4FwqfI988k/Jy7OKCWClLbdTtYBhyZDrArm4aSxqFxFvEJ9vNC"
+        "uw+RqKqpS8ZPpP3HTZMvITxJTmR8G4yToHb9uyE/Qlgh32X8CIwjWbv2NMl5CBPyKoRNIL+CJGqEyTtpko9BidBK5fGTB96z"
+        "Ru1FVfkQiPOV2qJsrfBH6oDFLy0/Fqk1Sj2aE9ais2WGd7s8X6S07tetM5MVAfd4HaW5LU6d52GW+vVsVQT3EBdQYWPPzm+K"
+        "bJfzHw5JeF/eYtnfRGe5vm6Rd8uLEi4lv9ratpY9zle63LQ17MearNSZTm6tvo4BYVycx+KQkLLdpQ9B2Si7u9W2p8f2DjsN"
+        "tzWjH9TaXtNt6eZcYm5ej+3sN3dtPemk580d+57j2GbScVKmnbhvJlPV+XTVTC84jukkqzU7bc6oS+w71H9Dj/1Iyuzv5w/6"
+        "yOYt"
+    ),
+    "ipc": (
+        "eNpzDAryDzdkYGBhYGD49P//fxEGEJsRSHIxcDNwAEkWhh9AcR6gCAcQgmSZgWQCEBswQPTNAMpLAGkBsBoGBkYQByoOki/O"
+        "LEkF8Q8A+QrI6pgh6n4BxZkY2IAQYnZieirDG6CYDpANUi8BNVOAQQioQoBBEKybB6z3D9gOiIvTgRjI/Q/igOwFmeHACLFD"
+        "BOpyHgZhsDk8QN4zoDwHRJphDtQ/ImAeH9BOFqAaAbAIEwN2wMaAGzSg0ejiDlD6AJr8ASz6mKHhhQwI8UHedkTjO9FRHuIJ"
+        "P4g3G7yhdCDU2x5QvjOU7walPaG0rwMrkMzLLyrJgBoF4hfnl6LwaSkPTkcMSOkISFvA0xEo9QkBUwcLMNx5wH6/AIsHaHqD"
+        "pTsYGDp56BMoZsGlAgCEDX6I"
+    ),
+    "ipc_stream": (
+        "eNq9Uj2KwlAQnpgoQYNk1xSWHsDCI0QFUWQX9gZrIWpjwGjvMSw8TEpPYmVlJSI8v5k3hQbFSufxZuabb37ehBhjzI6IPNwj"
+        "/Eh8B7pMFfKhPTohHiDi4zDrQv/jtrRuA74OG0oOkcNA48yns+WYcQbcuM1zbd4Z8QKVcGzv0WRMB8Sa8Dm/rj1D+kZGSF9S"
+        "HUjtRWbYF09wAQ0Dnss9YsfOiPTlAdWkTwC0B+9bmra6TySoipkeckKJFOixlOi5rHM2H4/VZjk+e1Dn6ve6lVeY127ncOeD"
+        "vF3i1665Hqr907X7iruKe2oHan/iIvQ8WSyn2opxmqzu8Dt5+Y8gV15iWNA="
+    ),
+}
 
-    rows = cells(rng)
-    columns = {name: [row[j] for row in rows[1:]] for j, name in enumerate(rows[0])}
-    frame = pl.DataFrame({**columns, "age": [float(cell) for cell in columns["age"]]}).drop("dose", "well")
-    which = rng.choice(["parquet", "ipc", "ipc_stream"])
-    file = io.BytesIO()
-    getattr(frame, f"write_{which}")(file)
-    data = file.getvalue()
+
+def torn_binary(rng: random.Random) -> Malformed:
+    which = rng.choice(list(BINARY))
+    data = zlib.decompress(base64.b64decode(BINARY[which]))
     return Malformed("", data[: rng.randrange(8, len(data))], f"t.{which}")
 
 

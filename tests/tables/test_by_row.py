@@ -6,14 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import mmdbounds as mb
 from mmdbounds.errors import DataError
 from mmdbounds.tables import Group
 
-pytestmark = pytest.mark.full  # pandas
+pd = pytest.importorskip("pandas")
+pytestmark = pytest.mark.full
 RNG = np.random.default_rng(0)
 X = pd.DataFrame(RNG.normal(size=(12, 2)), index=[f"x{i}" for i in range(12)])
 Y = pd.DataFrame(RNG.normal(1, 1, size=(20, 2)), index=[f"y{i}" for i in range(20)])
@@ -149,6 +149,7 @@ def test_lists_of_every_kind_are_the_same(as_given: Callable[[Any], Any]):
     assert Group(Y.to_numpy(), strata=site).strata.tolist() == SITE.tolist()
 
 
+@pytest.mark.full
 def test_other_libraries_have_no_index():
     import polars
     import pyarrow

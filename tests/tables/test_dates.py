@@ -6,7 +6,6 @@ import datetime
 import io
 
 import numpy as np
-import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,7 +92,10 @@ def test_dates_of_a_table():
         split(dates="day")
 
 
+@pytest.mark.full
 def test_typed_dates_and_text_give_the_same():
+    import polars as pl
+
     text = pl.read_csv(io.BytesIO(CSV.encode()), separator=";")
     typed = text.with_columns(pl.col("seen").str.to_date())
     moments = typed.with_columns(pl.col("seen").cast(pl.Datetime("us")))

@@ -80,7 +80,9 @@ def test_workbooks_that_cannot_be_read():
 
 def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "fastexcel", None)
-    with pytest.raises(DataError, match=r"is an Excel file, which needs fastexcel\. .*pip install 'mmdb"):
+    with pytest.raises(
+        DataError, match=r"is an Excel file, which needs (polars|fastexcel)\. .*pip install 'mmdb"
+    ):
         load_file(io.BytesIO(workbook({"s": ROWS})))
     with pytest.raises(DataError, match=r"^`sheet` is for Excel files; 'open file' is none\."):
         load_file(io.BytesIO(as_csv()), reading=Reading(sheet="s"))

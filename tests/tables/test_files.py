@@ -59,6 +59,7 @@ def test_ways_to_write_the_same_table(write: Write, name: str, contents: str | b
     assert rows_of(table) == ROWS
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["table.parquet", "table.csv"])
 def test_parquet_is_told_by_its_contents(tmp_path: Path, name: str):
     import polars as pl
@@ -190,12 +191,13 @@ def test_columns_can_be_kept_as_printed(write: Write):
         ("q.csv", '"a,b', r"has a header that cannot be read"),
         ("t.csv.gz", gzip.compress(b"a,b\n1,2\n", mtime=0)[:-6], r"is a damaged or incomplete gzip file"),
         ("t.gz", b"\x1f\x8bgarbage", r"is a damaged or incomplete gzip file"),
-        (
+        pytest.param(
             "p.parquet",
             b"PAR1\0\0secretPAR1",
             r"is a damaged Parquet file, or one that polars cannot read \(\w+\)\.$",
+            marks=pytest.mark.full,
         ),
-        ("p.parquet", b"PAR1\0\0secret", r"is a damaged Parquet file"),
+        pytest.param("p.parquet", b"PAR1\0\0secret", r"is a damaged Parquet file", marks=pytest.mark.full),
         ("x.xlsx", b"PK\x03\x04\0", r"^'x\.xlsx' is a \.xlsx file, damaged or .*Export it to CSV \(in Excel"),
         ("x.sav", b"$FL2\0", r"is a \.sav file.*in SPSS"),
         ("x.DTA", b"<stata_dta>\0", r"is a \.dta file.*in Stata"),
@@ -305,6 +307,7 @@ def test_unreadable_file(write: Write, monkeypatch: pytest.MonkeyPatch):
         read_table(path)
 
 
+@pytest.mark.full
 def test_panic_of_polars_is_rephrased(write: Write, monkeypatch: pytest.MonkeyPatch):
     import polars as pl
 
@@ -318,6 +321,7 @@ def test_panic_of_polars_is_rephrased(write: Write, monkeypatch: pytest.MonkeyPa
         read_table(write("a.parquet", b"PAR1\0PAR1"))  # should another process have read it
 
 
+@pytest.mark.full
 def test_parquet_without_rows(tmp_path: Path):
     import polars as pl
 

@@ -8,7 +8,6 @@ import pickle
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pytest
 
 import mmdbounds as mb
@@ -53,7 +52,9 @@ CALLS = {
 WITH_A_FIGURE = {"plot_witness"}
 
 
-def frame(values: np.ndarray, names: list[str] = NAMES) -> pl.DataFrame:
+def frame(values: np.ndarray, names: list[str] = NAMES) -> Any:
+    import polars as pl
+
     return pl.DataFrame({name: values[:, j] for j, name in enumerate(names)})
 
 
@@ -68,6 +69,7 @@ def test_every_public_function_of_two_groups_is_here():
     assert takes_two == (set(CALLS) | WITH_A_FIGURE) - {"odds"}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", CALLS)
 def test_columns_in_another_order_are_put_in_order(name: str):
     call = CALLS[name]
@@ -112,12 +114,14 @@ def test_frames_of_all_libraries():
         assert mb.mmd2(of_x(frame(X)), of_y(frame(Y)[["bmi", "age"]])) == expected
 
 
+@pytest.mark.full
 def test_an_array_meets_a_frame_by_position():
     assert mb.mmd2(frame(X), Y) == mb.mmd2(X, frame(Y)) == mb.mmd2(X, Y)
     with pytest.raises(DataError, match=r"must have the same columns; got 2 and 1\. Each must be an array"):
         mb.mmd2(frame(X), Y[:, :1])
 
 
+@pytest.mark.full
 def test_names_that_differ_are_listed():
     many = RNG.normal(size=(5, 9))
     names = [f"c{j}" for j in range(9)]
@@ -373,6 +377,7 @@ def test_group_lengths_must_agree(wrong: dict, message: str):
         Group(**{"values": np.ones((2, 3)), **wrong})
 
 
+@pytest.mark.full
 def test_polars_frame():
     import polars as pl
 
@@ -383,6 +388,7 @@ def test_polars_frame():
     assert group.ids is None
 
 
+@pytest.mark.full
 def test_polars_types_that_numpy_does_not_know():
     from decimal import Decimal
 
@@ -396,6 +402,7 @@ def test_polars_types_that_numpy_does_not_know():
         as_group(pl.DataFrame({"d": [Decimal(2**60) + Decimal("0.5")]}), "X")
 
 
+@pytest.mark.full
 def test_frames_that_are_refused():
     import datetime
 
@@ -419,6 +426,7 @@ def test_frames_that_are_refused():
         as_group(pl.Series([1.0, 2.0]), "X")
 
 
+@pytest.mark.full
 def test_missing_cells_of_a_frame_name_the_columns():
     import polars as pl
 
@@ -431,6 +439,7 @@ def test_missing_cells_of_a_frame_name_the_columns():
         as_group(frame, "X")
 
 
+@pytest.mark.full
 def test_column_names_keep_the_message_on_one_line():
     import polars as pl
 

@@ -6,7 +6,6 @@ import io
 from fractions import Fraction
 
 import numpy as np
-import polars as pl
 import pytest
 
 import mmdbounds as mb
@@ -80,6 +79,7 @@ def test_unscaled_they_are_refused(written):
 @pytest.mark.full
 def test_frames_of_all_libraries():
     import pandas as pd
+    import polars as pl
 
     frame = pl.DataFrame({"g": DX, "u": SMALL[:, 0] + 2**62, "v": SMALL[:, 1]})
     expected = mb.mmd2(*split(csv(0), columns=["u", "v"]))

@@ -40,10 +40,9 @@ def plot_command(wanted: Picture) -> None:
         raise MmdBoundsError(msg)
     check_available()
     plan_file("--out", wanted.out, inputs=[wanted.result])
-    text = read_saved(wanted.result)
+    result = saved_result(read_saved(wanted.result), tuple(PICTURES), "a plot")
     os.environ.setdefault("MPLBACKEND", "agg")  # no window
     with undamaged():
-        result = saved_result(text, tuple(PICTURES), "a plot")
         picture = rendered(lambda: result.plot().figure)[ending.removeprefix(".")]
     write_whole(wanted.out, picture)
     say(f"The picture is in {wanted.out}.")
