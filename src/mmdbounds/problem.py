@@ -31,6 +31,19 @@ DType = Literal["float64", "float32"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+# What other packages call an option of ours, and how it is ours.
+ELSEWHERE = {
+    "gamma": ("bandwidth", " = 1 / sqrt(2 gamma)"),
+    "sigma": ("bandwidth", ", the sigma in exp(-d^2 / (2 sigma^2))"),
+    "length_scale": ("bandwidth", ""),
+    "metric": ("kernel", ""),
+    "seed": ("rng", ""),
+    "random_state": ("rng", ""),
+    "alpha": ("level", ""),
+}
+_OPTIONS: dict[str, list[str]] = {}  # of the functions below, by their names
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """Two groups and how they are to be compared.
@@ -201,6 +214,7 @@ def compares(*fixed: str) -> Callable[[F], F]:
             for f in fields(Comparison)
             if f.name not in fixed
         ]
+        _OPTIONS[function.__name__] = [p.name for p in (*before, *shared)]
         function.__signature__ = own.replace(parameters=[*before, *shared])  # type: ignore[attr-defined]
         return function
 
@@ -212,7 +226,10 @@ def comparison(caller: str, options: KernelOptions, **fixed: Any) -> Comparison:
     known = [f.name for f in fields(Comparison) if f.name not in fixed]
     for name in options:
         if name not in known:
-            msg = f"{caller}() got an unexpected keyword argument {name!r}.{did_you_mean(name, known)}"
+            own = _OPTIONS.get(caller, known)
+            option, how = ELSEWHERE.get(name, ("", ""))
+            hint = f" Did you mean {option!r}{how}?" if option in own else did_you_mean(name, own)
+            msg = f"{caller}() got an unexpected keyword argument {name!r}.{hint}"
             raise TypeError(msg)
     return Comparison(**options, **fixed)
 

@@ -201,3 +201,11 @@ def test_a_name_that_nobody_has():
         as_method("sharpe")
     with pytest.raises(AttributeError, match=r"^module 'mmdbounds.search' has no attribute 'Sharpe'$"):
         mb.search.Sharpe  # noqa: B018
+
+
+@pytest.mark.parametrize("spelt", ["S-SD", "s-sd", "S_SD", "ssd"])
+def test_methods_are_found_as_the_paper_writes_them(spelt: str):
+    X, Y = [[0.0], [1.0], [3.0]], [[2.0], [4.0], [5.0], [7.0]]
+    found = mb.mmd_bounds(X, Y, 0.3, method=spelt, rng=0)
+    assert found.provenance.method == "s-sd"
+    assert found.interval == mb.mmd_bounds(X, Y, 0.3, method="s-sd", rng=0).interval

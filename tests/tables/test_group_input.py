@@ -287,7 +287,7 @@ class Sparse:
     ("data", "message"),
     [
         (np.arange(3.0), r"`X` must be 2-D.*got shape \(3,\)\. .*`X\.reshape\(-1, 1\)`"),
-        (np.zeros((2, 2, 2)), r"`X` must be 2-D.*got shape \(2, 2, 2\)\.$"),
+        (np.zeros((2, 2, 2)), r"`X` must be 2-D.*got shape \(2, 2, 2\)\."),
         (7.0, r"`X` must be 2-D.*got shape \(\)\.$"),
         ([], r"`X` has no rows"),
         (np.empty((0, 3)), r"`X` has no rows; got shape \(0, 3\)\."),
@@ -481,9 +481,9 @@ def test_pandas_types():
 def test_pandas_frames_that_are_refused():
     import pandas as pd
 
-    with pytest.raises(DataError, match=r"`X` must be 2-D.*reshape"):
+    with pytest.raises(DataError, match=r"`X` must be 2-D.*to_frame"):
         as_group(pd.Series([1.0, 2.0]), "X")
-    with pytest.raises(DataError, match=r"`X` must be 2-D.*reshape"):
+    with pytest.raises(DataError, match=r"`X` must be 2-D.*to_frame"):
         as_group(pd.Series(["a", "b"]), "X")
     with pytest.raises(DataError, match=r"more than one column called 'a'"):
         as_group(pd.DataFrame([[1, 2]], columns=["a", "a"]), "X")
@@ -525,3 +525,33 @@ def test_importing_loads_numpy_alone():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "set()", "")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            np.zeros((5, 28, 28)),
+            r"must be 2-D, .* got shape \(5, 28, 28\)\. To compare all .* `X\.reshape\(5, -1\)`",
+        ),
+        (np.zeros(5), r"got shape \(5,\)\. For one column use `X\.reshape\(-1, 1\)`"),
+    ],
+)
+def test_hints_for_other_shapes(given: np.ndarray, message: str):
+    with pytest.raises(DataError, match=message):
+        as_group(given, "X")
+
+
+@pytest.mark.full
+def test_a_series_and_a_list_of_tensors():
+    import pandas as pd
+    import torch
+
+    with pytest.raises(DataError, match=r"`X` must be 2-D, .* got a Series\. Use `\.to_frame\(\)`"):
+        as_group(pd.Series([1.0, 2.0]), "X")
+    tensors = [torch.tensor([1.0, 2.0], requires_grad=True), torch.tensor([3.0, 4.0])]
+    assert as_group(tensors, "X").values.tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(DataError, match="Are all rows of the same length"):
+        as_group([*tensors, torch.zeros(3)], "X")
+    with pytest.raises(DataError, match=r"got shape \(2, 3, 4\)\. To compare all"):
+        as_group([torch.zeros(3, 4), torch.zeros(3, 4)], "X")

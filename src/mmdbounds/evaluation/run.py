@@ -30,6 +30,7 @@ from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
+from mmdbounds.kernels.registry import folded
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
 from mmdbounds.problem import KernelOptions, Problem, compares, comparison
 from mmdbounds.progress import Meter, Phase
@@ -189,8 +190,9 @@ def as_method_or_baseline(method: Any) -> Method | Baseline:
     """Return what a name stands for, and an object as it is."""
     if isinstance(method, Baseline):
         return method
-    is_named = isinstance(method, str) and method in baselines.NAMES
-    return baselines.baseline(method) if is_named else as_method(method)
+    named = {folded(name): name for name in baselines.NAMES}
+    is_named = isinstance(method, str) and folded(method) in named
+    return baselines.baseline(named[folded(method)]) if is_named else as_method(method)
 
 
 def labelled_methods(methods: Any) -> dict[str, Method | Baseline]:

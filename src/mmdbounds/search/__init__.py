@@ -11,6 +11,7 @@ from collections import UserDict
 from typing import TYPE_CHECKING, Any
 
 from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
+from mmdbounds.kernels.registry import folded
 
 if TYPE_CHECKING:
     from mmdbounds.search.exhaustive import Exhaustive
@@ -91,12 +92,13 @@ def as_method(method: str | Method) -> Method:
     _refuse_class(method)
     if not isinstance(method, str) and hasattr(method, "both_sides"):
         return method
-    if not isinstance(method, str) or method not in METHODS:
+    named = {folded(name): name for name in METHODS}  # "S-SD", as the paper writes it, and "s-sd"
+    if not isinstance(method, str) or folded(method) not in named:
         hint = did_you_mean(method, METHODS) if isinstance(method, str) else ""
         known = ", ".join(map(repr, METHODS))
         msg = f"`method` must be one of {known} or a method object; got {shown_value(method)}.{hint}"
         raise MmdBoundsError(msg)
-    return METHODS[method]
+    return METHODS[named[folded(method)]]
 
 
 def _refuse_class(method: Any) -> None:

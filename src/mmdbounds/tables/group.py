@@ -272,6 +272,9 @@ def as_group(data: Any, argument: str) -> Group:
     if frames.is_frame(data):
         return _frame_group(data, argument)
     array = _as_array(data, argument)
+    if array.ndim == 1 and index_of(data) is not None:
+        msg = f"`{argument}` must be 2-D, rows by columns; got a {type(data).__name__}. Use `.to_frame()`."
+        raise DataError(msg)
     values = _as_floats(array, argument)
     require_exact(array, f"`{argument}`")
     require_finite(values, None, f"`{argument}`")
@@ -293,9 +296,9 @@ def _as_array(data: Any, argument: str) -> NDArray[Any]:
         msg = f"`{argument}` must be dense; got {type(data).__name__}. Call `.toarray()` first."
         raise DataError(msg)
     try:
-        if hasattr(data, "detach"):  # torch: NumPy takes no tensor of a GPU, with a gradient or in bfloat16
-            tensor = data.detach().cpu()
-            data = tensor.double() if tensor.is_floating_point() else tensor
+        if isinstance(data, list | tuple):
+            data = [_without_torch(each) for each in data]
+        data = _without_torch(data)
         return data if _is_masked(data) else np.asarray(data)
     except MemoryError:
         raise
@@ -304,6 +307,14 @@ def _as_array(data: Any, argument: str) -> NDArray[Any]:
         got = f"{type(data).__name__} that NumPy cannot turn into an array ({type(error).__name__})"
         msg = f"`{argument}` must be a 2-D array of numbers; got {got}. Are all rows of the same length?"
         raise DataError(msg) from None
+
+
+def _without_torch(data: Any) -> Any:
+    """Return a tensor as an array, which NumPy does not of a GPU, with a gradient or in bfloat16."""
+    if not hasattr(data, "detach"):
+        return data
+    tensor = data.detach().cpu()
+    return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
 
 
 def _as_floats(array: NDArray[Any], argument: str) -> NDArray[np.float64]:
@@ -315,6 +326,8 @@ def _as_floats(array: NDArray[Any], argument: str) -> NDArray[np.float64]:
         elif array.ndim != 2:
             name = argument if argument.isidentifier() else "x"
             hint = f" For one column use `{name}.reshape(-1, 1)`." if array.ndim == 1 else ""
+            if array.ndim > 2:  # images, say
+                hint = f" To compare all numbers of a row use `{name}.reshape({len(array)}, -1)`."
             msg = f"`{argument}` must be 2-D, rows by columns; {got}{hint}"
         else:
             msg = f"`{argument}` has no columns; {got}"
