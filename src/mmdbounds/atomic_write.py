@@ -117,7 +117,7 @@ def _target(path: str | os.PathLike[str]) -> Path:
     target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         parent = Path(path).parent if target == Path(path).absolute() else target.parent
-        raise OSError(errno.EINVAL, f"there is no folder {parent}")
+        raise OSError(errno.EINVAL, f"there is no folder {shown_path(parent)}")
     try:
         found = target.lstat()
     except FileNotFoundError:
@@ -129,12 +129,14 @@ def _target(path: str | os.PathLike[str]) -> Path:
     if sys.platform == "win32":  # a file that another program has open cannot be replaced
         os.close(os.open(target, os.O_WRONLY))
     if not os.access(target.parent, os.W_OK | os.X_OK):
-        reason = f"its folder {target.parent} is not writable, so no new file can replace it"
+        reason = f"its folder {shown_path(target.parent)} is not writable, so no new file can replace it"
         raise OSError(errno.EACCES, reason)
     folder = target.parent.stat()
     user = os.geteuid() if hasattr(os, "geteuid") else 0
     if folder.st_mode & stat.S_ISVTX and user not in (0, found.st_uid, folder.st_uid):
-        reason = f"it belongs to another user, and only its owner may replace it in {target.parent}"
+        reason = (
+            f"it belongs to another user, and only its owner may replace it in {shown_path(target.parent)}"
+        )
         raise OSError(errno.EPERM, reason)
     return target
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 300  # characters that a message shows
+LONGEST_VALUE, LONGEST_NAME, LONGEST_PATH = 80, 60, 80  # characters that a message shows
 MAX_NAMED = 5  # names listed in one message; the others are counted
 _PACKAGE = str(Path(__file__).parent)
 

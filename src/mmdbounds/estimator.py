@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean
+from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, shown_value
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
 from mmdbounds.kernels import is_precomputed
@@ -112,7 +112,7 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             raise DataError(msg)
         if self.hidden not in known:
             hint = did_you_mean(str(self.hidden), map(str, known))
-            msg = f"`hidden` must be one of the labels in `y`, {shown}; got {self.hidden!r}.{hint}"
+            msg = f"`hidden` must be one of the labels in `y`, {shown}; got {shown_value(self.hidden)}.{hint}"
             raise DataError(msg)
         return self.classes_[known.index(self.hidden)]
 

@@ -17,7 +17,7 @@ from mmdbounds.checks import check_count, check_progress, check_rng, check_share
 from mmdbounds.contamination import Contamination
 from mmdbounds.costs import one_pass
 from mmdbounds.counts import SLACK
-from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Indices
 from mmdbounds.problem import Bandwidth, Comparison, KernelLike, Problem, pose
@@ -172,7 +172,7 @@ def check_mechanism(mechanism: MechanismLike) -> None:
         return
     hint = did_you_mean(mechanism, MECHANISMS) if isinstance(mechanism, str) else ""
     known = ", ".join(map(repr, MECHANISMS))
-    msg = f"`mechanism` must be one of {known} or a function; got {mechanism!r}.{hint}"
+    msg = f"`mechanism` must be one of {known} or a function; got {shown_value(mechanism)}.{hint}"
     raise MmdBoundsError(msg)
 
 

@@ -227,3 +227,35 @@ def test_files_that_cannot_be_read(tmp_path: Path, table: str, refused: Refused)
     assert "is a folder" in refused("bounds", str(tmp_path), *rest)
     assert "cannot be read: " in refused("bounds", "x" * 5000 + ".csv", *rest)
     assert "cannot be read: " in refused("bounds", f"{table}/inside.csv", *rest)
+
+
+LONG = "q" * 3000
+FLAGS = (
+    "epsilon n-moved audit prevalence group hidden id columns exclude verified may-move limit method certify "
+    "kernel bandwidth dtype rng scale dates decimal encoding missing unit file rows report"
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [LONG],
+        [f"--{LONG}"],
+        ["bounds", f"--{LONG}"],
+        ["bounds", "{table}", f"--json={LONG}"],
+        ["demo", LONG],
+        ["demo", "--save", LONG],
+        ["demo", "--save", f"/{LONG}/t.csv"],
+        ["demo", *["extra"] * 500],
+        ["report", LONG, "--out", "a.html"],
+        ["report", "{table}", "--out", LONG],
+        *(
+            ["bounds", LONG if flag == "file" else "{table}", *GROUPS, "--n-moved", "1", f"--{flag}={LONG}"]
+            for flag in FLAGS.split()
+        ),
+    ],
+)
+def test_a_line_repeats_at_most_80_characters_of_an_argument(words: list[str], table: str, refused: Refused):
+    line = refused(*(word.replace("{table}", table) for word in words))
+    assert max(map(len, re.findall("q+", line)), default=0) <= 80
+    assert len(line) < 600

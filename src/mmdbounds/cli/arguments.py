@@ -214,7 +214,7 @@ def _limit(text: str) -> tuple[str, int | float]:
 def chosen_proof(certify: str) -> Any:
     """Return what `--certify` says, as the functions take it."""
     if certify.casefold() not in CERTIFY:
-        msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {certify!r}."
+        msg = f"`--certify` must be 'auto', 'yes' or 'no'; got {shown_value(certify)}."
         raise MmdBoundsError(msg)
     return CERTIFY[certify.casefold()]
 

@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 from mmdbounds.kernels import SHIPPED
 from mmdbounds.kernels.base import BandwidthKernel, CompiledForms, Kernel, PairKernel, Precomputed
 
@@ -96,7 +96,8 @@ def kernel_class(name: str) -> type[Kernel]:
     if found is None:
         known = [*_CLASSES, *(spelling for cls in _CLASSES.values() for spelling in cls.spellings)]
         hint, names = did_you_mean(name, known), ", ".join(map(repr, _CLASSES))
-        msg = f"`kernel` must be one of {names}, a kernel object or a function k(A, B); got {name!r}.{hint}"
+        wanted = f"one of {names}, a kernel object or a function k(A, B)"
+        msg = f"`kernel` must be {wanted}; got {shown_value(name)}.{hint}"
         raise MmdBoundsError(msg)
     return _CLASSES[found]
 
