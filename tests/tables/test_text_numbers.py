@@ -286,3 +286,49 @@ def test_three_decimals_in_every_cell_are_decimals_where_commas_separate_cells()
     asks = io.BytesIO("\n".join(lines).replace(",", ";").encode())
     with pytest.raises(DataError, match=r"'c' \(points that may separate thousands\)\. .*set `decimal=` to"):
         groups(asks, "g", hidden="A", among="B")
+
+
+@pytest.mark.parametrize(
+    ("cells", "wanted", "removed"),
+    [
+        (["\u22121.5", "2", "\u22123", "4"], [-1.5, 2, -3, 4], None),
+        (["\u20131.5", "2", "3", "4"], [-1.5, 2, 3, 4], None),  # a dash
+        (["\uff11\uff12", "\uff13.5", "4", "\uff0d5"], [12, 3.5, 4, -5], None),
+        (["\u0661\u0662", "\u0663", "\u0664", "\u0665"], [12, 3, 4, 5], None),
+        (["\u096b.5", "3", "4", "5"], [5.5, 3, 4, 5], None),
+        (["1,00,000", "12,34,567.5", "900", "2,000"], [100000, 1234567.5, 900, 2000], "thousands separators"),
+        (["1.5 kg", "2 kg", "3kg", "4 kg"], [1.5, 2, 3, 4], "units (kg)"),
+        (["1,5 mg/dL", "2 mg/dL", "3 mg/dL", "4 mg/dL"], [1.5, 2, 3, 4], "units (mg/dL)"),
+        (["37\u00b0C", "38.5\u00b0C", "36\u00b0C", "37\u00b0C"], [37, 38.5, 36, 37], "units (\u00b0C)"),
+        (["10h", "12h", "9h", "8h"], [10, 12, 9, 8], "units (h)"),
+    ],
+)
+def test_numbers_in_other_spellings(cells: list, wanted: list, removed: str | None):
+    X, Y = groups({"g": ["A", "A", "B", "B"], "c": cells}, "g", hidden="A", among="B", scale="none")
+    assert [*X.values[:, 0], *Y.values[:, 0]] == wanted
+    assert X.record["removed_signs"] == ({} if removed is None else {"c": removed})
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        (["(1.5)", "2", "3", "4"], r"'c' \(numbers in parentheses\)\. .*write negative numbers with a minus"),
+        (["1.5-", "2", "3", "4"], r"'c' \(numbers with a minus behind\)"),
+        (["1_000", "2", "3", "4"], r"'c' \(numbers with underscores\)"),
+        (["10:30", "11:45", "9:10", "10:30"], r"'c' \(times of day\)\. .*set `dates=` to 'drop'"),
+        (["1.5 kg", "800 g", "2 kg", "3 kg"], r"'c' \(numbers, not all with the same unit\)\. .*one unit"),
+        (["1.5 kg", "2", "3", "4"], r"'c' \(numbers, not all with the same unit\)"),
+        (["12 kg", "13 kg", "2", "14 kg"], r"'c' \(numbers, not all with the same unit\)"),
+    ],
+)
+def test_spellings_that_are_no_categories(cells: list, message: str):
+    with pytest.raises(DataError, match=message):
+        groups({"g": ["A", "A", "B", "B"], "c": cells}, "g", hidden="A", among="B")
+
+
+@pytest.mark.parametrize(
+    "cells", [["1st", "2nd", "1st", "2nd"], ["3a", "3b", "2", "3a"], ["2+", "3+", "2+", "1+"]]
+)
+def test_names_with_digits_stay_categories(cells: list):
+    X, _ = groups({"g": ["A", "A", "B", "B"], "c": cells}, "g", hidden="A", among="B")
+    assert X.record["kinds"]["c"].endswith("categories")

@@ -18,12 +18,16 @@ from mmdbounds.tables.group_column import as_text
 from mmdbounds.tables.reading import Reading, Trouble
 from mmdbounds.tables.text_numbers import (
     NUMBER,
+    ODD_SPELLINGS,
     Marks,
+    ascii_digits,
     is_missing,
     is_numeral,
     marks_of,
+    odd_spelling,
     possible_decimals,
     sign_of,
+    unit_of,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +76,7 @@ class ReadColumns:
         return {column.name: n for column, n in zip(self.columns, counts, strict=True) if n}
 
 
-DATES_REFUSED = (dates.REFUSED, dates.REFUSED_TEXT)
+DATES_REFUSED = (dates.REFUSED, dates.REFUSED_TEXT, dates.TIMES_OF_DAY)
 _IN_EVERY_ROW = Trouble("text, different in every row")
 _LARGE_ADVICE = "subtract a constant from large numbers first"
 _POINTS = Trouble(
@@ -171,8 +175,8 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
     if declared:
         return Trouble(f"{len(names)} categories", advice) if too_many else None
     n_numerals = sum(map(is_numeral, names))
-    if dates.are_dates(names):
-        return dates.REFUSED_TEXT
+    if trouble := dates.REFUSED_TEXT if dates.are_dates(names) else _unit_trouble(names):
+        return trouble
     if names and n_numerals == len(names):
         return _number_trouble(names)
     # A few words among numbers are slips or words for missing cells, not categories.
@@ -184,8 +188,21 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
     return Trouble(f"text, {len(names)} different values", advice) if too_many else None
 
 
+def _unit_trouble(names: Sequence[str]) -> Trouble | None:
+    """Return why text that is all numbers, some with units behind them, was not read as numbers."""
+    units = [unit_of(ascii_digits(name)) for name in names]
+    if not any(units) or not all(unit or is_numeral(name) for name, unit in zip(names, units, strict=True)):
+        return None
+    # 1st and 2nd are names, not numbers of something; 1.5 kg is.
+    are_numbers = not all(units) or any(mark in name for name in names for mark in " .,")
+    return Trouble("numbers, not all with the same unit", "write them in one unit") if are_numbers else None
+
+
 def _number_trouble(names: Sequence[str]) -> Trouble:
     """Return why text that is all numbers was not read as numbers."""
+    names = [ascii_digits(name) for name in names]
+    if odd := next(filter(None, map(odd_spelling, names)), None):
+        return dates.TIMES_OF_DAY if odd == dates.TIMES_OF_DAY.words else Trouble(odd, ODD_SPELLINGS[odd][1])
     if any(map(sign_of, names)):
         return _SIGNS
     if marks_of(names) is Marks.MAYBE_POINT:

@@ -23,7 +23,7 @@ _YEAR_LAST = re.compile(
 ADVICE = "set `dates=` to 'days' to count days, or to 'drop' to leave dates out"
 REFUSED = Trouble("dates or times", ADVICE, ("dates", "days"))
 REFUSED_TEXT = Trouble("text, dates", ADVICE, ("dates", "days"))
-_TIMES_OF_DAY = Trouble("times of day", "set `dates=` to 'drop' to leave them out", ("dates", "drop"))
+TIMES_OF_DAY = Trouble("times of day", "set `dates=` to 'drop' to leave them out", ("dates", "drop"))
 _UNREADABLE = Trouble(
     "dates that cannot be read", "write them as 2020-12-31, or set `dates=` to 'drop'", ("dates", "drop")
 )
@@ -55,7 +55,7 @@ def as_days(cells: Sequence[Any], dates: str) -> tuple[NDArray[np.float64], Trou
     for cell in present:
         moment = _moment(cell, order)
         if moment is None:
-            return nothing, _TIMES_OF_DAY if isinstance(cell, datetime.time) else _UNREADABLE
+            return nothing, TIMES_OF_DAY if isinstance(cell, datetime.time) else _UNREADABLE
         days[cell] = (moment if isinstance(moment, datetime.timedelta) else moment - REFERENCE) / _DAY
     return np.array([days[cell] for cell in cells]), None
 

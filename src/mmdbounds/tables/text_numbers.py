@@ -28,6 +28,7 @@ _GROUPED = r"[1-9][0-9]{0,2}(?:,[0-9]{3})"  # and as many more groups as there a
 # is in it if a cell fits the second. With points for commas they are those of 1.234.567,89.
 _THOUSANDS = rf"[+-]?(?:{_GROUPED}+|[0-9]+)(?:\.[0-9]+)?"
 _IN_NO_DOUBT = rf"[+-]?{_GROUPED}(?:(?:,[0-9]{{3}})+(?:\.[0-9]+)?|\.[0-9]+)"
+_INDIAN = r"[+-]?[1-9][0-9]?(?:,[0-9]{2})+,[0-9]{3}(?:\.[0-9]+)?"  # 1,00,000
 _GAPS = " '\u00a0\u2019\u202f"  # blanks and apostrophes between thousands
 _WITH_GAPS = rf"[+-]?(?:[1-9][0-9]{{0,2}}(?:[{_GAPS}][0-9]{{3}})+|[0-9]+)(?:[.,][0-9]+)?"
 _SIGN = r"%|[$\u00a3\u00a5\u20ac\u20b9]|CHF|EUR|GBP|JPY|USD"
@@ -44,10 +45,23 @@ def _any_of(*patterns: str) -> re.Pattern[str]:
 
 
 _PLAIN, _COMMA, _GAPPED = map(_any_of, (NUMBER, _DECIMAL_COMMA, _WITH_GAPS))
-_BY_COMMAS, _BY_POINTS = _any_of(_THOUSANDS), _any_of(_swapped(_THOUSANDS))
-_SURE_COMMAS, _SURE_POINTS = _any_of(_IN_NO_DOUBT), _any_of(_swapped(_IN_NO_DOUBT))
+_BY_COMMAS, _BY_POINTS = _any_of(_THOUSANDS, _INDIAN), _any_of(_swapped(_THOUSANDS))
+_SURE_COMMAS, _SURE_POINTS = _any_of(_IN_NO_DOUBT, _INDIAN), _any_of(_swapped(_IN_NO_DOUBT))
 _NO_NUMBER = re.compile("[+-]?(?:inf|infinity|nan)", re.IGNORECASE)
-_NUMERIC = _any_of(NUMBER, _DECIMAL_COMMA, _THOUSANDS, _swapped(_THOUSANDS), _WITH_GAPS)
+_NUMERIC = _any_of(NUMBER, _DECIMAL_COMMA, _THOUSANDS, _swapped(_THOUSANDS), _INDIAN, _WITH_GAPS)
+# A unit has two letters, stands behind a blank or is one of the usual letters: the stage 3a has none.
+_WITH_UNIT = re.compile(
+    rf"(?:{_NUMERIC.pattern})(?:\s+|(?=[^\W\d_]{{2}}|[\u00b0\u00b5\u03bcgmlshdkKCF]))"
+    r"((?:[^\W\d_]|\u00b0)\S{0,11})"
+)
+_ASCII = {0x2212: "-", 0xFE63: "-", 0xFF0D: "-", 0xFF0B: "+", 0xFF0E: ".", 0xFF0C: ",", 0xFF05: "%"}
+_DIGITS = r"(?:[0-9][0-9.,]*)"
+ODD_SPELLINGS = {  # numbers that could mean something else: what they are called, and what to do about them
+    "numbers in parentheses": (re.compile(rf"\(\s*{_DIGITS}\s*\)"), "write negative numbers with a minus"),
+    "numbers with a minus behind": (re.compile(rf"{_DIGITS}\s*-"), "write the minus in front of numbers"),
+    "numbers with underscores": (re.compile(r"[+-]?[0-9]+(?:_[0-9]+)+"), "write numbers without underscores"),
+    "times of day": (re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?"), "write times as numbers"),
+}
 
 
 class Marks(Enum):
@@ -96,10 +110,21 @@ def _unsigned(text: str) -> str:
     return _SUFFIX.sub("", _PREFIX.sub(r"\1", text))
 
 
+def unit_of(text: str) -> str:
+    """Return the unit behind a number, an empty text if there is none."""
+    found = None if _NUMERIC.fullmatch(text) else _WITH_UNIT.fullmatch(text)
+    return found[1] if found else ""
+
+
+def odd_spelling(text: str) -> str | None:
+    """Return what a number in a spelling that is not read is called, `None` for all other text."""
+    return next((words for words, (pattern, _) in ODD_SPELLINGS.items() if pattern.fullmatch(text)), None)
+
+
 def is_numeral(text: str) -> bool:
     """Tell whether a cell looks like a number: with a point or commas, thousands separators or a sign."""
-    bare = _unsigned(text)
-    return bool(_NUMERIC.fullmatch(bare) or _NO_NUMBER.fullmatch(bare))
+    bare = _unsigned(ascii_digits(text))
+    return bool(_NUMERIC.fullmatch(bare) or _NO_NUMBER.fullmatch(bare) or odd_spelling(bare))
 
 
 def marks_of(texts: Collection[str]) -> Marks:
@@ -192,6 +217,9 @@ def _typed(cells: Cells, na: Collection[str]) -> _Typed | None:
     if sign := signs.pop():
         bare = {text: _unsigned(each) for text, each in bare.items()}
         removed.append("percent signs" if sign == "%" else f"currency signs ({sign})")
+    elif len(units := {unit_of(text) for text in bare.values()}) == 1 and (unit := units.pop()):
+        bare = {text: each.removesuffix(unit).rstrip() for text, each in bare.items()}
+        removed.append(f"units ({unit})")
     if any(gap in each for each in bare.values() for gap in _GAPS) and _all(_GAPPED, bare.values()):
         bare = {text: each.translate(_NO_GAPS) for text, each in bare.items()}
         removed.append("thousands separators")
@@ -218,10 +246,10 @@ def ascii_digits(text: str) -> str:
     """Return a number with the digits and the minus that programs write, whatever the script it came in."""
     if text.isascii():
         return text
-    return "".join(
-        "-" if each in "\u2212\ufe63\uff0d" else str(unicodedata.digit(each)) if each.isdecimal() else each
-        for each in text
-    )
+    if text[0] == "\u2013":  # a dash, which some programs make of a minus
+        text = "-" + text[1:]
+    digits = (str(unicodedata.digit(each)) if each.isdecimal() else each for each in text.translate(_ASCII))
+    return "".join(digits)
 
 
 def _settled(typed: Mapping[str, _Typed], sure_points: Sequence[str], label: str) -> str | None:
