@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import mmdbounds as mb
 from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.main import run
 from mmdbounds.cli.options import defaults_of
+from mmdbounds.report.record import recipe
 
 GROUPS = ["--group", "where", "--hidden", "case", "--among", "control", "--id", "name"]
 QUICK = ["--n-permutations", "39", "--bandwidth", "1.5", "--rng", "0"]
@@ -107,6 +109,25 @@ def test_a_dry_run_misses_the_seed_too(patients: Path, refused: Refused):
     assert "must be the seed with which the audit began" in refused(*command)
 
 
+def test_rows_are_named_in_the_order_of_a_column(
+    patients: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(patients.parent)  # the command that repeats a result names the file alone
+    first, *rows = patients.read_text().splitlines()
+    lines = [f"{first},quality", *(f"{row},{'' if i < 20 else (7 * i) % 31}" for i, row in enumerate(rows))]
+    patients.write_text("\n".join(lines) + "\n")
+    named = sorted(range(20, 50), key=lambda i: (7 * i) % 31)[:5]
+    command = ["audit", str(patients), *GROUPS, *QUICK, "--order", "quality", "--next", "5"]
+    assert run([*command, "--json"]) == 0
+    result = mb.results.AuditResult.from_dict(json.loads(capsys.readouterr().out))
+    assert result.ids_next.tolist() == [f"p{i}" for i in named]
+    assert (result.by, result.provenance.data["columns"]) == ("order", ["a", "b"])
+    assert run([*command, "--dry-run"]) == 0
+    assert run([*shlex.split(recipe(result))[1:], "--next", "5", "--json"]) == 0
+    *_, again = capsys.readouterr().out.partition("{")
+    assert json.loads("{" + again)["ids_next"] == [f"p{i}" for i in named]
+
+
 def test_every_keyword_is_a_flag_with_the_same_default():
     function = inspect.signature(mb.audit).parameters
     command = defaults_of(audit_command)
@@ -121,6 +142,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     [
         (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
         (["--certify", "maybe"], "`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'."),
+        (["--order", "b", "--by", "effect"], "`by='effect'` and `order` name different rows first."),
         (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
         (
             ["--audit-level", "95"],

@@ -7,6 +7,7 @@ import json
 from contextlib import nullcontext
 
 import numpy as np
+import pandas
 import pytest
 from scipy.stats import binom
 
@@ -166,6 +167,62 @@ def test_a_copy_of_the_labels_is_noticed():
     X, Y, _ = filed()
     with pytest.warns(VerifiedWarning, match=r"confirms all 30 rows .* Was it filled in from the group"):
         mb.audit(X, Y, verified=looked_up(30, range(30), set()), **QUICK)
+
+
+def test_rows_are_named_in_an_order_that_is_handed_in():
+    X, Y, misfiled = filed(q=40)
+    recorded = mb.audit(X, Y, n_next=40, **QUICK).next_rows.tolist()
+    known = recorded[:10]
+    verified, scores = looked_up(40, known, misfiled), np.round(Y.sum(axis=1))  # with ties
+    result = mb.audit(X, Y, verified=verified, order=scores, n_next=12, **QUICK)
+    unknown = [row for row in recorded if row not in known]  # equal ones in this order
+    assert result.next_rows.tolist() == sorted(unknown, key=lambda row: scores[row])[:12]
+    assert result.by == "order"
+    assert "Look up next, in the order handed in (such rows narrow" in words(result)
+    plain = mb.audit(X, Y, verified=verified, **QUICK)
+    for name in ("n_misfiled_range", "n_random", "n_chosen", "decision", "lower", "upper", "order_digest"):
+        assert getattr(result, name) == getattr(plain, name)
+    ranks = pandas.Series(range(1, 41), index=list(range(40))[::-1])
+    by_name = mb.audit(pandas.DataFrame(X), pandas.DataFrame(Y), order=ranks, n_next=40, **QUICK)
+    assert by_name.next_rows.tolist() == list(range(40))[::-1]
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        (np.ones(29), r"^`order` must have one entry for each of the 30 rows of `Y`; got 29\.$"),
+        ([1.0] * 29 + [float("nan")], r"^`order` must be a finite number .*; got nan for row 29\.$"),
+        ([1.0] * 29 + ["2"], r"^`order` must be a finite number for each row of `Y`; got '2' for row 29\.$"),
+        (np.ones((30, 2)), r"^`order` must have one number .*; got ndarray of shape \(30, 2\)\.$"),
+        ("score", r"^`order` must have one number for each row of `Y`.*; got 'score'\.$"),
+        (
+            np.roll(np.arange(30), 3),
+            r"^`order` holds each of 0 to 29 once, and may be a list of places\. .* or ranks from 1\.$",
+        ),
+        (
+            pandas.Series(np.ones(30), index=list("ab" * 15)),
+            "`order` has an index, but the rows of `Y`",
+        ),
+    ],
+)
+def test_orders_that_do_not_fit_are_refused(order, message):
+    X, Y, _ = filed()
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.audit(X, Y, order=order, **QUICK)
+
+
+def test_places_that_are_ranks_as_well_are_taken():
+    X, Y, _ = filed()
+    order = np.arange(30)[::-1]  # the last row first, whichever way it is read
+    assert mb.audit(X, Y, order=order, n_next=2, **QUICK).next_rows.tolist() == [29, 28]
+
+
+def test_one_order_at_a_time():
+    X, Y, _ = filed()
+    with pytest.raises(MmdBoundsError, match=r"^`by='effect'` and `order` name different rows first"):
+        mb.audit(X, Y, order=np.ones(30), by="effect", **QUICK)
+    with pytest.raises(MmdBoundsError, match=r"^`order` must be handed in once"):
+        mb.audit(X, mb.Group(Y, order=np.ones(30)), order=np.ones(30), **QUICK)
 
 
 def test_chosen_rows_narrow_the_bounds_and_leave_the_number_as_it_was():

@@ -22,6 +22,7 @@ def group(n: int = 6, name: str = "MI", first: int = 0) -> Group:
         verified=["confirmed" if i % 3 == 0 else "" for i in places],
         may_move=places % 2 == 0,
         strata=[f"site {i % 2}" for i in places],
+        order=10.0 - places,
     )
 
 
@@ -69,7 +70,7 @@ def test_other_subscripts_are_refused(rows: object, message: str):
         group()[rows]
 
 
-@pytest.mark.parametrize("name", ["verified", "may_move", "strata"])
+@pytest.mark.parametrize("name", ["verified", "may_move", "strata", "order"])
 def test_knowledge_must_be_as_long_as_the_rows(name: str):
     with pytest.raises(
         DataError, match=f"`{name}` must have one entry for each of the 2 rows of `values`; got 3"

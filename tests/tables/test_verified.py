@@ -198,7 +198,26 @@ def test_who_may_be_misfiled_must_be_clear(tested: list[str], message: str):
         split(table([""] * 8, tested=tested), verified=None, exclude="review", may_move="tested")
 
 
-@pytest.mark.parametrize("role", ["verified", "may_move", "strata"])
+def test_an_order_is_a_number_for_each_row_of_y_that_was_not_looked_up():
+    scores = [None, 1.0, None, 0.5, None, 0.25, 2.0, None]
+    review = ["", "", "no", "", "no", "", "", ""]
+    data = {**table(review), "score": scores}
+    X, Y = split(data, order="score")
+    assert X.order is None
+    assert Y.ids.tolist() == ["p2", "p3", "p4", "p5", "p6"]
+    np.testing.assert_array_equal(Y.order, [np.nan, 0.5, np.nan, 0.25, 2.0])
+    assert (X.columns, X.record["order_column"]) == (("age",), "score")
+    assert Y[1:4].order.tolist()[::2] == [0.5, 0.25]
+    refused = (
+        "^column 'score', named in `order=`, must have a number in each row of 'no' that was not looked up"
+    )
+    with pytest.raises(DataError, match=rf"{refused}; got nothing in row 4 \(and 1 row more\)\.$"):
+        split({**data, "score": [*scores[:3], None, 1.0, None, 2.0, 1.0]}, order="score")
+    with pytest.raises(DataError, match=rf"{refused}; got 'b' in row 4 \(and 2 rows more\)\.$"):
+        split({**data, "score": list("abbbbbbb")}, order="score")
+
+
+@pytest.mark.parametrize("role", ["verified", "may_move", "strata", "order"])
 def test_columns_must_be_other_ones(role: str):
     with pytest.raises(DataError, match=f"`group` and `{role}` must be different columns; got 'dx' for both"):
         split(table([""] * 8), **{"verified": None, role: "dx"})

@@ -49,6 +49,13 @@ class Auditing:
         "Which rows to name: 'random' (in the recorded order) or 'effect' (on the lower bound).",
         "NAME",
     )
+    order: str | None = option(
+        None,
+        "Column with a number for each row, such as a label-quality score: rows are named in this order, the "
+        "smallest first; never a feature.",
+        "COL",
+        TABLE,
+    )
     certify: str = option(
         "auto",
         "Proof of the bounds, on which the decision does not depend: 'auto' (a fixed amount of work), 'yes' "
@@ -83,13 +90,16 @@ def audit_command(
     if table.unit is not None:
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
-    given = {name: value for name, value in vars(auditing).items() if name != "verified"}
+    given = {name: value for name, value in vars(auditing).items() if name not in ("verified", "order")}
     given["certify"] = chosen_proof(auditing.certify)
     page.plan(table)
     how = comparison.keywords()
     with nothing_looked_up_yet():
         split = read_split(
-            table, KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None), output
+            table,
+            KnownRows(verified=auditing.verified, may_move=None, strata=None, limit=None),
+            output,
+            order=auditing.order,
         )
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)

@@ -39,15 +39,17 @@ def read_split(
     amount: Contamination | None = None,
     *,
     scale: str | None = None,
+    order: str | None = None,
 ) -> Split:
     """Return the groups of a table and the units of their rows; `scale` in place of the one asked for.
 
-    In a dry run all problems of the table and of the amount are listed.
+    `order` is the column by which an audit takes the rows. In a dry run all problems of the table and of the
+    amount are listed.
     """
     from mmdbounds.tables.table_rows import TableError
 
     try:
-        split = _split(table, known, scale)
+        split = _split(table, known, scale, order)
     except TableError as error:
         if output is None or not output.dry_run:
             raise
@@ -76,14 +78,14 @@ def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> 
     raise MmdBoundsError(msg) from None
 
 
-def _split(table: Table, known: KnownRows | None, scale: str | None) -> Split:
+def _split(table: Table, known: KnownRows | None, scale: str | None, order: str | None) -> Split:
     from mmdbounds.tables.grouped_table import split_table
     from mmdbounds.tables.row_columns import RowColumns
 
     if table.unit is not None and table.unit in (table.group, *(table.columns or ())):
         msg = f"`--unit` must be neither the group column nor a feature; got {quoted(table.unit)}."
         raise MmdBoundsError(msg)
-    about = RowColumns(id=table.id, unit=table.unit)
+    about = RowColumns(id=table.id, unit=table.unit, order=order)
     if known is not None:
         columns = {"verified": known.verified, "may_move": known.may_move, "strata": known.strata}
         about = dataclasses.replace(about, **columns)

@@ -14,6 +14,7 @@ chosen row that the order comes to later is one of its rows, without any more wo
 from __future__ import annotations
 
 import hashlib
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,13 +25,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mmdbounds.checks import is_number
 from mmdbounds.contamination import Contamination
-from mmdbounds.errors import DataError, VerifiedWarning
+from mmdbounds.errors import DataError, MmdBoundsError, VerifiedWarning, shown_value
 from mmdbounds.knowledge import refiled
 from mmdbounds.number_limits import Limits, anytime_limits
 from mmdbounds.objective import Indices
+from mmdbounds.results.audit import By
 from mmdbounds.tables import Group, as_groups
-from mmdbounds.tables.group import CONFIRMED, REFILED
+from mmdbounds.tables.group import CONFIRMED, REFILED, entries_of
 from mmdbounds.tables.verified import NO_ROW
 
 NOT_LOOKED_UP, BELONGS_TO_Y, BELONGS_TO_X = -1, 0, 1
@@ -140,6 +143,8 @@ class AuditedRows:
     places, ids, file_rows
         Of the rows of Y as filed: the place in the group given (of refiled rows in X), name and row in the
         file.
+    by_order
+        The numbers of an order that was handed in, of the rows of Y as filed; `None` without one.
     number_of
         Where a row of the groups, by its name there, is among the rows of Y as filed.
     order_digest
@@ -154,10 +159,18 @@ class AuditedRows:
     places: Indices
     ids: NDArray[np.str_] | None
     file_rows: Indices | None
+    by_order: NDArray[np.float64] | None
     number_of: Mapping[str, int]
     order_digest: str
     n_filed_x: int
     n_refiled_to_y: int
+
+    def next_by_order(self, count: int) -> Indices:
+        """Return the next rows to look up in the order that was handed in; of equal ones as recorded."""
+        unknown = self.state.next_rows(self.state.n_rows)
+        if self.by_order is None:
+            return unknown[:count]
+        return unknown[np.argsort(self.by_order[unknown], kind="stable")][:count]
 
 
 def audited_rows(X: Any, Y: Any, verified: Any, kernel: object, seed: int) -> AuditedRows:
@@ -188,11 +201,46 @@ def audited_rows(X: Any, Y: Any, verified: Any, kernel: object, seed: int) -> Au
         places,
         ids,
         file_rows,
+        _by_order(tags, now.Y),
         {tag: i for i, tag in enumerate(tags.tolist())},
         order_digest(names, order),
         len(now.X) - n_to_x + n_to_y,
         n_to_y,
     )
+
+
+def with_order(X: Any, Y: Any, order: Any) -> tuple[Group, Group]:
+    """Return the groups, and with the rows of Y the number by which each is to be looked up."""
+    x, y = as_groups(X, Y)
+    if order is None:
+        return x, y
+    if y.order is not None:
+        msg = "`order` must be handed in once; got one here, and one that `groups` has read. Leave one out."
+        raise MmdBoundsError(msg)
+    wanted = "must have one number for each row of `Y`, the first to look up the smallest"
+    given = entries_of(y, order, "order", wanted, "`Y`")
+    for place, number in enumerate(given):
+        if not is_number(number) or not math.isfinite(number):
+            got = f"{shown_value(number)} for row {place}"
+            msg = f"`order` must be a finite number for each row of `Y`; got {got}."
+            raise DataError(msg)
+    numbers = np.array(given, dtype=np.float64)
+    places = np.arange(len(y))
+    if np.array_equal(np.sort(numbers), places) and not np.array_equal(numbers[numbers.astype(int)], places):
+        what = f"holds each of 0 to {len(y) - 1} once, and may be a list of places"
+        msg = f"`order` {what}. Hand in a number for each row: scores, or ranks from 1."
+        raise DataError(msg)
+    return x, replace(y, order=numbers)
+
+
+def chosen_by(by: By, Y: Any) -> By:
+    """Return how rows are chosen: by the order that was handed in with the rows of Y, if there is one."""
+    if not isinstance(Y, Group) or Y.order is None:
+        return by
+    if by == "effect":
+        msg = "`by='effect'` and `order` name different rows first. Leave one of them out."
+        raise MmdBoundsError(msg)
+    return "order"
 
 
 @contextmanager
@@ -201,6 +249,14 @@ def nothing_looked_up_yet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", f".*{NO_ROW}", VerifiedWarning)
         yield
+
+
+def _by_order(tags: NDArray[np.str_], y: Group) -> NDArray[np.float64] | None:
+    """Return the numbers of the order for rows with these tags; NaN for those that have moved to X."""
+    if y.order is None or y.ids is None:
+        return None
+    numbers = dict(zip(y.ids.tolist(), y.order.tolist(), strict=True))
+    return np.array([numbers.get(tag, np.nan) for tag in tags.tolist()])
 
 
 def _tags(letter: str, count: int) -> NDArray[np.str_]:

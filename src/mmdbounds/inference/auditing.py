@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
@@ -33,7 +33,13 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning, counted, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
-from mmdbounds.inference.audited_rows import AuditedRows, AuditState, audited_rows
+from mmdbounds.inference.audited_rows import (
+    AuditedRows,
+    AuditState,
+    audited_rows,
+    chosen_by,
+    with_order,
+)
 from mmdbounds.inference.breakdown import Breakdown, expected_breakdown, find_breakdown
 from mmdbounds.inference.robust import expected_test, robust_test
 from mmdbounds.number_limits import allowed_error
@@ -59,6 +65,7 @@ def audit(
     audit_level: float = 0.95,
     n_next: int = 20,
     by: By = "random",
+    order: Any = None,
     certify: Literal["auto"] | bool = "auto",
     n_permutations: int = 999,
     rng: int | None = None,
@@ -86,6 +93,11 @@ def audit(
     by : {"random", "effect"}, default="random"
         Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
         bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
+    order : array-like, optional
+        An order of your own: one number for each row of `Y`, such as the label-quality scores of cleanlab or
+        ranks from 1. Rows with the smallest numbers are named first, equal ones in the recorded order; they
+        count like those by effect. A Series with an index is brought to the rows by their names. Tables:
+        `groups` has `order`.
     certify : {"auto", True, False}, default="auto"
         Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
         where only it matters, ``False`` saves their proof.
@@ -125,10 +137,12 @@ def audit(
     started = time.perf_counter()
     level, alpha = check_level(level), allowed_error(audit_level, "audit_level")
     n_next = check_count(n_next, "n_next")
-    check_option(by, "by", get_args(By))
+    check_option(by, "by", ("random", "effect"))
     check_labellings(n_permutations)
     method = Sharp(certify=certify)
     how = comparison("audit", options)
+    X, Y = with_order(X, Y, order)
+    by = chosen_by(by, Y)
     rows, seed = _rows_in_order(X, Y, verified, how.kernel, rng, by)
     call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations, method)
     finding = _finding(rows, alpha, call)
@@ -170,6 +184,7 @@ def expected_audit(
     rng: int | None,
 ) -> list[Phase]:
     """Return what `audit` computes, with what each is expected to take (see `mmdbounds.costs`)."""
+    by = chosen_by(by, Y)
     rows, _ = _rows_in_order(X, Y, None, problem.kernel, rng, by)
     state, method = rows.state, Sharp(certify=certify)
     n_left = state.misfiled(allowed_error(audit_level, "audit_level"))[1] - state.n_found
@@ -287,7 +302,12 @@ def _rows_to_go(state: AuditState, margin: Breakdown, alpha: Fraction) -> int:
 
 def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) -> dict[str, Any]:
     """Return the fields that name the rows to look up next."""
-    chosen = _by_effect(rows, count, n_left, call) if by == "effect" else rows.state.next_rows(count)
+    if by == "effect":
+        chosen = _by_effect(rows, count, n_left, call)
+    elif by == "order":
+        chosen = rows.next_by_order(count)
+    else:
+        chosen = rows.state.next_rows(count)
     return {
         "next_rows": rows.places[chosen],
         "ids_next": None if rows.ids is None else rows.ids[chosen],

@@ -203,8 +203,8 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
         return {}
     drawn: dict[str, Any] = {"level": float(result.level), "n_permutations": int(result.n_permutations)}
     if isinstance(result, AuditResult):
-        return {"audit_level": float(result.audit_level), "by": str(result.by), **drawn}
-    drawn["null"] = str(result.null_rule)
+        by = {} if result.by == "order" else {"by": str(result.by)}  # which the order itself says
+        return {"audit_level": float(result.audit_level), **by, **drawn}
     if result.stop_after is not None:
         drawn["stop_after"] = int(result.stop_after)
     if isinstance(result, SweepResult):
@@ -215,7 +215,9 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
 
 
 def _table_options(record: Options) -> dict[str, Any]:
-    columns = {name: record.get(f"{name}_column") for name in ("id", "verified", "may_move", "strata")}
+    columns = {
+        name: record.get(f"{name}_column") for name in ("id", "verified", "may_move", "strata", "order")
+    }
     groups, how = (
         {name: record.get(name) for name in names}
         for names in (("hidden", "among"), ("scale", "missing", "encoding", "decimal", "sheet"))
@@ -371,6 +373,8 @@ def _call(result: Reproducible) -> str:
     if isinstance(result, AuditResult):
         if "verified_column" not in made.data:
             options = {"verified": _Code("(None, verified_of_y)"), **options}
+        if result.by == "order" and "order_column" not in made.data:
+            options["order"] = _Code("order_of_y")
         if isinstance(certify := made.options.get("certify"), bool):
             options["certify"] = certify
         return f"mb.audit(X, Y, {_keywords(options)})"

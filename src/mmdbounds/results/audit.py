@@ -12,7 +12,7 @@ from mmdbounds.results.base import OfLabellings, ReportedResult, Result
 from mmdbounds.results.provenance import Provenance
 
 Decision = Literal["the difference stands", "explained away", "check more", "no difference shown"]
-By = Literal["random", "effect"]
+By = Literal["random", "effect", "order"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -115,7 +115,8 @@ class AuditResult(OfLabellings, ReportedResult):
     most_moved
         The largest number of misfiled rows tried.
     by
-        How the next rows are chosen: ``"random"`` (in the recorded order) or ``"effect"``.
+        How the next rows are chosen: ``"random"`` (in the recorded order), ``"effect"`` or
+        ``"order"`` (one that was handed in).
     next_rows, ids_next, file_rows_next
         Places in Y of the rows to look up next, in this order, their names and rows in the file.
     order_digest

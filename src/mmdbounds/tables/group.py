@@ -18,12 +18,20 @@ from mmdbounds.tables.by_row import ByRow, index_of
 from mmdbounds.tables.cells import EXACT_UP_TO, n_rounded
 
 Names = tuple[str, str]  # of the arguments that hold the two groups, for the messages
-OF_ROWS = {"ids": np.str_, "file_rows": np.intp, "verified": np.str_, "may_move": np.bool_, "strata": np.str_}
+OF_ROWS = {
+    "ids": np.str_,
+    "file_rows": np.intp,
+    "verified": np.str_,
+    "may_move": np.bool_,
+    "strata": np.str_,
+    "order": np.float64,
+}
 """The fields of a group that have one entry for each row beside its values, and their types."""
 ENTRIES: dict[type[np.generic], tuple[str, Callable[[Any], bool]]] = {
     np.str_: ("names, one for each row", lambda entry: isinstance(entry, str) or is_number(entry)),
     np.intp: ("whole numbers, one for each row", lambda entry: is_whole(entry) and 0 <= entry <= MOST),
     np.bool_: ("True or False for each row", lambda entry: isinstance(entry, bool)),
+    np.float64: ("numbers, one for each row", is_number),
 }
 NOT_LOOKED_UP, CONFIRMED, REFILED = "", "confirmed", "refiled"  # what `Group.verified` says of a row
 VERIFIED = {NOT_LOOKED_UP, CONFIRMED, REFILED}
@@ -58,6 +66,9 @@ class Group:
         Whether each row could be misfiled at all; `None` if every row could.
     strata
         The stratum (site, year) of each row as text, empty where it is missing; `None` if there are none.
+    order
+        In which order `audit` names the rows, the smallest number first (NaN where none is needed); `None` if
+        none was handed in.
 
     Subscripted with a mask, a slice or a list of row numbers, it returns these rows with all that belongs to
     them.
@@ -72,6 +83,7 @@ class Group:
     verified: NDArray[np.str_] | None = None
     may_move: NDArray[np.bool_] | None = None
     strata: NDArray[np.str_] | None = None
+    order: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         # A view, so that the user's own array stays writeable.
@@ -194,7 +206,8 @@ def group_fields(x: Group, y: Group) -> dict[str, Any]:
 
 def joined(first: Group, second: Group) -> Group:
     """Return the rows of two groups one below the other; names, columns and record are those of the first."""
-    unsaid = {"verified": "", "may_move": True, "strata": ""}  # what a group without such a field means by it
+    # What a group without such a field means by it.
+    unsaid = {"verified": "", "may_move": True, "strata": "", "order": np.nan}
     known: dict[str, Any] = {}
     for name in OF_ROWS:
         both = [(group, getattr(group, name)) for group in (first, second)]

@@ -30,6 +30,7 @@ def groups(
     verified: str | None = None,
     may_move: str | None = None,
     strata: str | None = None,
+    order: str | None = None,
     columns: str | Iterable[str] | None = None,
     exclude: str | Iterable[str] | None = None,
     scale: str = "standard",
@@ -63,6 +64,9 @@ def groups(
         Column with yes or no for each row of Y: whether it could be misfiled at all.
     strata
         Column with the stratum of each row (a site, a year), for ``limits`` of `Contamination`.
+    order
+        Column with a number for each row of Y, such as a label-quality score: `audit` names the rows in this
+        order, the smallest first.
     columns
         The features, in this order: a list, or text with commas between the names. Default: all columns but
         `exclude` and those named above.
@@ -131,7 +135,7 @@ def groups(
         group,
         hidden=hidden,
         among=among,
-        about=RowColumns(id=id, verified=verified, may_move=may_move, strata=strata),
+        about=RowColumns(id=id, verified=verified, may_move=may_move, strata=strata, order=order),
         columns=columns,
         exclude=exclude,
         scale=scale,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mmdbounds.checks import is_number
 from mmdbounds.errors import DataError, counted, quoted
 from mmdbounds.tables.group import NOT_LOOKED_UP, OF_ROWS
 from mmdbounds.tables.group_column import GroupColumn, Key, as_text, match_key
@@ -41,6 +43,7 @@ class RowColumns:
     verified: str | None = None
     may_move: str | None = None
     strata: str | None = None
+    order: str | None = None
 
     def named(self) -> dict[str, str]:
         """Return the names that were given, by what they are for."""
@@ -89,6 +92,8 @@ def read_facts(
         if about.strata is not None:
             texts = table.texts(about.strata, each)
             own["strata"] = np.array(["" if is_missing(text, na) else text for text in texts], dtype=np.str_)
+    if about.order is not None:
+        facts[OF_Y]["order"] = _order(table, about.order, rows[OF_Y], facts[OF_Y].get("verified"), names.y)
     if about.may_move is not None and facts[OF_Y]["may_move"] is None:
         named = f"column {quoted(about.may_move)}, named in `may_move=`"
         msg = f"{named}, is blank in every row of {quoted(names.y)}."
@@ -133,3 +138,20 @@ def _may_move(table: Table, name: str, rows: Rows, verified: Any, na: Collection
     asked = rows if verified is None else rows[verified == NOT_LOOKED_UP]
     answers = flags([cells[i] for i in asked], f"column {quoted(name)}", _row(asked), na)
     return None if answers is None else np.isin(rows, asked[answers])
+
+
+def _order(table: Table, name: str, rows: Rows, verified: Any, of: str) -> Any:
+    """Return the number of each row of Y by which an audit takes it; verified rows need none."""
+    asked = rows if verified is None else rows[verified == NOT_LOOKED_UP]
+    given = table.columns[name].given(asked)
+    wrong = [i for i, cell in enumerate(given) if not is_number(cell) or not math.isfinite(cell)]
+    if wrong:
+        got = "nothing" if given[wrong[0]] is None else quoted(as_text(given[wrong[0]]))
+        more = f" (and {counted(len(wrong) - 1, 'row')} more)" if len(wrong) > 1 else ""
+        named = f"column {quoted(name)}, named in `order=`"
+        must = f"must have a number in each row of {quoted(of)} that was not looked up"
+        msg = f"{named}, {must}; got {got} in {_row(asked)(wrong[0])}{more}."
+        raise DataError(msg)
+    numbers = np.full(len(rows), np.nan)
+    numbers[np.isin(rows, asked)] = given
+    return numbers

@@ -58,7 +58,8 @@ class TableRows:
     ) -> None:
         check_option(scale, "scale", TABLE_SCALES)
         check_option(missing, "missing", MISSING)
-        self.table = open_table(data, [group, *about.named().values()], reading)
+        names = [name for role, name in about.named().items() if role != "order"]  # which holds numbers
+        self.table = open_table(data, [group, *names], reading)
         self.roles = find_roles(list(self.table.columns), group, about, columns, exclude)
         cells = self.table.columns[self.roles.group].given()
         self.column = GroupColumn(cells, self.roles.group, fold=reading.fold_labels)

@@ -183,9 +183,9 @@ def numbers(result: AuditResult) -> list[str]:
 def next_head(result: AuditResult) -> str:
     """Introduce the rows that are to be looked up next."""
     if result.by != "random":
+        why = "for their effect on the lower bound" if result.by == "effect" else "in the order handed in"
         return (
-            "Look up next, for their effect on the lower bound (such rows narrow the bounds, but say nothing "
-            "about how many are misfiled):"
+            f"Look up next, {why} (such rows narrow the bounds, but say nothing about how many are misfiled):"
         )
     return "Look up next, in this order and without leaving any out:"
 
