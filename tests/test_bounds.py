@@ -148,19 +148,7 @@ def test_the_printed_schedule_needs_the_exact_number():
     message = r"^`schedule='paper'` is defined for .* Pass `exactly=True`, or use schedule='even'\.$"
     with pytest.raises(MmdBoundsError, match=message):
         mb.mmd_bounds(X, Y, 0.2, method=method)
-    with pytest.raises(MmdBoundsError, match=r"not for a range of shares\. Give one share and"):
-        mb.mmd_bounds(X, Y, (0.1, 0.2), method=method)
     assert mb.mmd_bounds(X, Y, 0.2, method=method, exactly=True).exactly
-
-
-def test_an_interval_of_shares_is_the_union_over_its_counts():
-    amounts = [mb.Contamination(n_moved=m, exactly=True) for m in range(5, 11)]
-    each = [mb.mmd_bounds(X, Y, amount, method="s-sd") for amount in amounts]
-    union = mb.mmd_bounds(X, Y, epsilon=(0.1, 0.2), method="s-sd")
-    expected = min(r.lower.value for r in each), max(r.upper.value for r in each)
-    np.testing.assert_allclose(union.interval, expected, rtol=0, atol=of_mmd2(100, smallest=40))
-    assert (union.n_moved_range, union.n_moved, union.epsilon) == ((5, 10), 10, 0.2)
-    assert "between" in union.summary()
 
 
 def test_two_way_at_most_reports_the_largest_counts_considered():
@@ -330,11 +318,6 @@ def test_names_of_rows_follow_the_rows():
         ),
         ({"method": ["sd"]}, MmdBoundsError, r"`method` must be one of .*; got \['sd'\]\."),
         ({"method": mb.StepwiseDominance}, MmdBoundsError, r"Did you mean StepwiseDominance\(\)\?"),
-        (
-            {"epsilon": (0.19, 0.195)},
-            MmdBoundsError,
-            "no number of misfiled rows has a share between 0.19 and 0.195",
-        ),
         ({"method": 3}, MmdBoundsError, r"`method` must be one of .*; got 3\."),
         ({"estimator": "biasd"}, MmdBoundsError, r"`estimator` must be one of .*Did you mean 'biased'\?"),
         (

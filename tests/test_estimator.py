@@ -25,7 +25,6 @@ from mmdbounds.errors import DataError
 PRECOMPUTED = {
     "check_fit2d_1feature": "its labels come from the kernel matrix, and a single row gets one of them"
 }
-NOT_FOR_FIT = {"checkpoint"}  # for one long run of a script or of the command line
 NO_OTHER_ARRAYS = {"check_array_api_input"}  # skips itself, unless SciPy is told to take other arrays
 
 
@@ -233,7 +232,7 @@ def test_names_of_columns():
 def test_every_keyword_of_the_function_is_a_parameter(function: Any, front: Any, left_out: set[str]):
     of_function = inspect.signature(function).parameters
     of_front = inspect.signature(front).parameters
-    assert set(of_front) == set(of_function) - left_out - NOT_FOR_FIT | {"hidden"}
+    assert set(of_front) == set(of_function) - left_out | {"hidden"}
     for name in set(of_front) - {"epsilon", "hidden"}:
         assert of_front[name].default == of_function[name].default
         assert of_front[name].kind is inspect.Parameter.KEYWORD_ONLY

@@ -64,7 +64,6 @@ def test_counts_without_a_word():
     meter.add(3)
     meter.phase("search", 1, 2)
     meter.spend(5.0)
-    meter.skip(7)
     meter.add(4)
     assert meter.n_pairs == 7
     assert not stream.getvalue()
@@ -470,17 +469,6 @@ def test_default_goes_to_whoever_watches(stream: io.StringIO, shown: bool, monke
     clock.now += 5
     meter.add(50)
     assert bool(stream.getvalue()) is shown
-
-
-def test_what_is_at_hand_counts_as_done_but_not_as_work():
-    meter, clock, stream = watched(pairs=100_000_000)
-    meter.skip(50_000_000)
-    meter.add(0)
-    clock.now += 5.0
-    meter.add(25_000_000)
-    # 25 million in 5 s; of 100 million 75 are done, 50 of them long ago.
-    assert screen(stream.getvalue()) == "[##################      ]  75%  5 s left"
-    assert meter.n_pairs == 25_000_000
 
 
 def test_what_comes_before_the_first_kernel_values_says_nothing_about_the_rest():

@@ -56,7 +56,7 @@ MADE: dict[str, Callable[[], Any]] = {
         prepared="made up",
         ids_x=list("abcdefghijkl"),
     ),
-    "Contamination": lambda: mb.Contamination((0.1, 0.2)),
+    "Contamination": lambda: mb.Contamination(0.2),
     "Counts": lambda: mb.Contamination(0.2).counts(40, 60),
     "Sharp": lambda: mb.Sharp(n_starts=3, gap=0.1),
     "StepwiseDominance": lambda: mb.StepwiseDominance(n_steps=4, schedule="paper"),

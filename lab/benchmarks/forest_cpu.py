@@ -1,12 +1,11 @@
 """All of FOREST on the CPU, in one process: S-SD on both sides, with its time and its memory.
 
-    python lab/benchmarks/forest_cpu.py [--data FOLDER] [--checkpoint FILE] [--floor] [--out FILE]
+    python lab/benchmarks/forest_cpu.py [--data FOLDER] [--floor] [--out FILE]
 
 FOREST is complete: 226,641 + 268,500 rows after a fifth of Lodgepole Pine was hidden at random among
 Spruce-Fir, 54 columns, standardised. One run on an idle machine; the memory is the largest that the process
 ever had, with the data read and prepared in it. With ``--floor``, a second call refines both sides and proves
-how small the squared MMD can be, to 1 % of the width. With ``--checkpoint`` a run that was stopped goes on
-(its time is then that of the last part, and the page says so). ``--rows 10000`` tries it all on a part.
+how small the squared MMD can be, to 1 % of the width. ``--rows 10000`` tries it all on a part.
 """
 
 from __future__ import annotations
@@ -65,18 +64,11 @@ def machine():
     )
 
 
-def whole_pairs(result):
-    """Return the kernel values that S-SD takes: one pass, and the columns of the rows that move."""
-    n = result.n_samples_X + result.n_samples_Y
-    return n * (n + 1) // 2 + 2 * result.n_moved * result.n_samples_Y
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", default=os.environ.get("MMDBOUNDS_DATA"), help="folder with the data")
-    parser.add_argument("--checkpoint", type=Path, help="go on from this file, and keep sums in it")
     parser.add_argument(
         "--floor", action="store_true", help="also prove the lower bound to 1 %% of the width"
     )
@@ -84,7 +76,7 @@ def main():
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results" / "forest_cpu.md")
     options = parser.parse_args()
     loading, (X, Y, amount) = timed(lambda: filed_groups(options.data, options.rows))
-    how = {"backend": "numpy", "checkpoint": options.checkpoint, "progress": True, "rng": 0}
+    how = {"backend": "numpy", "progress": True, "rng": 0}
     seconds, steps = timed(lambda: mb.mmd_bounds(X, Y, amount, method="s-sd", **how))
     made, memory = steps.provenance, peak()
     lines = [
@@ -99,8 +91,6 @@ def main():
         ("smallest found", f"{steps.lower.value:.6f}"),
         ("largest found", f"{steps.upper.value:.6f}"),
     ]
-    if made.n_pairs < 0.99 * whole_pairs(steps):
-        lines.append(("taken from the checkpoint", "some of the sums"))
     if options.floor:
         lines += floor_lines(X, Y, amount, how)
     page = [
@@ -122,9 +112,8 @@ def floor_lines(X, Y, amount, how):
     """Refine both sides and prove the lower one; return what was seen."""
     seconds, sharp = timed(lambda: mb.mmd_bounds(X, Y, amount, method=mb.Sharp(n_starts=1, gap=GAP), **how))
     lower, width = sharp.lower, sharp.upper.value - sharp.lower.value
-    fresh = "" if how["checkpoint"] is None else ", sums that S-SD left in the checkpoint not counted"
     return [
-        (f"refined, and the floor proved{fresh}", f"{seconds:.0f} s ({seconds / 60:.1f} min)"),
+        ("refined, and the floor proved", f"{seconds:.0f} s ({seconds / 60:.1f} min)"),
         ("kernel values", f"{sharp.provenance.n_pairs:,}"),
         ("smallest found, refined", f"{lower.value:.7f}"),
         ("largest found, refined", f"{sharp.upper.value:.7f}"),

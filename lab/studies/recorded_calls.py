@@ -32,7 +32,7 @@ LISTED = 200
 KERNELS = ("rbf", "laplacian", "matern52", "polynomial", "linear")
 RECORDED = """
     lower upper value certified fractional rows rows_of_x effects effects_of_x kind is_certified observed
-    n_moved n_moved_of_x n_moved_range epsilon share_of_y provenance bandwidth
+    n_moved n_moved_of_x epsilon share_of_y provenance bandwidth
     statistic pvalue pvalue_range is_valid is_tight null null_quantile pvalue_as_filed null_quantile_as_filed
     counts n_admissible attained best_case points breakdown_n_moved breakdown_epsilon holds_n_moved
     breakdown_of_value most_moved is_confirmed low high label parts radius n_held_out centre spread
@@ -148,7 +148,6 @@ def misfiling_calls():
     yield "two-way exhaustive", bounds(*few, two, method=mb.Exhaustive(), estimator="biased")
     yield "at most, sharp", bounds(X, Y, 0.2, exactly=False)
     yield "at most, two-way", bounds(X, Y, both, method="s-sd", estimator="biased", exactly=False)
-    yield "range, sharp", bounds(X, Y, (0.05, 0.2), estimator="biased", exactly=None)
     yield "share of Y, s-sd", bounds(X, Y, mb.Contamination(share_of_y=0.25), method="s-sd")
 
 

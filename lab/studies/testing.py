@@ -103,10 +103,7 @@ def tested(job, study):
         warnings.simplefilter("ignore", BandwidthWarning)  # binary data have many equal rows
         filed = file(setting, np.random.default_rng(seed))
         amount = filed.contamination if setting.exactly else setting.epsilon
-        result, by_labellings = (
-            mb.robust_test(filed.X, filed.Y, amount, n_permutations=job.n_permutations, null=null, rng=seed)
-            for null in ("minimax", "labellings")
-        )
+        result = mb.robust_test(filed.X, filed.Y, amount, n_permutations=job.n_permutations, rng=seed)
     record = {
         "setting": setting.name,
         "trial": job.trial,
@@ -115,7 +112,6 @@ def tested(job, study):
         "m": filed.n_moved,
         "most_moved": max(count.n_moved for count in result.counts),
         "pvalue": result.pvalue,
-        "pvalue_by_labellings": by_labellings.pvalue,
         "pvalue_as_filed": result.pvalue_as_filed,
         "is_valid": result.is_valid,
         "is_tight": result.is_tight,
@@ -196,19 +192,6 @@ def rate(of_setting, name):
     """Return the share of trials in which a p-value does not exceed the level, and its standard error."""
     share = float(np.mean([record[name] <= LEVEL for record in of_setting]))
     return share, math.sqrt(share * (1 - share) / len(of_setting))
-
-
-def shown_gain(found):
-    """Say in how many trials each of the two nulls rejects."""
-    shares = [records.percent(rate(found, name)[0]) for name in ("pvalue", "pvalue_by_labellings")]
-    return (
-        f"Of all {len(found):,} trials, the minimax null rejects in {shares[0]}, labellings in {shares[1]}."
-    )
-
-
-def larger(of_setting):
-    """Return in how many trials the minimax null has the larger p-value, which must not be."""
-    return sum(record["pvalue"] > record["pvalue_by_labellings"] for record in of_setting)
 
 
 def shown_rate(of_setting, name):

@@ -71,7 +71,6 @@ def row(setting, of_setting, n_settings):
         of_setting[0]["m"],
         len(of_setting),
         testing.shown_rate(of_setting, "pvalue"),
-        testing.shown_rate(of_setting, "pvalue_by_labellings"),
         f"{above:.2g}",
         testing.shown_rate(of_setting, "pvalue_as_filed"),
         records.percent(proved, 0),
@@ -115,8 +114,7 @@ def totals(found, chosen):
         f"in {len(failures(found, chosen))} of {len(chosen)} settings; its largest rate is "
         f"{records.percent(largest)} ('{where}'). The ordinary test rejects in more than "
         f"{records.percent(2 * LEVEL, 0)} of the trials in {too_often} of them. "
-        f"{sum(not record['is_valid'] for record in found):,} of {len(found):,} p-values are not proved. "
-        f"{testing.shown_gain(found)}"
+        f"{sum(not record['is_valid'] for record in found):,} of {len(found):,} p-values are not proved."
     )
 
 
@@ -130,8 +128,7 @@ def report(found, chosen, made):
         "nearest to it); most Y-like or X-like (smallest or largest witness); or chosen by an adversary. "
         "The adversary knows the test and, greedily and by exchanges, makes the groups as filed as "
         "different as possible. The robust test assumes exactly m rows, or up to the stated share of the "
-        "true X, with the minimax null and with that of random labellings. Columns are normal, skewed "
-        "(lognormal) or binary; RBF kernel, median bandwidth, "
+        "true X. Columns are normal, skewed (lognormal) or binary; RBF kernel, median bandwidth, "
         f"unbiased; {permutations} permutations; level {records.percent(LEVEL, 0)}. The p-value is that of "
         "the exact binomial test of the rate, times the number of settings. Proved: every count has a "
         "proof, so the p-value is valid."

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -23,7 +21,6 @@ from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
 from mmdbounds.search.exchanges import effects_by_group, expected_effects
 from mmdbounds.search.protocol import check_exact_count
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
@@ -94,13 +91,12 @@ def mmd2(
 def mmd_bounds(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     method: str | Method = "sharp",
     exactly: bool | None = None,
     verified: tuple[Any, Any] | None = None,
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> BoundsResult:
@@ -113,10 +109,10 @@ def mmd_bounds(
     ----------
     X, Y : array-like of shape (p, d) and (q, d)
         The groups as filed; some rows of the true X are among the rows of `Y`.
-    epsilon : float, (low, high) or Contamination
+    epsilon : float or Contamination
         Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
-        A pair stands for every share in between; a `Contamination` says it in other ways
-        (``n_moved=``, ``share_of_y=``, two-way), and which rows can be misfiled (``may_move=``, ``limits=``).
+        A `Contamination` says it in other ways (``n_moved=``, ``share_of_y=``, two-way), and which rows can
+        be misfiled (``may_move=``, ``limits=``).
         With ``Contamination(..., odds=2)``, misfiling is random up to a factor, and the bounds are an
         estimated range for the populations (see Notes).
     method : str or method object, default="sharp"
@@ -135,11 +131,6 @@ def mmd_bounds(
     rng : int or Generator, optional
         Seed of the starts of ``"sharp"`` and of all else that is drawn; without it one is drawn, and the
         result records it.
-    checkpoint : path, optional
-        A file for sums that take longer than a second, written every 20 seconds and at the end. After a
-        stop, the same call (with the same `rng`) resumes from it and gives the same result. Another
-        `method` or `epsilon` on the same rows uses what it finds there. Sums of other rows or of another
-        kernel are refused, and so is a backend other than ``"numpy"``.
     kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd2`. Kernel and bandwidth look at the pooled rows only.
 
@@ -182,7 +173,6 @@ def mmd_bounds(
     contamination = as_contamination(epsilon, exactly, takes_odds=True)
     search = method_for(contamination, method)
     check_exact_count(search, contamination)
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("mmd_bounds", options)
     X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
     problem = pose(X, Y, how, known)
@@ -195,8 +185,8 @@ def mmd_bounds(
     admissible = problem.checked_counts(wanted, search.check)
     seed = check_seed(rng)
     plan = partial(expected_work, problem, admissible, search)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        totals = problem.one_pass(meter, kept)
+    with Meter(plan, show=progress) as meter:
+        totals = problem.one_pass(meter)
         meter.phase("search")
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
         meter.phase("effects")
@@ -247,11 +237,9 @@ def expected_work(
 
 def _count_fields(contamination: Contamination, admissible: list[Counts]) -> dict[str, Any]:
     """Return the fields of the result that say how much was assumed to be misfiled."""
-    fewest, most = admissible[0].n_moved, max(c.n_moved for c in admissible)
     return {
-        "n_moved": most,
+        "n_moved": max(c.n_moved for c in admissible),
         "n_moved_of_x": max(c.n_moved_of_x for c in admissible),
-        "n_moved_range": (fewest, most) if contamination.is_range else None,
         "exactly": bool(contamination.exactly),
         "epsilon": float(max(c.epsilon for c in admissible)),
     }

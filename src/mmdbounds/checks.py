@@ -70,6 +70,15 @@ def check_share(value: Any, name: str) -> float:
     return check_number(value, name, where, lambda share: 0 <= share < 1, percent_above=1)
 
 
+def check_epsilon(value: Any) -> float:
+    """Return the share of the true X that is misfiled, in [0, 1)."""
+    if isinstance(value, tuple | list | np.ndarray) and np.size(value) != 1:
+        what = f"one share in [0, 1), a limit that includes every smaller one; got {shown_value(value)}"
+        msg = f"`epsilon` must be {what}. For several shares call this for each of them."
+        raise MmdBoundsError(msg)
+    return check_share(value, "epsilon")
+
+
 def check_level(value: Any) -> float:
     """Return the level of a test."""
     share = check_share(value, "level")

@@ -39,7 +39,7 @@ SOON = 0.1  # part of the rows within which most columns lose their sign, if at 
 def column_table(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     exactly: bool | None = None,
     verified: tuple[Any, Any] | None = None,
@@ -91,7 +91,6 @@ def column_table(
         rows=tuple(row for _, rows in found for row in rows),
         n_moved=most[0],
         n_moved_of_x=most[1],
-        n_moved_range=(admissible[0].n_moved, most[0]) if contamination.is_range else None,
         exactly=bool(contamination.exactly),
         misfiling=contamination.stated(),
         **known.fields_for(contamination, (len(x), len(y)), most[0]),

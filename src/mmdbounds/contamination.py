@@ -12,6 +12,7 @@ from typing import Any, Self
 from mmdbounds.checks import (
     check_chance,
     check_count,
+    check_epsilon,
     check_flag,
     check_number,
     check_one_or_pair,
@@ -29,7 +30,6 @@ from mmdbounds.number_limits import (
 )
 from mmdbounds.which_rows import Limit, check_limits, check_may_move, check_strata
 
-Share = float | tuple[float, float]
 MOST_ODDS = 1e6
 OF_ROWS = ("may_move", "strata")  # fields that say something of single rows
 
@@ -47,7 +47,6 @@ class Contamination:
     ----------
     x_in_y
         Share of the true X that was filed under Y, epsilon (1 - sensitivity of the filing).
-        A pair ``(low, high)`` stands for every share in between.
     y_in_x
         Share of the true Y that was filed under X (1 - specificity). Needs `x_in_y`.
     n_moved
@@ -91,7 +90,7 @@ class Contamination:
     Counts(n_moved=24, n_moved_of_x=4, n_x=120, n_y=20)
     """
 
-    x_in_y: Share | None = None
+    x_in_y: float | None = None
     y_in_x: float = 0.0
     n_moved: int | None = None
     n_moved_of_x: int = 0
@@ -102,7 +101,7 @@ class Contamination:
     limits: dict[str, Limit] | None = None
     n_checked: int | None = None
     n_found: int = 0
-    prevalence: Share | None = None
+    prevalence: float | tuple[float, float] | None = None
     prevalence_error: float = 0.0
     confidence: float = 0.95
     anytime: bool = False
@@ -116,7 +115,7 @@ class Contamination:
         ):
             object.__setattr__(self, name, check_rows(getattr(self, name)))
         checks: dict[str, Callable[[Any, str], Any]] = {  # users know `x_in_y` as epsilon
-            "x_in_y": lambda value, name: check_one_or_pair(value, "epsilon", check_share),
+            "x_in_y": lambda value, name: check_epsilon(value),
             "n_moved": check_count,
             "share_of_y": check_share,
             "n_checked": check_count,
@@ -169,22 +168,15 @@ class Contamination:
             how = "an audit or a prevalence gives a limit" if self.is_limit else "no amount is given"
             msg = f"`exactly` must be left out where {how}; got True."
             raise MmdBoundsError(msg)
-        if self.exactly and isinstance(self.x_in_y, tuple):
-            low, high = self.x_in_y
-            msg = (
-                f"`exactly` must be left out where `epsilon` is a pair, which stands for every share from "
-                f"{low:g} to {high:g}; got True. Give one share, or leave `exactly=` out."
-            )
-            raise MmdBoundsError(msg)
 
     def _check_two_way(self) -> None:
-        if self.y_in_x and not isinstance(self.x_in_y, float):
-            msg = "`y_in_x` is a share. Give it together with a single share `x_in_y` (epsilon)."
+        if self.y_in_x and self.x_in_y is None:
+            msg = "`y_in_x` is a share. Give it together with the share `x_in_y` (epsilon)."
             raise MmdBoundsError(msg)
         if self.n_moved_of_x and self.n_moved is None:
             msg = "`n_moved_of_x` is a count. Give it together with the count `n_moved`."
             raise MmdBoundsError(msg)
-        if isinstance(self.x_in_y, float) and self.x_in_y + self.y_in_x >= 1:
+        if self.x_in_y is not None and self.x_in_y + self.y_in_x >= 1:
             msg = (
                 "`epsilon` and `y_in_x` must add up to less than 1, or the labels carry no information; "
                 f"got {self.x_in_y:g} and {self.y_in_x:g}."
@@ -325,31 +317,22 @@ class Contamination:
         """Whether rows of X may belong to Y too."""
         return self.y_in_x > 0 or self.n_moved_of_x > 0
 
-    @property
-    def is_range(self) -> bool:
-        """Whether an interval of shares is meant rather than one share."""
-        return isinstance(self.x_in_y, tuple)
-
-    @property
-    def is_at_most(self) -> bool:
-        """Whether the amount is a limit, and every smaller one is meant too."""
-        return not (self.exactly or self.is_range)
-
     def n_moved_for(self, p: int) -> int:
         """Return how many rows a one-way share is when `p` rows are filed under X."""
-        return math.floor(self._highest_share * p / (1 - self._highest_share) + SLACK)
+        share = self.x_in_y or 0.0
+        return math.floor(share * p / (1 - share) + SLACK)
 
     def counts(self, p: int, q: int) -> Counts:
-        """Return the counts for groups of `p` and `q` rows; for an interval of shares at its upper end."""
+        """Return the counts for groups of `p` and `q` rows."""
         counts = sized(*self._numbers(p, q), p, q)
-        if isinstance(self.x_in_y, float):  # 0.2 is meant as one fifth, not as the nearest binary number
+        if self.x_in_y is not None:  # 0.2 is meant as one fifth, not as the nearest binary number
             return replace(counts, stated=Fraction(repr(self.x_in_y)))
         return counts
 
     def admissible(self, p: int, q: int) -> list[Counts]:
         """Return every admissible pair of counts, those that move the fewest rows of Y first.
 
-        With `exactly` just one; for an interval all in it; otherwise all whose shares are no larger.
+        With `exactly` just one, otherwise all whose shares are no larger.
         """
         if self.says_which:
             known = "`mmd_bounds`, `robust_test`, `aggregated_test`, `sweep` and `column_table`"
@@ -359,20 +342,7 @@ class Contamination:
             return [self.counts(p, q)]
         if self.is_two_way:
             return self._pairs(p, q)
-        most = self.counts(p, q).n_moved
-        return [sized(m, 0, p, q) for m in range(self._fewest(p, most), most + 1)]
-
-    def _fewest(self, p: int, most: int) -> int:
-        """Return the smallest one-way count: none, or the lower end of an interval of shares."""
-        if not isinstance(self.x_in_y, tuple):
-            return 0
-        low, high = self.x_in_y
-        fewest = math.ceil(low * p / (1 - low) - SLACK)
-        if fewest > most:
-            none = f"no number of misfiled rows has a share between {low:g} and {high:g}"
-            msg = f"{none} of the true X when {p} rows are filed under it. Give a wider interval."
-            raise MmdBoundsError(msg)
-        return fewest
+        return [sized(m, 0, p, q) for m in range(self.counts(p, q).n_moved + 1)]
 
     def possible(self, p: int, q: int, movable: Movable | None) -> list[Counts]:
         """Return the admissible counts that rows which may move can reach; all of them without an amount."""
@@ -389,7 +359,7 @@ class Contamination:
             return math.floor(self.share_of_y * q + SLACK), 0
         if self.is_limit:
             return self._limit(p, q), 0
-        high = self._highest_share
+        high = self.x_in_y or 0.0
         if not self.y_in_x:
             return self.n_moved_for(p), 0
         rest = 1 - high - self.y_in_x
@@ -417,10 +387,6 @@ class Contamination:
             raise MmdBoundsError(msg)
         return min(most - p, q)
 
-    @property
-    def _highest_share(self) -> float:
-        return self.x_in_y[1] if isinstance(self.x_in_y, tuple) else self.x_in_y or 0.0
-
     def _pairs(self, p: int, q: int) -> list[Counts]:
         """Return all pairs of counts with both shares (or both counts) no larger than stated.
 
@@ -429,7 +395,7 @@ class Contamination:
         if self.n_moved is not None:
             most = range(min(self.n_moved, q) + 1), range(min(self.n_moved_of_x, p) + 1)
             return [sized(m, m_d, p, q) for m, m_d in itertools.product(*most) if 0 < p + m - m_d < p + q]
-        x_in_y, y_in_x = self._highest_share, self.y_in_x
+        x_in_y, y_in_x = self.x_in_y or 0.0, self.y_in_x
         return [
             sized(m, m_d, p, q)
             for m in range(min(self.n_moved_for(p), q) + 1)
@@ -439,7 +405,7 @@ class Contamination:
 
 
 def as_contamination(
-    epsilon: Share | Contamination, exactly: bool | None = None, *, takes_odds: bool = False
+    epsilon: float | Contamination, exactly: bool | None = None, *, takes_odds: bool = False
 ) -> Contamination:
     """Return what `epsilon` stands for, wherever a function takes one; whether exactly that is decided.
 

@@ -18,7 +18,7 @@ from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.problem import Bandwidth, DType, KernelLike
-from mmdbounds.results import Estimator, NullRule
+from mmdbounds.results import Estimator
 from mmdbounds.search import Method
 from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.by_row import ByRow, index_of
@@ -134,7 +134,7 @@ class MMDBounds(_TwoLabels):
 
     Parameters
     ----------
-    epsilon : float, (low, high) or Contamination
+    epsilon : float or Contamination
         Share of the true rows of the hidden label that carry the other one. It must be given: `fit` refuses
         `None`, which stands here only because scikit-learn wants a default.
     hidden : label
@@ -176,7 +176,7 @@ class MMDBounds(_TwoLabels):
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination | None = None,
+        epsilon: float | Contamination | None = None,
         *,
         hidden: Any = None,
         method: str | Method = "sharp",
@@ -271,7 +271,7 @@ backend, dtype, working_memory, progress
 
     def __init__(
         self,
-        epsilon: float | tuple[float, float] | Contamination | None = None,
+        epsilon: float | Contamination | None = None,
         *,
         hidden: Any = None,
         n_permutations: int = 999,
@@ -280,7 +280,6 @@ backend, dtype, working_memory, progress
         level: float = 0.05,
         best_case: bool = False,
         beta: float = 0.0,
-        null: NullRule = "minimax",
         kernel: KernelLike = "rbf",
         bandwidth: Bandwidth = "median",
         estimator: Estimator = "unbiased",
@@ -298,7 +297,6 @@ backend, dtype, working_memory, progress
         self.level = level
         self.best_case = best_case
         self.beta = beta
-        self.null = null
         self.kernel = kernel
         self.bandwidth = bandwidth
         self.estimator = estimator

@@ -11,7 +11,7 @@ from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
-from mmdbounds.errors import MmdBoundsError, did_you_mean
+from mmdbounds.errors import did_you_mean
 from mmdbounds.kernels import Kernel
 from mmdbounds.knowledge import NOTHING_KNOWN, Known
 from mmdbounds.objective import GroupSums, group_sums
@@ -19,7 +19,6 @@ from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator, Provenance
 from mmdbounds.sums import backend_names, make_sums
 from mmdbounds.sums.bandwidth import resolve_kernel
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.registry import pooled_groups
 from mmdbounds.tables import Group
@@ -85,8 +84,8 @@ class Problem:
         """Kernel values that one pass over the pairs needs."""
         return len(self.pooled) * (len(self.pooled) + 1) // 2
 
-    def one_pass(self, meter: Meter, checkpoint: Checkpoint | None = None) -> GroupSums:
-        """Make the one pass over the pairs; with a checkpoint, keep its sums and all long ones to come."""
+    def one_pass(self, meter: Meter) -> GroupSums:
+        """Make the one pass over the pairs."""
         meter.phase("pass")
         sums = make_sums(
             self.pooled,
@@ -96,12 +95,6 @@ class Problem:
             working_memory=self.working_memory,
             meter=meter,
         )
-        if checkpoint is not None and not sums.keep_in(checkpoint):
-            msg = (
-                f"`checkpoint` cannot keep the sums of the backend {sums.backend!r} with the kernel "
-                f"{self.kernel.name!r}. Leave `checkpoint` out."
-            )
-            raise MmdBoundsError(msg)
         return group_sums(sums, self.p, self.q)
 
     def group_fields(self) -> dict[str, Any]:

@@ -130,12 +130,6 @@ class Meter:
         """Count other work, in units of `Effort`; end the thread's work after `stop`."""
         self._count(0, units)
 
-    def skip(self, pairs: int) -> None:
-        """Note that this number of the expected kernel values need not be computed: their sums are known."""
-        if self._is_shown:
-            with self._lock:
-                self._at_hand += pairs
-
     def phase(self, name: str, done: int = 0, of: int = 0) -> None:
         """Begin a phase of the plan, or say that `done` of its `of` steps are done.
 
@@ -208,7 +202,7 @@ class Meter:
 
     def _enter(self, place: int, name: str) -> None:
         self._place, self._label, self._entered = place, name, self._clock()
-        self._pairs, self._units, self._at_hand, self._first = 0, 0.0, 0, 0
+        self._pairs, self._units, self._first = 0, 0.0, 0
         self._steps = 0, 0
         self._began = None  # when the first work was counted, and the share of the phase then
 
@@ -222,7 +216,7 @@ class Meter:
     def _share(self) -> float:
         """Return which share of the phase is done."""
         phase, (done, of) = self._plan[self._place], self._steps
-        counted = min(phase.counted(self._pairs + self._at_hand, self._units), NEARLY)
+        counted = min(phase.counted(self._pairs, self._units), NEARLY)
         if not of:
             return counted
         return min(max(done / of, min(counted, (done + 1) / of)), 1.0)
@@ -230,7 +224,7 @@ class Meter:
     def _seconds_left(self, now: float, share: float) -> float | None:
         """Return how long the phase and those after it will take; `None` if that is not known yet."""
         began, first = self._began or (self._entered, 0.0)
-        took, expected = now - began, self._plan[self._place].within(self._pairs + self._at_hand, self._units)
+        took, expected = now - began, self._plan[self._place].within(self._pairs, self._units)
         pace, trust = (self._took + PRIOR) / (self._foreseen + PRIOR), max(PRIOR, TRUST * expected)
         if not self._named or not expected:
             if took < SETTLED or share <= first:

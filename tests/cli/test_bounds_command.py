@@ -114,7 +114,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "dtype": "float32",
         "working_memory": 64.0,
         "rng": 3,
-        "checkpoint": None,
         "progress": False,
     }
     assert run(["bounds", table, *GROUPS, "--epsilon", "0.3", "--y-in-x", "0.1", "--exclude", "y"]) == 130

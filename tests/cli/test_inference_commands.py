@@ -42,7 +42,7 @@ def test_confidence(table: str, more: list, capsys: pytest.CaptureFixture[str]):
     ("more", "how"),
     [
         (["--kernels", "rbf,laplacian"], {"kernels": ["rbf", "laplacian"]}),
-        (["--bandwidths", "1", "--null", "labellings"], {"bandwidths": [1], "null": "labellings"}),
+        (["--bandwidths", "1"], {"bandwidths": [1]}),
         (["--bandwidths", "0.5,2", "--bandwidths", "4"], {"bandwidths": [0.5, 2, 4]}),
     ],
 )

@@ -7,8 +7,10 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
@@ -90,6 +92,50 @@ def test_closed_streams(table: str):
         f"{line} --kernel no 2>&-", shell=True, timeout=120, check=False, stdout=subprocess.PIPE
     )
     assert (done.returncode, done.stdout) == (2, b"")
+
+
+# A search whose upper side is done at once, while the lower one would go on for an hour.
+WAITING = """
+import os, time
+from mmdbounds.cli.arguments import Search
+from mmdbounds.cli.main import main
+from mmdbounds.search import StepwiseDominance
+from mmdbounds.search.protocol import for_both_sides
+class Unequal(StepwiseDominance):
+    def both_sides(self, task):
+        def find(side):
+            os.write(1, f"{side}\\n".encode())  # in one go: two threads print at once
+            for _ in range(360_000 if side == "lower" else 0):
+                time.sleep(0.01)
+                task.meter.add(1)
+        return for_both_sides(find, task)
+Search.chosen = lambda _: Unequal()
+main()
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+@pytest.mark.long
+def test_interrupt_while_one_side_waits_for_the_other(tmp_path: Path):
+    """Ctrl-C ends both sides, and the process with them."""
+    rows = tmp_path / "rows.csv"
+    values = np.random.default_rng(4).normal(size=(700, 2)).round(3)
+    lines = [f"{'A' if i < 300 else 'B'},{x},{y}" for i, (x, y) in enumerate(values)]
+    rows.write_text("\n".join(["g,x,y", *lines, ""]))
+    asked = ["bounds", str(rows), "--group", "g", "--hidden", "A", "--among", "B", "--epsilon", "0.25"]
+    line = [sys.executable, "-c", WAITING, *asked, "--working-memory", "1"]  # no room for a matrix
+    with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            said = {process.stdout.readline().strip() for _ in range(2)}
+            time.sleep(0.1)  # the upper side has nothing to do
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=100)
+        finally:
+            process.kill()  # in vain, if all is well
+    assert said == {"lower", "upper"}
+    assert (process.returncode, out, err) == (130, "", "mmdbounds: interrupted; nothing was written.\n")
+    assert os.listdir(tmp_path) == ["rows.csv"]
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes")

@@ -81,10 +81,9 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --best-case --beta 0.25 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress "
-        "--null labellings --level 0.01 --stop-after 7"
+        "--level 0.01 --stop-after 7"
     )
-    kept = Path(table).with_name("sums.journal")
-    assert run(["test", table, *GROUPS, *flags.split(), "--checkpoint", str(kept)]) == 130
+    assert run(["test", table, *GROUPS, *flags.split()]) == 130
     X, Y, contamination, options = calls[0]
     assert contamination == Contamination(n_moved=2, n_moved_of_x=1, exactly=True)
     assert (X.columns, X.values[0].tolist(), X.ids.tolist()) == (("y", "x"), [2.0, 1.0], ["a", "b", "c"])
@@ -93,8 +92,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "n_permutations": 49,
         "level": 0.01,
         "stop_after": 7,
-        "null": "labellings",
-        "checkpoint": kept,
         "best_case": True,
         "beta": 0.25,
         "kernel": "laplacian",
@@ -160,27 +157,6 @@ def test_a_seed_is_drawn_and_shown_and_taken_back(
     assert seed("--rng", str(drawn)) == drawn
     assert run([*asked, "--rng", str(drawn)]) == 0
     assert f"seed {drawn};" in " ".join(capsys.readouterr().out.split())
-
-
-def test_a_drawn_seed_is_noted_where_a_run_can_be_resumed(
-    table: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
-    kept = tmp_path / "sums.journal"
-    asked = ["test", table, *GROUPS[:6], "--id", "name", "--n-moved", "1", "--checkpoint", str(kept)]
-    assert run([*asked, "--json"]) == 0
-    printed = capsys.readouterr()
-    seed = json.loads(printed.out)["provenance"]["seed"]
-    assert f"the seed is {seed}; to resume from {kept}, add --rng {seed}." in printed.err
-    assert run([*asked, "--rng", "4"]) == 0
-    assert "to resume" not in capsys.readouterr().err
-
-    def stop(*_: Any, **__: Any) -> None:
-        kept.touch()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(mmdbounds.inference.robust, "robust_test", stop)
-    assert run(asked) == 130
-    assert re.search(r"the same command with --rng \d+ resumes from", capsys.readouterr().err)
 
 
 def test_every_keyword_is_a_flag_with_the_same_default():

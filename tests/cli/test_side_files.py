@@ -19,7 +19,6 @@ Refused = Callable[..., str]
 
 OUTPUTS = {
     "--rows": ["bounds", *GROUPS, "--rows"],
-    "--checkpoint": ["bounds", *GROUPS, "--checkpoint"],
     "--checkpoint of evaluate": ["evaluate", *GROUPS[:-2], "--epsilon", "0.2", "--checkpoint"],
     "--save": ["demo", "--save"],
 }
@@ -56,8 +55,8 @@ def test_two_outputs_in_one_file_are_refused(table: str, tmp_path: Path, refused
     one = tmp_path / "one"
     (tmp_path / "link").symlink_to(one)
     for other in (one, tmp_path / "link", tmp_path / "." / "one"):
-        line = refused("bounds", table, *GROUPS, "--rows", str(one), "--checkpoint", str(other))
-        assert line == f"`--rows` and `--checkpoint` must be two different files; got {one} for both."
+        line = refused("bounds", table, *GROUPS, "--rows", str(one), "--report", str(other))
+        assert line == f"`--rows` and `--report` must be two different files; got {one} for both."
     assert not one.exists()
 
 

@@ -21,11 +21,11 @@ class Misfiling:
     Attributes
     ----------
     form
-        ``"n_moved"``, ``"share"``, ``"range"``, ``"share_of_y"``, ``"counts"`` or ``"shares"`` (two-way).
+        ``"n_moved"``, ``"share"``, ``"share_of_y"``, ``"counts"`` or ``"shares"`` (two-way).
     numbers
         One or two of them.
     exactly
-        Whether fewer rows cannot be misfiled as well; never with a range.
+        Whether fewer rows cannot be misfiled as well.
     """
 
     form: str
@@ -37,8 +37,6 @@ class Misfiling:
         match self.form:
             case "share":
                 return self.numbers[0]
-            case "range":
-                return self.numbers
             case "share_of_y":
                 return mb.Contamination(share_of_y=self.numbers[0])
             case "n_moved":
@@ -62,10 +60,6 @@ class Misfiling:
                 most = of_share(first, p)
             case "share_of_y":
                 most = math.floor(exact(first) * q + SLACK)
-            case "range":
-                most = of_share(rest[0], p)
-                least = math.ceil(exact(first) * p / (1 - exact(first)) - SLACK)
-                return [(m, 0) for m in range(least, most + 1)]
             case "counts":
                 if self.exactly:
                     return [(first, rest[0])]
@@ -105,7 +99,7 @@ def misfilings(draw, p, q, estimator, *, two_way=True):
     fewest = 2 if estimator == "unbiased" else 1
     most, most_of_x = max(q - fewest, 0), max(p - fewest, 0)
     m = draw(st.integers(0, most))
-    forms = ["n_moved", "share", "share_of_y", "range"] + (["counts", "shares"] if two_way else [])
+    forms = ["n_moved", "share", "share_of_y"] + (["counts", "shares"] if two_way else [])
     form, exactly = draw(st.sampled_from(forms)), draw(st.booleans())
     match form:
         case "n_moved":
@@ -114,10 +108,6 @@ def misfilings(draw, p, q, estimator, *, two_way=True):
             numbers = (round(m / (p + m), 6),)
         case "share_of_y":
             numbers = (round(m / q, 6),)
-        case "range":
-            high = round(m / (p + m) + 1e-6, 6)
-            low = round(high * draw(st.sampled_from((0.0, 0.5, 0.9))), 6)
-            numbers = (low, high)
         case "counts":
             numbers = (m, draw(st.integers(0, most_of_x)))
         case "shares":
@@ -125,4 +115,4 @@ def misfilings(draw, p, q, estimator, *, two_way=True):
                 draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
                 draw(st.sampled_from((0.1, 0.2, 0.3, 0.45))),
             )
-    return Misfiling(form, numbers, exactly and form != "range")
+    return Misfiling(form, numbers, exactly)

@@ -193,7 +193,6 @@ def check_test(call):
         n_permutations=call.n_permutations,
         rng=call.rng,
         best_case=call.rng % 2 == 0,
-        null="labellings",
         **call.options(),
     )
     if not result.is_valid and call.kernel != "function":
@@ -241,7 +240,6 @@ def check_sweep(call):
         Y,
         epsilons=shares,
         n_permutations=call.n_permutations,
-        null="labellings",
         rng=call.rng,
         **call.options(),
     )

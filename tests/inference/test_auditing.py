@@ -98,7 +98,7 @@ def test_without_a_proof_of_the_bounds_the_decision_is_the_same():
 @pytest.mark.parametrize(("shift", "most"), [(0.0, 20), (0.8, 20), (2.0, 20), (2.0, 4), (3.0, 0)])
 def test_the_breakdown_alone_is_that_of_the_curve(shift, most):
     X, Y, _ = filed(shift=shift)
-    how = {**QUICK, "null": "labellings", "progress": False}
+    how = {**QUICK, "progress": False}
     alone = find_breakdown(X, Y, most, level=0.05, **how)
     curve = mb.sweep(X, Y, epsilons=[most / (len(X) + most)], **how)
     for name in ("level", "breakdown_n_moved", "holds_n_moved", "observed", "most_moved", "n_labellings"):

@@ -63,7 +63,6 @@ def test_breakdowns_equal_a_full_scan(block):
             value=value,
             n_permutations=N_PERMUTATIONS,
             rng=seed,
-            null="labellings",
             **reference.options(problem),
         )
         above, below = scanned(problem, most, level, value, seed)
@@ -110,7 +109,6 @@ def test_no_labelling_is_outside_the_curve(seed, how):
         exactly=exactly,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
-        null="labellings",
         **reference.options(problem),
     )
     permutations = reference.drawn(problem, N_PERMUTATIONS, seed)

@@ -76,11 +76,10 @@ def test_one_count_by_definition(level, seed):
     assert (result.label, result.level, result.n_moved_range) == ("proved", level, (3, 3))
 
 
-@pytest.mark.parametrize(("how", "every_count"), [("at most", range(5)), ("between", (2, 3, 4))])
-def test_several_counts_by_definition(how, every_count):
+def test_several_counts_by_definition():
     X, Y = far_groups(p=60)
-    amount = 4 / 64 if how == "at most" else (2 / 62, 4 / 64)
-    result = interval(X, Y, amount, level=0.05, exactly=how == "exactly", method="exhaustive")
+    every_count = range(5)
+    result = interval(X, Y, 4 / 64, level=0.05, method="exhaustive")
     low, high, r = naive_interval(X, Y, [(m, 0) for m in every_count], 0.95)
     assert 0 < low < high < math.sqrt(2)
     assert low - ALIKE * r - ROUNDING <= result.low <= low + ROUNDING
@@ -265,11 +264,6 @@ def test_the_words():
         "Assumed: exactly 5 % of the true X rows are misfiled, that is exactly 2 of the 13 rows"
     )
     assert "approximately; not proved" in near
-    between = interval(X, Y, (0.02, 0.05))
-    assert between.summary().startswith(
-        "Assumed: between 2.44 % and 4.76 % of the true X rows are misfiled, that is 1 to 2 of the"
-    )
-    assert "1 to 2 of 13 rows of Y" in repr(between)
     two_way = interval(X, Y, mb.Contamination(n_moved=1, n_moved_of_x=1)).summary()
     assert "at most 1 of the 40 rows filed under X belongs to Y." in " ".join(two_way.split())
 

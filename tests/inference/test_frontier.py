@@ -30,7 +30,6 @@ def swept(problem, seed, shares, y_in_x, **more):
         level=LEVEL,
         n_permutations=N_PERMUTATIONS,
         rng=seed,
-        null="labellings",
         **reference.options(problem),
         **more,
     )

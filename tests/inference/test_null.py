@@ -150,13 +150,3 @@ def test_what_has_stopped_first_has_the_largest_pvalue():
             n_seen += 1
             assert some.pvalue(4.0, done[0]) == null.pvalues(np.array([4.0, 4.0]), [0, 1]).max()
     assert n_seen > 5
-
-
-def test_what_was_lowered_stays_so_when_more_are_drawn():
-    null = some_null(3, stop_after=3, batch=2)
-    null.compared = null.statistics.copy()
-    null.compared[:2] -= 100.0
-    null.draw()
-    assert (null.compared[:2] == null.statistics[:2] - 100.0).all()
-    assert (null.compared[2:4] == null.statistics[2:4]).all()
-    assert null.pvalue(-50.0, 0, null.column(0)) > null.pvalue(-50.0, 0)

@@ -108,7 +108,7 @@ def test_the_error_of_the_amount_is_part_of_the_decision():
 def test_drawing_stops_once_the_worst_case_is_known(shift, exactly):
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(20, 2)), rng.normal(shift, 1.0, size=(30, 2))
-    how = {"exactly": exactly, "n_permutations": 499, "null": "labellings", "rng": 2}
+    how = {"exactly": exactly, "n_permutations": 499, "rng": 2}
     whole = mb.robust_test(X, Y, 0.1, **how)
     stopped = mb.robust_test(X, Y, 0.1, stop_after=10, **how)
     by_hand = stopped_naively(whole.null, whole.statistic - 1e-10, 10)

@@ -165,7 +165,7 @@ def test_beta_is_added():
 
 def test_the_worst_count_has_its_own_null():
     X, Y = groups()
-    options = {"n_permutations": 99, "null": "labellings", "rng": 0}
+    options = {"n_permutations": 99, "rng": 0}
     result = mb.robust_test(X, Y, 0.2, **options)
     assert (result.n_moved, [c.n_moved for c in result.counts]) == (6, list(range(7)))
     exactly = mb.robust_test(X, Y, 0.2, exactly=True, **options)
@@ -185,18 +185,6 @@ def test_of_equal_pvalues_the_nearest_to_a_larger_one_is_named():
     same = np.ones((6, 1))
     tied = mb.robust_test(same, same, 0.2, kernel="linear", n_permutations=9, rng=0)
     assert (tied.pvalue, tied.statistic) == (1.0, pytest.approx(0.0, abs=1e-10))
-
-
-def test_an_interval_of_shares_is_tested_from_end_to_end():
-    X, Y = groups()
-    result = mb.robust_test(X, Y, (0.1, 0.2), n_permutations=19, rng=0)
-    assert [c.n_moved for c in result.counts] == [3, 4, 5, 6]
-    assert result.summary().startswith(
-        "Assumed: between 10.7 % and 19.4 % of the true X rows are misfiled, that is 3"
-    )
-    assert "3 to 6 of 35 rows of Y misfiled" in repr(result)
-    lower = mb.robust_test(X, Y, 0.2, n_permutations=19, rng=0)
-    assert [c.n_moved for c in lower.counts] == list(range(7))
 
 
 def test_two_way_misfiling_covers_every_pair_of_counts():
@@ -240,7 +228,7 @@ def test_a_seed_is_recorded_and_gives_the_same_again():
     result = mb.robust_test(X, Y, 0.1, n_permutations=19)
     again = mb.robust_test(X, Y, 0.1, n_permutations=19, rng=result.provenance.seed)
     np.testing.assert_array_equal(again.null, result.null)
-    assert f"19 permutations, minimax null; seed {result.provenance.seed};" in words(result)
+    assert f"19 permutations; seed {result.provenance.seed};" in words(result)
     other = mb.robust_test(X, Y, 0.1, n_permutations=19, rng=np.random.default_rng(3))
     assert (other.null != result.null).any()
 
@@ -254,7 +242,7 @@ def test_words_of_a_valid_test():
         "under Y, or 19.4 %."
     )
     assert (
-        "Whichever rows they are, the p-value for no difference between the true groups is "
+        "Whichever rows they are, the p-value for no difference between the true groups is at most "
         f"{result.pvalue:.4g} (proved). If more rows are misfiled, it can be larger."
     ) in words(result)
     worst, as_filed = lines[5:7]
@@ -269,7 +257,7 @@ def test_words_of_a_valid_test():
         "Ties, including differences due to rounding, count against rejection.",
     ):
         assert condition in words(result)
-    assert "99 permutations, minimax null; seed 0; kernel rbf, bandwidth" in words(result)
+    assert "99 permutations; seed 0; kernel rbf, bandwidth" in words(result)
     assert repr(result).startswith(f"RobustTestResult(pvalue {result.pvalue:.4g} (valid), statistic 0.0")
     assert "at most 6 of 35 rows of Y misfiled" in repr(result)
     exactly = mb.robust_test(X, Y, 0.2, n_permutations=99, exactly=True, best_case=True, rng=0)

@@ -34,7 +34,7 @@ def asked(problem, *, exactly, seed, **more):
         n_permutations=N_PERMUTATIONS,
         rng=seed,
         **reference.options(problem),
-        **{"null": "labellings", **more},
+        **more,
     )
 
 

@@ -66,7 +66,7 @@ def test_pvalue_is_at_least_that_of_every_labelling(seed):
 def test_two_groups_and_one_error_are_the_robust_test(shift):
     rng = np.random.default_rng(7)
     X, Y = rng.normal(size=(30, 2)), rng.normal(shift, 1, size=(36, 2))
-    test = mb.robust_test(X, Y, mb.Contamination(n_moved=2), null="labellings", rng=0)
+    test = mb.robust_test(X, Y, mb.Contamination(n_moved=2), rng=0)
     Z, labels = np.concatenate([X, Y]), np.repeat(["x", "y"], [30, 36])
     found = mb.independence_test(Z, labels, n_moved=2, transitions=[("y", "x")], rng=0)
     # Given the sizes HSIC and the squared MMD are the same statistic, and the permutations are the same.

@@ -63,9 +63,6 @@ WHERE = "of the 1,234 rows filed under healthy"
     [
         ({}, f"exactly {MANY} exactly 2 {WHERE}."),
         ({"exactly": False}, f"at most {MANY} at most 2 {WHERE}."),
-        ({"exactly": False, "n_moved_range": (0, 2)}, f"at most {MANY} at most 2 {WHERE}."),
-        ({"exactly": False, "n_moved_range": (1, 2)}, f"between 11.1 % and {MANY} 1 to 2 {WHERE}."),
-        ({"exactly": False, "n_moved_range": (2, 2)}, f"exactly {MANY} exactly 2 {WHERE}."),
         (
             {"n_moved_of_x": 1},
             f"exactly {MANY} exactly 2 {WHERE}; exactly 1 of the 8 rows filed under MI belongs to healthy.",
@@ -78,12 +75,6 @@ WHERE = "of the 1,234 rows filed under healthy"
 )
 def test_assumption(changes: dict[str, Any], sentence: str):
     assert phrases.assumption(result(**changes)) == f"Assumed: {sentence}"
-
-
-def test_converse_of_a_range():
-    assert words.finding(result(n_moved_range=(1, 2), exactly=False)).endswith(
-        "If more or fewer rows are misfiled, it can lie outside this range."
-    )
 
 
 def test_nothing_misfiled():

@@ -44,11 +44,11 @@ cells = cells.with_columns(filed=pl.Series(filed))
 # How much misfiling would explain it away?
 # -----------------------------------------
 # From here on we have the map only. The number of misfiled cells at which the finding breaks down is the
-# margin of the audit. ``null="labellings"`` makes it the one that :func:`~mmdbounds.audit` uses.
+# margin of the audit.
 
 X, Y = mb.groups(cells, "filed", id="cell", **names)
 print(X, Y, sep="\n")
-curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.05), null="labellings", rng=0)
+curve = mb.sweep(X, Y, epsilons=np.arange(0, 0.31, 0.05), rng=0)
 print(f"as filed: squared MMD {curve.observed:.4f}, p-value {curve.points[0].pvalue:.3f}")
 print(f"{curve.breakdown_n_moved} of the {len(Y)} cells filed as spruce could explain it away")
 curve.plot()

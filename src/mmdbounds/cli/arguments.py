@@ -36,11 +36,6 @@ if TYPE_CHECKING:
 
 CERTIFY: Any = {"auto": "auto", "yes": True, "true": True, "no": False, "false": False}
 EXACTLY = ("Take the amount as exact, not as an upper limit.", None, MISFILED, "--exactly")
-CHECKPOINT = ("Save long sums in this file; the same command resumes from it.", "FILE", COMPUTED)
-NULL_HELP = (
-    "What random labellings are compared by: 'labellings' (their statistic) or 'minimax' (what misfiling "
-    "would leave of it: p-values are as valid, and never larger)."
-)
 N_PERMUTATIONS = (
     "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.",
     "NUMBER",
@@ -261,8 +256,6 @@ class Permutations:
 
     n_permutations: int = option(999, *N_PERMUTATIONS)
     stop_after: int | None = option(None, *STOP_AFTER)
-    null: str = option("minimax", NULL_HELP, "NAME")
-    checkpoint: Path | None = option(None, *CHECKPOINT)
 
 
 @options(COMPARED)

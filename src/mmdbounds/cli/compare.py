@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from mmdbounds.cli import formats
 from mmdbounds.cli.arguments import (
-    CHECKPOINT,
     EXACTLY,
     Comparison,
     KnownRows,
@@ -54,12 +53,10 @@ class BoundsFiles(PageWithRows):
     """The files that are also written."""
 
     rows: Path | None = option(None, "Also write the effect of each row on the bounds to a CSV file.", "FILE")
-    checkpoint: Path | None = option(None, *CHECKPOINT)
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
         plan_file("--rows", self.rows, inputs=[table.file])
-        plan_file("--checkpoint", self.checkpoint, inputs=[table.file], is_read=True)
         super().plan(table)
 
 
@@ -105,10 +102,9 @@ def bounds_command(
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
-    again = comparison.resumed(files.checkpoint, output)
-    with interruptible(files.checkpoint, again):
+    with interruptible():
         how |= {"rng": comparison.seed, "progress": output.progress}
-        result = mmd_bounds(X, Y, amount, method=method, checkpoint=files.checkpoint, **how)
+        result = mmd_bounds(X, Y, amount, method=method, **how)
     output.show(result)
     if files.rows is not None:
         write_beside(files.rows, lambda: formats.rows_csv(result).encode())
@@ -154,7 +150,6 @@ def robust_test_command(
         tested = partial(independence_test, n_permutations=testing.n_permutations)
         several_groups(tested, table, misfiling, [known, testing, page], comparison, output)
         return
-    plan_file("--checkpoint", testing.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     amount, how = known.within(misfiling.contamination()), comparison.keywords()
     split = read_split(table, known, output, amount)
@@ -168,8 +163,7 @@ def robust_test_command(
         show_plan(X, Y, output, how, work, amount)
         return
     note_changes(X, output)
-    again = comparison.resumed(testing.checkpoint, output)
-    with interruptible(testing.checkpoint, again):
+    with interruptible():
         how |= {"rng": comparison.seed, "progress": output.progress}
         result = robust_test(X, Y, amount, unit=split.units, **vars(testing), **how)
     output.show(result)
@@ -228,7 +222,6 @@ def sweep_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.breakdown import expected_sweep, sweep
 
-    plan_file("--checkpoint", sweeping.checkpoint, inputs=[table.file], is_read=True)
     page.plan(table)
     if sweeping.y_in_x and page.report is not None:
         msg = "`--report` shows one-way sweeps; got --y-in-x too. Leave one of them out, or use --json."
@@ -243,8 +236,7 @@ def sweep_command(
         show_plan(X, Y, output, how, lambda problem, _: curve(problem, *asked), which)
         return
     note_changes(X, output)
-    again = comparison.resumed(sweeping.checkpoint, output)
-    with interruptible(sweeping.checkpoint, again):
+    with interruptible():
         how |= {"rng": comparison.seed, "progress": output.progress}
         result = sweep(X, Y, which=which, unit=split.units, **vars(sweeping), **how)
     output.show(result)

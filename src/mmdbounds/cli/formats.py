@@ -24,7 +24,7 @@ WHO = (
 )
 TESTED = (
     *("pvalue_as_filed", "is_valid", "is_tight", "level", "is_significant", "is_exact", "beta"),
-    *("n_permutations", "null_rule"),
+    "n_permutations",
 )
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),

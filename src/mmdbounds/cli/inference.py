@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from mmdbounds.cli.arguments import (
     N_PERMUTATIONS,
-    NULL_HELP,
     STOP_AFTER,
     Comparison,
     KnownRows,
@@ -95,7 +94,6 @@ class Aggregated:
     )
     n_permutations: int = option(999, *N_PERMUTATIONS)
     stop_after: int | None = option(None, *STOP_AFTER)
-    null: str = option("minimax", NULL_HELP, "NAME")
     level: float = option(0.05, "Significance level of the test.", "SHARE")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 

@@ -13,7 +13,6 @@ import numpy as np
 from mmdbounds.checks import (
     check_labellings,
     check_level,
-    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -23,7 +22,6 @@ from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.floor_pvalues import CountOutcome
-from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.several_kernels import N_SCALING, Member, Several, Together
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import WorstCase, expected_work, is_tight
@@ -31,7 +29,6 @@ from mmdbounds.kernels import RBF, Kernel, Precomputed
 from mmdbounds.problem import Bandwidth, ComparisonOptions, KernelLike, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import AggregatedResult, CountTest, KernelPart, Provenance
-from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.sums.bandwidth import median_distance, resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.words.testing import conditions
@@ -43,7 +40,7 @@ FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0)  # bandwidths by default, as multiples of t
 def aggregated_test(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     kernels: Sequence[KernelLike] | None = None,
     bandwidths: Sequence[Bandwidth] | None = None,
@@ -54,7 +51,6 @@ def aggregated_test(
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
-    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
@@ -71,7 +67,7 @@ def aggregated_test(
     bandwidths : sequence of float, optional
         Bandwidths of the RBF kernel, in place of `kernels`. By default the median distance times
         1/4, 1/2, 1, 2 and 4.
-    n_permutations, stop_after, exactly, level, beta, unit, null, rng
+    n_permutations, stop_after, exactly, level, beta, unit, rng
         As in `robust_test`. The decision at the level stays open more often, because proofs take one kernel
         at a time.
 
@@ -93,7 +89,6 @@ def aggregated_test(
     level = check_level(level)
     beta, seed = check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
-    check_option(null, "null", NULL_RULES)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
     how = comparison("aggregated_test", options, kernel=RBF(1.0), bandwidth="median")
@@ -101,15 +96,13 @@ def aggregated_test(
     problem = pose(X, Y, how, known)
     chosen = _resolved(kernels, bandwidths, problem.pooled, problem.working_memory)
     admissible = problem.checked_counts(problem.counts(contamination))
-    null = valid_rule(null, admissible, beta)
     memory = max(1.0, problem.working_memory / len(chosen))
     posed = [dataclasses.replace(problem, kernel=kernel, working_memory=memory) for kernel in chosen]
     with Meter(partial(_expected, posed, admissible, n_permutations), show=progress) as meter:
         members: list[Member] = []
         for one in posed:
             meter.phase("kernel", len(members), len(posed))
-            which: dict[str, Any] = {"null": null, "stop_after": stop_after}
-            worst = WorstCase(one, admissible, n_permutations, seed, meter, **which)
+            worst = WorstCase(one, admissible, n_permutations, seed, meter, stop_after=stop_after)
             members.append(Member(one, worst, seed))
         several = Several(members, meter)
         outcomes = several.outcomes(level - beta)
@@ -225,7 +218,7 @@ def _result(
             beta,
             of_units=bool(units_note),
             is_exact=several.members[0].worst.null.is_exact,
-            at_most=contamination.is_at_most,
+            at_most=not contamination.exactly,
             known=problem.known.facts,
         ),
         units_note=units_note,

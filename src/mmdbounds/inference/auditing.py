@@ -6,9 +6,8 @@ rows than it allows would be needed to explain the difference away, or until the
 Looking again and again costs nothing. The limits on the number hold for all times together, and the p-value
 at the true number is at least that of the true labelling, which is one and the same at every look: the
 random labellings depend on the pooled rows and the seed alone, and so does whether all of a size are counted
-instead (`labellings`). So a difference that is none is said to stand,
-at any time, with a probability of at most level + (1 - audit_level). That needs the statistic of the true
-labelling at every look, so what it is compared with is that of random labellings (`null="labellings"`).
+instead. So a difference that is none is said to stand,
+at any time, with a probability of at most level + (1 - audit_level).
 """
 
 from __future__ import annotations
@@ -102,7 +101,7 @@ def audit(
         Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
         where only it matters, ``False`` saves their proof.
     n_permutations : int, default=999
-        As in `robust_test`; what is compared with is always ``null="labellings"``.
+        As in `robust_test`.
     rng : int, optional
         Seed of the order and of the test. An audit that begins draws one, and the result records it; to
         continue, give that one. Another one begins another audit, in which the rows looked up so far count as
@@ -207,7 +206,7 @@ class Calls:
 
     def __init__(self, options: dict[str, Any], level: float, n_permutations: int, method: Sharp) -> None:
         self.options, self._method = options, method
-        self._test: dict[str, Any] = {"level": level, "n_permutations": n_permutations, "null": "labellings"}
+        self._test: dict[str, Any] = {"level": level, "n_permutations": n_permutations}
 
     def breakdown(self, rows: AuditedRows, most: int) -> Breakdown:
         """Return where the finding breaks down, with up to `most` misfiled rows."""

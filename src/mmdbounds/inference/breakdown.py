@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
@@ -18,7 +16,6 @@ from mmdbounds.checks import (
     check_labellings,
     check_level,
     check_number,
-    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -35,13 +32,11 @@ from mmdbounds.inference.worst_case import expected_null, is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import FrontierResult, SweepResult
-from mmdbounds.results.provenance import NULL_RULES, NullRule, Provenance
-from mmdbounds.sums.checkpoint import Checkpoint
+from mmdbounds.results.provenance import Provenance
 from mmdbounds.words.testing import sweep_conditions
 
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
-AHEAD = 8  # counts whose nulls are sharpened together
 FEW = 20  # misfiled rows up to which every count is a point
 LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
 
@@ -61,9 +56,7 @@ def sweep(
     which: Contamination | None = None,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
-    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> SweepResult | FrontierResult:
@@ -89,7 +82,7 @@ def sweep(
     which : Contamination, optional
         Which rows can be misfiled: ``Contamination(may_move=..., limits=...)`` without an amount, because the
         curve tries all of them. It ends where no more rows can be misfiled.
-    n_permutations, unit, null, rng, checkpoint
+    n_permutations, unit, rng
         As in `robust_test`.
     stop_after : int, optional
         As in `robust_test`; every number of misfiled rows that is looked at must have as many, or all are
@@ -128,20 +121,18 @@ def sweep(
     if y_in_x:
         _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after, exactly=exactly)
     check_progress(progress)
-    check_option(null, "null", NULL_RULES)
     shares, exactly = _checked_shares(epsilons), _checked_exactly(exactly, which)
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("sweep", options)
     rows = _checked_which(which, y_in_x)
     X, Y, known, units_note = known_units(X, Y, rows, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     if y_in_x:
-        more: dict[str, Any] = {"units_note": units_note, "progress": progress, "null": null}
-        return frontier(problem, shares, y_in_x, level, n_permutations, seed, checkpoint=kept, **more)
+        more: dict[str, Any] = {"units_note": units_note, "progress": progress}
+        return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        scan = Scan(problem, grid, n_permutations, seed, meter, kept, null=null, stop_after=stop_after)
+    with Meter(plan, show=progress) as meter:
+        scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
         where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
@@ -193,7 +184,6 @@ def find_breakdown(
     *,
     level: float,
     n_permutations: int,
-    null: NullRule,
     rng: int,
     progress: bool | None,
     **options: Unpack[ComparisonOptions],
@@ -204,7 +194,7 @@ def find_breakdown(
     problem = pose(X, Y, how, known)
     grid = _up_to(problem, most)
     with Meter(partial(expected_breakdown, problem, most, n_permutations), show=progress) as meter:
-        scan = Scan(problem, grid, n_permutations, rng, meter, null=null)
+        scan = Scan(problem, grid, n_permutations, rng, meter)
         where = _breakdown(scan, level)
     return Breakdown(
         level,
@@ -263,12 +253,11 @@ class Scan:
         n_permutations: int,
         seed: int,
         meter: Meter,
-        checkpoint: Checkpoint | None = None,
         **how: Any,
     ) -> None:
         every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
         self.problem, self._meter = problem, meter
-        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, checkpoint, **how)
+        self.worst = all_counts(problem, every, n_permutations, seed, meter, grid, **how)
         self.is_proved = True  # of every count looked at
         self.is_complete = len(self.worst.considered) == len(every)
 
@@ -276,7 +265,7 @@ class Scan:
         """Return what is known of a count."""
         found = self.worst.outcome(counts)
         while not self.worst.is_drawn(found):
-            self.worst.draw()
+            self.worst.null.draw()
             found = self.worst.outcome(counts)
         self.is_proved &= found.is_proved
         return found
@@ -299,12 +288,7 @@ class Scan:
         for i, counts in enumerate(self.worst.considered):
             self._meter.phase("count", i, len(self.worst.considered))
             found = self.outcome(counts)
-            while True:
-                if level is not None and is_it(found) and self.worst.can_sharpen(found):
-                    ahead = map(self.worst.outcome, self.worst.considered[i : i + AHEAD])
-                    self.worst.sharpen([each for each in ahead if self.worst.can_sharpen(each)])
-                elif not (is_unclear(found) and self.worst.closer(counts, level=level)):
-                    break
+            while is_unclear(found) and self.worst.closer(counts, level=level):
                 found = self.outcome(counts)
             if is_it(found):
                 return found

@@ -62,7 +62,7 @@ NOT_CERTIFIED = "The bounds are values that labellings reach; that none lies bey
 def confidence_interval(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     level: float = 0.95,
     fixed_kernel: bool = False,

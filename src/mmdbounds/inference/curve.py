@@ -37,7 +37,7 @@ from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.threads import one_blas_thread
 
 NEIGHBOURS = 4  # labellings of its neighbours that each point refines
-DECIDED = 1.4  # what a point takes beside its bounds: floors are tightened, and compared with a sharper null
+DECIDED = 1.4  # what a point takes beside its bounds: floors are tightened
 LOOKS = 4  # counts of a point that are looked at more closely for its p-value, at the most
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -105,16 +105,15 @@ class Curve:
         if proved is not None and worst.null.is_complete:
             best = min(worst.pvalue_alone(proved, counts) for counts in run)
         if len(run) == 1:
-            [only] = worst.settled([worst.improved(self._outcome(run[0]), lower)])
-            return only.pvalue, _least(best, only.pvalue)
+            only = worst.improved(self._outcome(run[0]), lower)
+            return only.pvalue, best
         for _ in range(LOOKS):
-            found = worst.settled([self._outcome(counts) for counts in run])
+            found = [self._outcome(counts) for counts in run]
             top = max(found, key=lambda outcome: outcome.pvalue)
             if is_near(top.pvalue, max(each.attained for each in found)) or not worst.closer(top.counts):
                 break
-        found = worst.settled([worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run])
-        pvalue = max(outcome.pvalue for outcome in found)
-        return pvalue, _least(best, pvalue)
+        found = [worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run]
+        return max(outcome.pvalue for outcome in found), best
 
     def _point(
         self,
@@ -156,11 +155,6 @@ def _outermost(before: Ends, ends: Ends) -> Ends:
     """Return the outermost of two points' ends, and proofs for the counts of both."""
     lower, upper = (most_extreme([*both], side) for *both, side in zip(before, ends, SIDES, strict=True))
     return lower, upper
-
-
-def _least(best: float | None, pvalue: float) -> float | None:
-    """Return a best case that is no larger than the p-value, which is compared with another null."""
-    return None if best is None else min(best, pvalue)
 
 
 def _further(before: tuple[float, float | None], pvalues: tuple[float, float | None]) -> tuple[float, Any]:

@@ -1,34 +1,23 @@
-"""The p-values of floors, count by count: one null for each true size, and when values are ties.
-
-A floor is compared with the statistic on random labellings or, where that decides, with what filing cannot
-keep it above (`Minimax`).
-"""
+"""The p-values of floors, count by count: one null for each true size, and when values are ties."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any, Protocol
 
 import numpy as np
 
 from mmdbounds.counts import Counts
-from mmdbounds.inference.minimax import ComparedNull, Minimax
-from mmdbounds.inference.null import distinct_rows
+from mmdbounds.inference.null import Null, distinct_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.objective import Mask, lost, observed_mmd2
+from mmdbounds.objective import lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
-from mmdbounds.results import NullRule
 from mmdbounds.search.protocol import Found
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 
 DEVIATIONS = 32.0  # width of ties in float32, in those of a mean of kernel values; see `tolerance`
 LARGEST = 0.05  # share of the labellings that lies above the quantile by which sizes are told
-WORTH = 0.5  # where a labelling has a larger p-value, nothing is decided
-MOST_SHARPENED = 1e9  # labellings, times pooled rows, that are looked at for a sharper null
 
 
 class Outcome(Protocol):
@@ -77,72 +66,26 @@ class FloorPvalues:
         self,
         problem: Problem,
         sizes: list[int],
-        hidden: Mapping[int, Counts],
         n_permutations: int,
         seed: int,
         meter: Meter,
-        checkpoint: Checkpoint | None,
         stop_after: int | None,
     ) -> None:
         self._problem = problem
-        self.totals = problem.one_pass(meter, checkpoint)
+        self.totals = problem.one_pass(meter)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         self._column = {size: place for place, size in enumerate(sizes)}
         order, rng = blind_order(problem), np.random.default_rng(seed)
-        self._labellings = PermutationNull(
-            self.totals, problem.estimator, order, n_permutations, rng, checkpoint, meter
-        )
-        self._rows = distinct_rows(problem, order)
-        self.null = self._labellings.null(self._rows, sizes, stop_after)
-        self.may_sharpen = True
-        self._compared, self._left_to_sharpen = ComparedNull(self.null, sizes, hidden), MOST_SHARPENED
-        self._minimax = Minimax(self.totals, problem.estimator, self._of_a_statistic / 4)
-
-    @property
-    def null_rule(self) -> NullRule:
-        """What floors are compared with."""
-        return self._compared.rule
+        labellings = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, meter)
+        self.null: Null = labellings.null(distinct_rows(problem, order), sizes, stop_after)
 
     def is_drawn(self, outcome: CountOutcome) -> bool:
         """Return whether the p-value of a count needs no more labellings."""
         threshold = outcome.floor - self.tolerance(outcome.counts)
         return self.null.is_stopped(threshold, self._column[outcome.counts.n_x])
 
-    def draw(self) -> None:
-        """Draw more labellings."""
-        self.null.draw()
-        self._compared.forget()
-
-    def can_sharpen(self, outcome: Outcome) -> bool:
-        """Return whether a count's floor may yet be compared with less, and that may matter."""
-        open_ = self._compared.can_lower(outcome.counts.n_x) and self._left_to_sharpen > 0
-        return self.may_sharpen and open_ and outcome.attained <= WORTH
-
-    def sharpen(self, outcomes: Sequence[CountOutcome]) -> None:
-        """Lower the labellings that count against these floors; the others do not matter."""
-        places = [self._column[outcome.counts.n_x] for outcome in outcomes]
-        floors = np.array([outcome.floor - self.tolerance(outcome.counts) for outcome in outcomes])
-        self.lower_null(
-            [outcome.counts.n_x for outcome in outcomes],
-            np.any(self.null.statistics[:, places] >= floors, axis=1),
-        )
-
-    def lower_null(self, hidden: Sequence[int | Counts], which: Mask) -> None:
-        """Lower some labellings of some sizes; see `ComparedNull`."""
-        drawn = []
-        for each in hidden:
-            n_x = each if isinstance(each, int) else each.n_x
-            if self.null.is_counted(self._column[n_x]):
-                self._compared.lower(self._minimax, self._rows.labellings(n_x)[0], which, [each])
-            else:
-                drawn.append(each)
-        if drawn:
-            orders = islice(self._labellings.orders, self.null.n_drawn)
-            self._compared.lower(self._minimax, orders, which, drawn)
-        self._left_to_sharpen -= len(hidden) * np.count_nonzero(which) * self.totals.sums.n_rows
-
     def pvalue(self, value: float, counts: Counts) -> float:
-        """Return the share of labellings, the true one included, that can have a floor of `value`."""
+        """Return the share of labellings, the true one included, whose statistic is no smaller."""
         return self.null.pvalue(value - self.tolerance(counts), self._column[counts.n_x])
 
     def pvalue_alone(self, value: float, counts: Counts) -> float:
@@ -171,8 +114,7 @@ class FloorPvalues:
 
     def labelling_fields(self) -> dict[str, Any]:
         """Return the fields that say which labellings the p-values of all counts come from."""
-        exact = {"is_exact": self.null.is_exact, "n_labellings": self.null.n_labellings}
-        return {**exact, "null_rule": self.null_rule}
+        return {"is_exact": self.null.is_exact, "n_labellings": self.null.n_labellings}
 
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
@@ -181,10 +123,6 @@ class FloorPvalues:
     def is_drawn_for_another(self, value: float, counts: Counts, null: Float64s) -> bool:
         """Return whether that p-value needs no more labellings."""
         return self.null.is_stopped(value, self._column[counts.n_x], null)
-
-    def compared_of(self, counts: Counts) -> Float64s:
-        """Return what a floor is compared with: the same, or less."""
-        return self.null.compared_column(self._column[counts.n_x])
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.

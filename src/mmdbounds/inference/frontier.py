@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -27,11 +26,9 @@ from mmdbounds.objective import Labelling
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results.curve import FrontierPoint, FrontierResult
-from mmdbounds.results.provenance import NullRule
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found, leading
 from mmdbounds.search.sharp.same_sizes import most_moves
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 from mmdbounds.words.testing import frontier_conditions
@@ -80,10 +77,8 @@ def frontier(
     n_permutations: int,
     seed: int,
     *,
-    checkpoint: Checkpoint | None = None,
     units_note: str = "",
     progress: bool | None = None,
-    null: NullRule = "labellings",
 ) -> FrontierResult:
     """Return how much of Y the finding survives at each of some shares of X; see `sweep`."""
     started = time.perf_counter()
@@ -91,8 +86,8 @@ def frontier(
     most = largest_share(epsilons, y_in_x)
     ends = ends_of_sizes(problem, most, y_in_x)
     plan = partial(expected_frontier, problem, epsilons, y_in_x, n_permutations)
-    with Meter(plan, show=progress) as meter, checkpoint or nullcontext():
-        found = Frontier(problem, ends, level, n_permutations, seed, meter, checkpoint=checkpoint, null=null)
+    with Meter(plan, show=progress) as meter:
+        found = Frontier(problem, ends, level, n_permutations, seed, meter)
         shares = found.shares(most) if epsilons is None else sorted(set(epsilons))
         points = tuple(found.point(share, y_in_x) for share in shares)
     return FrontierResult(
@@ -142,7 +137,6 @@ class Frontier(EverySize):
             msg = f"{needs}; got {problem.kernel.name!r}. Use another `kernel`, or leave `y_in_x` out."
             raise MmdBoundsError(msg)
         self._level, self._nodes, self._tried = level, dict[int, float](), set[Counts]()
-        self._sharpened = set[Counts]()
         super().__init__(problem, list(ends), *how, **more)
 
     def _begin(self) -> None:
@@ -157,7 +151,7 @@ class Frontier(EverySize):
     def _exceeded(self, place: int) -> float:
         """Return what a floor of one size must exceed for a p-value of at most the level."""
         column = self._places[place]
-        return self.null.critical(self._level, column, self.null.compared_column(column))
+        return self.null.critical(self._level, column, self.null.column(column))
 
     @property
     def n_solved(self) -> int:
@@ -179,7 +173,7 @@ class Frontier(EverySize):
             n_moved = min(max(self._held(place) + 1, size.fewest), size.most.n_moved)
             pair = size.pair(n_moved)
             if self._held(place) == size.most.n_moved or pair in self._tried:
-                if not (self._sharpens(place, pair) or self._searched_closer(place, pair)):
+                if not self._searched_closer(place, pair):
                     break
                 continue
             self._tried.add(pair)
@@ -191,22 +185,6 @@ class Frontier(EverySize):
     def _is_explained(self, place: int) -> bool:
         """Return whether a labelling found next to the largest number explains the finding away."""
         return place in self._nodes and not self._rejects(self._nodes[place], place)
-
-    def _sharpens(self, place: int, pair: Counts) -> bool:
-        """Sharpen the null for a pair, and for all larger ones; return whether that helped.
-
-        More hidden rows keep less of the statistic, so what holds for a pair holds for those beyond it.
-        """
-        held, size = self._held(place), self._sizes[place]
-        if held == size.most.n_moved or pair in self._sharpened:
-            return False
-        if self.null_rule == "labellings" or self._left_to_sharpen <= 0:
-            return False
-        self._sharpened.add(pair)
-        floor = self._floors.floors[place][: pair.n_moved - size.fewest + 1].min()
-        self.lower_null([pair], self.null_of(pair) >= floor - self._tolerances[place])
-        self._critical[place] = self._exceeded(place)
-        return self._held(place) > held
 
     def _nearby(self, place: int, labelling: Labelling) -> float:
         """Return the value of a labelling, or of one that moves a few more rows of both groups."""

@@ -121,7 +121,7 @@ def distinct_rows(problem: Problem, order: Indices) -> DistinctRows:
 
 
 class Null:
-    """The statistic on labellings, a line each, and what floors are compared with: the same, or less.
+    """The statistic on labellings, a line each.
 
     There is a column for each size of X. Those in `counted` have all labellings of their size, and weights:
     how many labellings each stands for. All others have random ones, drawn in `batches` as they are needed.
@@ -146,7 +146,6 @@ class Null:
         self._weights = np.zeros((longest, n_sizes), dtype=kind)
         for place, (values, weights) in counted.items():
             self.statistics[: len(values), place], self._weights[: len(values), place] = values, weights
-        self.compared = self.statistics
         while self._drawn and self.n_drawn < (n_permutations if stop_after is None else 1):
             self.draw()
 
@@ -154,8 +153,7 @@ class Null:
         """Draw more labellings."""
         values = next(self._batches)
         lines = slice(self.n_drawn, self.n_drawn + len(values))
-        for each in (self.statistics, self.compared):
-            each[lines, self._drawn] = values
+        self.statistics[lines, self._drawn] = values
         self._weights[lines, self._drawn] = 1
         self.n_drawn = lines.stop
         self.__dict__.pop("_moments", None)
@@ -182,10 +180,6 @@ class Null:
     def column(self, place: int) -> Float64s:
         """Return the statistic on the labellings of one size."""
         return np.asarray(self.statistics[self._weights[:, place] != 0, place])
-
-    def compared_column(self, place: int) -> Float64s:
-        """Return what floors of one size are compared with."""
-        return np.asarray(self.compared[self._weights[:, place] != 0, place])
 
     def shares(self, place: int) -> Float64s | None:
         """Return the share of all labellings that each of `column` stands for, `None` if they were drawn."""
@@ -223,7 +217,7 @@ class Null:
 
     def pvalues(self, thresholds: Float64s, places: list[int]) -> Float64s:
         """Return the p-values at thresholds, one for each of some sizes."""
-        return self._pvalues(self.compared[:, _neighbours(places)] >= thresholds, places)
+        return self._pvalues(self.statistics[:, _neighbours(places)] >= thresholds, places)
 
     def _pvalues(self, no_smaller: NDArray[np.bool_], places: list[int]) -> Float64s:
         some = _neighbours(places)
@@ -245,7 +239,7 @@ class Null:
         """Return whether `pvalue` needs no more labellings."""
         if self.is_complete or self.is_counted(place):
             return True
-        compared = self.compared[: self.n_drawn, place] if values is None else values
+        compared = self.statistics[: self.n_drawn, place] if values is None else values
         return int(np.count_nonzero(compared >= threshold)) >= (self.stop_after or 0)
 
     def critical(self, level: float, place: int, values: Float64s) -> float:

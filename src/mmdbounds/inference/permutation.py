@@ -15,7 +15,6 @@ matrix where that is all that is needed.
 
 from __future__ import annotations
 
-import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
@@ -33,7 +32,6 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import in_order, thread_count
 
@@ -64,10 +62,9 @@ class PermutationNull:
         order: Indices,
         n_permutations: int,
         rng: np.random.Generator,
-        checkpoint: Checkpoint | None = None,
         meter: Meter | None = None,
     ) -> None:
-        self._totals, self._checkpoint, self._n_permutations = totals, checkpoint, n_permutations
+        self._totals, self._n_permutations = totals, n_permutations
         self._meter = meter or Meter()
         self.orders = RandomOrders(order, n_permutations, rng, totals.sums.working_memory)
         self._o = 1 if estimator == "unbiased" else 0
@@ -87,7 +84,7 @@ class PermutationNull:
             found = []
             for start, _ in spans:
                 self._meter.phase("permutation", start, n)
-                found.append(self._recalled(next(parts), sizes))
+                found.append(self._values(next(parts), sizes))
             yield np.concatenate(found)
 
     def null(self, rows: DistinctRows, sizes: list[int], stop_after: int | None = None) -> Null:
@@ -103,19 +100,6 @@ class PermutationNull:
             counted[place] = values, weights
         batches = self.batches(drawn, self._n_permutations if stop_after is None else BATCH)
         return Null(len(sizes), counted, batches, self._n_permutations, stop_after)
-
-    def _recalled(self, permutations: Indices, sizes: list[int]) -> Float64s:
-        """Return the statistic for some of the permutations, from the checkpoint if it has them."""
-        if self._checkpoint is None:
-            return self._values(permutations, sizes)
-        digest = hashlib.sha256(repr((self._o, sizes)).encode())
-        digest.update(permutations.data)
-        found = self._checkpoint.recalled(digest.hexdigest(), (len(permutations), len(sizes)))
-        if found is None:
-            found = self._values(permutations, sizes)
-            n_pairs = self._totals.sums.n_rows**2 * len(permutations)
-            self._checkpoint.remember(digest.hexdigest(), found, n_pairs)
-        return found
 
     def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import time
-from contextlib import nullcontext
 from functools import partial
 from typing import Any, Unpack
 
@@ -14,7 +12,6 @@ from mmdbounds.checks import (
     check_flag,
     check_labellings,
     check_level,
-    check_option,
     check_progress,
     check_seed,
     check_share,
@@ -24,14 +21,11 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
-from mmdbounds.inference.minimax import valid_rule
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import WorstCase, expected_ceilings, expected_work, is_tight
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results.provenance import NULL_RULES, NullRule
 from mmdbounds.results.testing import CountTest, RobustTestResult
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.words.testing import conditions
 
 
@@ -39,7 +33,7 @@ from mmdbounds.words.testing import conditions
 def robust_test(
     X: Any,
     Y: Any,
-    epsilon: float | tuple[float, float] | Contamination,
+    epsilon: float | Contamination,
     *,
     n_permutations: int = 999,
     stop_after: int | None = None,
@@ -49,9 +43,7 @@ def robust_test(
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
-    null: NullRule = "minimax",
     rng: int | np.random.Generator | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
 ) -> RobustTestResult:
@@ -88,15 +80,8 @@ def robust_test(
         The unit (patient, household) of each row of `X`, and of each row of `Y`, where several rows share
         one: rows of one unit are not exchangeable. One row per unit is drawn at random, and `epsilon` and
         all counts then refer to units. All rows of a unit must be filed under the same group.
-    null : {"minimax", "labellings"}, default="minimax"
-        What the smallest squared MMD is compared with on random labellings: their squared MMD
-        (``"labellings"``), or a bound of what would be left of it once rows are misfiled (``"minimax"``),
-        which is smaller: the p-value is as valid, and never larger. With rows that are known not to be
-        misfiled, or limits, it is ``"labellings"`` anyway, and the result says so (`null_rule`).
     rng : int or Generator, optional
         Seed; without it one is drawn, and the result records it.
-    checkpoint : path, optional
-        A file for long sums and for finished random labellings; as in `mmd_bounds`.
 
     Returns
     -------
@@ -112,9 +97,7 @@ def robust_test(
     .. math::
         p = \frac{1 + \#\{b : T_b \ge L\}}{1 + B} \ \ge\ \frac{1 + \#\{b : T_b \ge T\}}{1 + B},
 
-    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. The
-    minimax null has a number M_b <= T_b in the place of T_b: what is left of T_b at the least favourable
-    filing, or a bound of it. As L never exceeds the M of the true labelling, that is a p-value, too. Values
+    and the right-hand side is a p-value: under the null T is one of 1 + B draws of the same kind. Values
     that differ by rounding only are ties, which count against a rejection. If the number of misfiled rows is
     one of several, the largest p over all of them is taken, each with its own L and its own null. Two-way,
     all pairs of counts with the same true sizes have one L and one null. Kernels that are not known to be
@@ -136,7 +119,6 @@ def robust_test(
     started = time.perf_counter()
     n_permutations, stop_after = check_labellings(n_permutations, stop_after)
     best_case, level = check_flag(best_case, "best_case"), check_level(level)
-    check_option(null, "null", NULL_RULES)
     if best_case and stop_after is not None:
         msg = "`best_case` needs all random labellings; got a `stop_after` too. Leave one of them out."
         raise MmdBoundsError(msg)
@@ -144,15 +126,13 @@ def robust_test(
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
-    kept = None if checkpoint is None else Checkpoint(checkpoint)
     how = comparison("robust_test", options)
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     admissible = problem.checked_counts(problem.counts(contamination))
-    null = valid_rule(null, admissible, beta)
     plan = partial(expected_test, problem, admissible, n_permutations, best_case)
-    with Meter(plan, show=progress) as meter, kept or nullcontext():
-        which: dict[str, Any] = {"checkpoint": kept, "null": null, "stop_after": stop_after}
+    with Meter(plan, show=progress) as meter:
+        which: dict[str, Any] = {"stop_after": stop_after}
         worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
         outcomes = worst.outcomes(level - beta)
         meter.phase("best case")
@@ -170,7 +150,7 @@ def robust_test(
             beta,
             of_units=bool(units_note),
             is_exact=worst.null.is_exact,
-            at_most=contamination.is_at_most,
+            at_most=not contamination.exactly,
             known=known.facts,
         ),
         units_note=units_note,
@@ -242,6 +222,5 @@ def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
         certified=outcome.found.certified,
         pvalue=outcome.pvalue,
         attained=outcome.attained,
-        # It is compared with statistics, the worst case with less (`Minimax`): it could be the larger one.
-        best_case=None if best_case is None else min(best_case, outcome.pvalue),
+        best_case=best_case,
     )

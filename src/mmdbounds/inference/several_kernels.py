@@ -97,7 +97,7 @@ class Several:
         found = self._looked_at(found, level)
         while not self._is_drawn(max(found, key=lambda each: each.pvalue)):
             for member in self.members:
-                member.worst.draw()
+                member.worst.null.draw()
             found = self._looked_at([self._together(o.counts, list(o.each)) for o in found], level)
         return found
 
@@ -105,24 +105,15 @@ class Several:
         """Make p-values tighter with the labellings drawn so far."""
 
         def is_done(outcomes: list[Together]) -> bool:
-            return is_tight(outcomes) and not self._open(outcomes) and not is_open(outcomes, level)
+            return is_tight(outcomes) and not is_open(outcomes, level)
 
         self._meter.phase("worst count")
-        for may_sharpen in (False, True):  # as `WorstCase` does
-            for member in self.members:
-                member.worst.may_sharpen = may_sharpen
-            found = tighten(found, self._tightened, max, is_done)
-        return found
+        return tighten(found, self._tightened, max, is_done)
 
     def _is_drawn(self, known: Together) -> bool:
         """Return whether the p-value of a count needs no more labellings."""
-        compared = self.compared_of(known.counts)
-        return self.members[0].worst.is_drawn_for_another(known.floor, known.counts, compared)
-
-    def _open(self, outcomes: Sequence[Together]) -> bool:
-        """Return whether the count with the largest p-value may yet be compared with less."""
-        top = max(outcomes, key=lambda each: each.pvalue)
-        return all(member.worst.can_sharpen(top) for member in self.members)
+        null = self.null_of(known.counts)
+        return self.members[0].worst.is_drawn_for_another(known.floor, known.counts, null)
 
     def outcome(self, counts: Counts) -> Together:
         """Return what is known of one count from cheap proofs."""
@@ -131,14 +122,6 @@ class Several:
     def null_of(self, counts: Counts) -> Float64s:
         """Return the maximum over the kernels on random labellings of these sizes."""
         nulls = [m.standardised(m.worst.null_of(counts), counts) for m in self.members]
-        return np.asarray(np.max(nulls, axis=0))
-
-    def compared_of(self, counts: Counts) -> Float64s:
-        """Return what a floor is compared with: the same, or less.
-
-        The largest floor is that of some kernel, which does not exceed what filing leaves of that one.
-        """
-        nulls = [m.standardised(m.worst.compared_of(counts), counts) for m in self.members]
         return np.asarray(np.max(nulls, axis=0))
 
     def at(self, values: Sequence[float], counts: Counts) -> float:
@@ -156,14 +139,7 @@ class Several:
         return [own.found.value if own is one else member.value(one) for member, own in pairs]
 
     def _tightened(self, known: Together) -> Together:
-        """Compare this count with less or, if that does not help, prove more where it raises the floor."""
-        if self._open([known]):
-            which = self.null_of(known.counts) >= known.floor
-            for member in self.members:
-                member.worst.lower_null([known.counts.n_x], which)
-            last, known = known, self._together(known.counts, list(known.each))
-            if known.pvalue < last.pvalue or is_tight([known]):
-                return known
+        """Prove more of this count where it raises the floor."""
         each = list(known.each)
         for k, member in enumerate(self.members):
             if float(member.standardised(each[k].found.value, known.counts)) > known.floor:
@@ -174,13 +150,14 @@ class Several:
         is_proved = any(one.is_proved for one in each)
         floors = [one.floor if one.is_proved or not is_proved else -np.inf for one in each]
         floor = self.at(floors, counts)
+        null = self.null_of(counts)
         value = min(self.at(self._values(one, each), counts) for one in each)
         return Together(
             counts=counts,
             each=tuple(each),
             floor=floor,
             value=value,
-            pvalue=self.pvalue(floor, counts, self.compared_of(counts)),
-            attained=self.pvalue(value, counts, self.compared_of(counts)),
+            pvalue=self.pvalue(floor, counts, null),
+            attained=self.pvalue(value, counts, null),
             is_proved=is_proved,
         )

@@ -6,7 +6,6 @@ are tested together: at a floor of the statistic over all of their labellings (`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
 from mmdbounds.search.sharp.both_ways import UpperPairs
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes
+from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
@@ -59,16 +58,12 @@ class AtOnce(WorstCase):
         """Return of each count what is proved, and what a labelling has."""
         raise NotImplementedError
 
-    def _settling(self) -> Iterable[Counts]:
-        """Return the counts whose null may be sharpened."""
-        return self.considered
-
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
-        for _ in range(2 * worst_case.MOST_TIGHTENED):  # floors, and what they are compared with
+        for _ in range(worst_case.MOST_TIGHTENED):
             floors, values = self._both()
             pvalues, attained = (
                 self.null.pvalues(each - self._tolerances, self._places) for each in (floors, values)
@@ -76,9 +71,6 @@ class AtOnce(WorstCase):
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads  # see `standing`
             worst = self.considered[largest[np.argmin(standings[largest])]]
-            if worst in self._known and self.can_sharpen(self.outcome(worst)):
-                self.settled([self.outcome(counts) for counts in self._settling()])
-                continue
             is_tight = worst_case.is_near(pvalues.max(), attained.max())
             if (is_tight and worst in self._known) or not self.closer(worst):
                 break
@@ -110,9 +102,6 @@ class EverySize(AtOnce):
         for place in dict.fromkeys((self._floors.corner, 0, len(self._sizes) - 1)):
             self._solve(self.considered[place])
 
-    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
-        return self._sizes
-
     @property
     def n_covered(self) -> int:
         """See `WorstCase`: a size covers all of its pairs."""
@@ -120,9 +109,6 @@ class EverySize(AtOnce):
 
     def _both(self) -> tuple[Float64s, Float64s]:
         return self._floors.least(), self._values
-
-    def _settling(self) -> Iterable[Counts]:
-        return self._known
 
     def outcome(self, counts: Counts) -> CountOutcome:
         """See `WorstCase`; of sizes that are not solved no labelling is known."""

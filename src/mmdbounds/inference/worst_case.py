@@ -3,8 +3,7 @@
 For each count a proved floor L of the statistic gives the p-value of its worst labelling or a larger
 one. Floors are cheap; tight ones are not. So every count gets a cheap floor first, and only the
 count whose p-value is the largest is made tighter, until a labelling reaches that p-value or nothing more is
-affordable: the others provably cannot matter. So it is with what a floor is compared with: at first the
-statistic on random labellings and, where that decides, what filing cannot keep it above (`Minimax`).
+affordable: the others provably cannot matter.
 """
 
 from __future__ import annotations
@@ -17,17 +16,14 @@ from typing import Any, TypeVar
 from mmdbounds.costs import for_each, one_pass, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference.floor_pvalues import CountOutcome, FloorPvalues, Outcome
-from mmdbounds.inference.minimax import hidden_rows
 from mmdbounds.inference.permutation import expected_permutations
-from mmdbounds.objective import Labelling, Mask, Quadratic
+from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import NullRule, Side
+from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
-from mmdbounds.search.sharp.same_sizes import SameSizes, by_sizes
-from mmdbounds.sums.checkpoint import Checkpoint
 from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9  # patience of a proof that may not branch
@@ -41,8 +37,6 @@ MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
 
 MOST_TIGHTENED = 50  # counts that are made tighter at the most
-LOWERED = 100  # columns of kernel values that take as long as lowering a labelling for one count
-MORE_AT_ONCE = 30  # how many times as many counts are sharpened next where the first were not enough
 
 Known = TypeVar("Known", bound=Outcome)
 
@@ -58,8 +52,6 @@ class WorstCase(FloorPvalues):
         seed: int,
         meter: Meter,
         also: Sequence[Counts] = (),
-        checkpoint: Checkpoint | None = None,
-        null: NullRule = "labellings",
         stop_after: int | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
@@ -67,17 +59,12 @@ class WorstCase(FloorPvalues):
         self._known: dict[Counts, CountOutcome] = {}
         self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
-        hidden = hidden_rows(self._classes(admissible)) if null == "minimax" else {}
-        super().__init__(problem, sizes, hidden, n_permutations, seed, meter, checkpoint, stop_after)
+        super().__init__(problem, sizes, n_permutations, seed, meter, stop_after)
 
     @property
     def n_covered(self) -> int:
         """How many counts the outcomes speak of."""
         return len(self.considered)
-
-    def _classes(self, admissible: list[Counts]) -> list[SameSizes]:
-        """Return the counts by their true sizes."""
-        return by_sizes(admissible)
 
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         """Return the counts to consider: a grid where each by itself would take too long."""
@@ -89,52 +76,38 @@ class WorstCase(FloorPvalues):
         The largest p-value is known once its count needs no more labellings: a count that does has a smaller
         one. See `Null`.
         """
-        found = self._looked_at_twice(level)
-        while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
-            self.draw()
-            found = self._looked_at_twice(level)
-        return found
-
-    def _looked_at_twice(self, level: float | None) -> list[CountOutcome]:
-        """Look at the counts as if there were no sharper null, then with it: no p-value is larger for it."""
-        self.may_sharpen = False
         found = self._looked_at(level)
-        self.may_sharpen = True
-        return found if self.null_rule == "labellings" else self._looked_at(level)
+        while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
+            self.null.draw()
+            found = self._looked_at(level)
+        return found
 
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """Return what is known of each count with the labellings drawn so far."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return self.decided(tighten(self.settled(found), self._sharper, max, self._is_done), level)
+        return self.decided(tighten(found, self._closer_outcome, max, is_tight), level)
 
     def decided(self, found: list[CountOutcome], level: float | None) -> list[CountOutcome]:
         """Look closer at counts above the level until a labelling is above it as well, or no count is."""
         stuck = set[Counts]()
         while level is not None and len(stuck) < MOST_TIGHTENED:
             above = [each for each in found if each.pvalue > level]
-            if any(each.attained > level and not self.can_sharpen(each) for each in above):
+            if any(each.attained > level for each in above):
                 break
             if not (looked_at := [each for each in above if each.counts not in stuck]):
                 break
             worst = max(looked_at, key=lambda each: each.pvalue)
-            if self.can_sharpen(worst):
-                self.sharpen([worst])
-            elif not self.closer(worst.counts, level=level):
+            if self.closer(worst.counts, level=level):
+                found = [self.outcome(each.counts) for each in found]
+            else:
                 stuck.add(worst.counts)
-                continue
-            found = [self.outcome(each.counts) for each in found]
         return found
 
-    def _is_done(self, outcomes: Sequence[CountOutcome]) -> bool:
-        return is_tight(outcomes) and not self.can_sharpen(max(outcomes, key=lambda each: each.pvalue))
-
-    def _sharper(self, outcome: CountOutcome) -> CountOutcome:
-        """Return what is known of a count with a sharper null, or else with a tighter floor."""
-        [known] = self.settled([outcome])
-        if known.pvalue == outcome.pvalue and not is_tight([known]):
-            self.closer(known.counts)
-        return self.outcome(known.counts)
+    def _closer_outcome(self, outcome: CountOutcome) -> CountOutcome:
+        """Return what is known of a count with a tighter floor."""
+        self.closer(outcome.counts)
+        return self.outcome(outcome.counts)
 
     def _numbered(self, i: int) -> CountOutcome:
         self._meter.phase("count", i, len(self.considered))
@@ -169,30 +142,6 @@ class WorstCase(FloorPvalues):
         best = min(outcome.found, other, key=lambda found: (found.labelling is None, found.value))
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, best.proved(max(proved, default=None), "lower"))
-
-    def settled(self, outcomes: list[CountOutcome]) -> list[CountOutcome]:
-        """Return what is known of some counts, sharpened until the largest p-value cannot be any more.
-
-        Of many with that p-value, one that keeps it is enough: the likeliest come first, as many as take no
-        longer than the sums that they need, which several sizes share.
-        """
-        largest = max(each.pvalue for each in outcomes)
-        n_against = max(largest * self.null.n_labellings, 1.0)
-        at_once = max(int(self.totals.sums.n_rows / (LOWERED * n_against)), 1)
-        now = [each for each in outcomes if each.pvalue == largest]
-        while now := [each for each in now if self.can_sharpen(each)]:
-            self.sharpen(sorted(now, key=lambda each: each.attained, reverse=True)[:at_once])
-            at_once *= MORE_AT_ONCE
-            outcomes = [self._outcome(each.counts, each.found) for each in outcomes]
-            least = max(each.pvalue for each in outcomes if not self.can_sharpen(each))
-            now = [each for each in outcomes if each.pvalue > least]
-        return outcomes
-
-    def lower_null(self, hidden: Sequence[int | Counts], which: Mask) -> None:
-        """See `FloorPvalues`; what is known of counts follows."""
-        super().lower_null(hidden, which)
-        for counts, known in self._known.items():
-            self._known[counts] = self._outcome(counts, known.found)
 
     def best_cases(self) -> list[float | None]:
         """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.

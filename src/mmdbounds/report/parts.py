@@ -69,7 +69,7 @@ def _sharpened(curve: SweepResult, found: BoundsResult) -> SweepResult:
         for name in ("kernel", "kernel_options", "bandwidth", "estimator")
     )
     low, high = found.lower.certified, found.upper.certified
-    is_limit = not (curve.exactly or found.exactly or found.n_moved_of_x or found.n_moved_range)
+    is_limit = not (curve.exactly or found.exactly or found.n_moved_of_x)
     if not same or not is_limit or low is None or high is None:
         return curve
     points = [

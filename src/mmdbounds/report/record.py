@@ -47,7 +47,7 @@ METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "sc
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
-    *("epsilons", "value", "null", "stop_after", "audit_level", "by", "best_case", "beta"),
+    *("epsilons", "value", "stop_after", "audit_level", "by", "best_case", "beta"),
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial, TrialBounds
     from mmdbounds.results.intervals import ConfidenceInterval, CountedBounds
-    from mmdbounds.results.provenance import Estimator, Knowledge, NullRule, Provenance, Side
+    from mmdbounds.results.provenance import Estimator, Knowledge, Provenance, Side
     from mmdbounds.results.several import (
         HsicResult,
         IndependenceResult,
@@ -56,7 +56,6 @@ __all__ = [
     "Knowledge",
     "LabelBound",
     "MethodCoverage",
-    "NullRule",
     "OddsBreakdown",
     "OddsPoint",
     "OddsSweepResult",
@@ -90,7 +89,7 @@ _HOME = {
     ),
     "evaluation": ("Evaluation", "MethodCoverage", "Trial", "TrialBounds"),
     "intervals": ("ConfidenceInterval", "CountedBounds"),
-    "provenance": ("Estimator", "Knowledge", "NullRule", "Provenance", "Side"),
+    "provenance": ("Estimator", "Knowledge", "Provenance", "Side"),
     "several": ("HsicResult", "IndependenceResult", "LabelBound", "PairRow", "PairwiseTable"),
     "testing": ("AggregatedResult", "CountTest", "KernelPart", "RobustTestResult"),
 }

@@ -104,11 +104,8 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     n_moved, n_moved_of_x
         Rows assumed to be misfiled: rows of Y that belong to X, and rows of X that belong to Y.
         Unless `exactly`, the largest numbers considered.
-    n_moved_range
-        For an interval of shares the smallest and largest number of misfiled rows of Y considered.
-        Otherwise `None`.
     exactly
-        Whether exactly these numbers were considered; else every smaller one (or those of the interval) too.
+        Whether exactly these numbers were considered; else every smaller one too.
     epsilon
         Share of the true X that was filed under Y, ``n_moved / (n_samples_X + n_moved - n_moved_of_x)``;
         where several counts were considered, the largest share.
@@ -137,7 +134,6 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     observed: float
     n_moved: int
     n_moved_of_x: int = 0
-    n_moved_range: tuple[int, int] | None = None
     exactly: bool = False
     epsilon: float
     share_of_y: float
@@ -216,8 +212,6 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
         crossed = ", crossed" if self.is_crossed else ""
         how = "exactly" if self.exactly else "at most"
         count = f"{how} {self.n_moved}"
-        if self.n_moved_range is not None and self.n_moved_range[0]:
-            count = "{} to {}".format(*self.n_moved_range)
         other = f" and {how} {self.n_moved_of_x} of {self.n_samples_X} rows of X" if self.n_moved_of_x else ""
         return (
             f"BoundsResult(mmd2 in [{low:.6g}, {high:.6g}] {proof}{crossed}, observed {self.observed:.6g}, "

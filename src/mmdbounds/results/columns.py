@@ -72,7 +72,7 @@ class ColumnTable(OfGroups):
     ----------
     rows
         One for each column, see `ColumnRow`.
-    n_moved, n_moved_of_x, n_moved_range, exactly, epsilon, knowledge
+    n_moved, n_moved_of_x, exactly, epsilon, knowledge
         As in `BoundsResult`.
     n_samples_X, n_samples_Y, name_x, name_y
         As in `BoundsResult`.
@@ -85,7 +85,6 @@ class ColumnTable(OfGroups):
     rows: tuple[ColumnRow, ...]
     n_moved: int
     n_moved_of_x: int
-    n_moved_range: tuple[int, int] | None = None
     exactly: bool
     epsilon: float
     knowledge: Knowledge | None = None

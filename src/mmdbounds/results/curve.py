@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mmdbounds.results.base import OfGroups, OfLabellings, ReportedResult
-from mmdbounds.results.provenance import Knowledge, NullRule, Provenance
+from mmdbounds.results.provenance import Knowledge, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -86,7 +86,7 @@ class SweepResult(OfLabellings, ReportedResult):
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, null_rule, stop_after, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+    n_permutations, stop_after, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
         As in `RobustTestResult`.
     conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
@@ -104,7 +104,6 @@ class SweepResult(OfLabellings, ReportedResult):
     value: float = 0.0
     breakdown_of_value: int | None
     most_moved: int
-    null_rule: NullRule = "labellings"
     stop_after: int | None = None
     units_note: str = ""
     knowledge: Knowledge | None = None
@@ -179,7 +178,7 @@ class FrontierResult(OfLabellings):
         Whether every p-value rests on a proof.
     n_solved
         Pairs of counts that were solved; the proofs of all others follow from them.
-    n_permutations, null_rule, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+    n_permutations, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
         As in `RobustTestResult`.
     conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
@@ -191,7 +190,6 @@ class FrontierResult(OfLabellings):
     most_y_in_x: float
     is_valid: bool
     n_solved: int
-    null_rule: NullRule = "labellings"
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance

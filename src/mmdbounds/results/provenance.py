@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from mmdbounds.results.serialize import Held, plain
 
 Estimator = Literal["unbiased", "biased"]
 Side = Literal["lower", "upper"]
-NullRule = Literal["minimax", "labellings"]
-NULL_RULES: tuple[NullRule, ...] = get_args(NullRule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.results.base import OfLabellings, ReportedResult
-from mmdbounds.results.provenance import Knowledge, NullRule, Provenance
+from mmdbounds.results.provenance import Knowledge, Provenance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,8 +26,7 @@ class CountTest:
     certified
         A number proved to be no larger than any of them, or `None`.
     pvalue
-        At `certified`, or at `lower` where nothing is proved. Compared with the statistic of random
-        labellings (`null_rule`), no labelling has a larger one.
+        At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
     attained
         At `lower`, which some labelling reaches: no better proof gives less.
     best_case
@@ -87,7 +86,6 @@ class MisfilingTest(OfLabellings):
     counts: tuple[CountTest, ...]
     n_admissible: int
     stop_after: int | None = None
-    null_rule: NullRule = "labellings"
     level: float = 0.05
     beta: float = 0.0
     exactly: bool
@@ -125,10 +123,10 @@ class MisfilingTest(OfLabellings):
 
     def _assumed(self) -> str:
         """Return the numbers of misfiled rows for the one-line form."""
-        (fewest, most), of_x = self.n_moved_range, self.most_moved_of_x
-        how = "exactly " if self.exactly else f"{fewest} to " if fewest else "at most "
-        other = f" and {'exactly' if self.exactly else 'at most'} {of_x} of {self.n_samples_X} rows of X"
-        return f"{how}{most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
+        (_, most), of_x = self.n_moved_range, self.most_moved_of_x
+        how = "exactly" if self.exactly else "at most"
+        other = f" and {how} {of_x} of {self.n_samples_X} rows of X"
+        return f"{how} {most} of {self.n_samples_Y} rows of Y{other if of_x else ''} misfiled"
 
     @property
     def _validity(self) -> str:
@@ -164,9 +162,8 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
         labellings drawn, or of those that differ, over all sizes.
     null_quantile
-        Its 95 % quantile: a larger statistic is significant at the 5 % level (with the minimax null some
-        smaller ones are, too). `None` where it is not positive, or where no statistic could be significant:
-        with fewer than 19 random labellings.
+        Its 95 % quantile: a larger statistic is significant at the 5 % level. `None` where it is not
+        positive, or where no statistic could be significant: with fewer than 19 random labellings.
     observed, pvalue_as_filed, null_quantile_as_filed
         Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
         quantile of its null.
@@ -175,9 +172,6 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         if one entry stands for several pairs, or if only a grid was considered.
     n_permutations, stop_after
         Random labellings asked for, and after how many no smaller ones drawing was to stop.
-    null_rule
-        What `statistic` is compared with on labellings: their statistic (``"labellings"``), or what would at
-        most be left of it once rows are misfiled (``"minimax"``).
     level
         Level of the decision.
     beta
@@ -231,7 +225,7 @@ class AggregatedResult(MisfilingTest):
         The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
     pvalue
         As in `RobustTestResult`. It needs no correction for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, stop_after, null_rule, level, beta, exactly, \
+    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, stop_after, level, beta, exactly, \
 epsilon, share_of_y
         As in `RobustTestResult`.
     null, null_weights, is_exact, n_labellings

@@ -162,15 +162,12 @@ def check_exact_count(method: Any, contamination: Contamination) -> None:
     """Refuse a method of the paper that needs the exact number of misfiled rows, where a limit was given."""
     if contamination.exactly or not getattr(method, "needs_exact_count", False):
         return
-    given, hint = "a limit", "Pass `exactly=True`"
-    if contamination.is_range:
-        given, hint = "a range of shares", "Give one share and `exactly=True`"
     printed = method.options().get("schedule") == "paper"
     who, instead = f"method='{method.name}'", "method='sharp'"
     if printed:
         who, instead = "schedule='paper'", "schedule='even'"
-    needs = f"`{who}` is defined for an exact number of misfiled rows, not for {given}"
-    msg = f"{needs}. {hint}, or use {instead}."
+    needs = f"`{who}` is defined for an exact number of misfiled rows, not for a limit"
+    msg = f"{needs}. Pass `exactly=True`, or use {instead}."
     raise MmdBoundsError(msg)
 
 

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.progress import Meter
 from mmdbounds.sums.plan import BLOCK_ROWS, strips
-
-if TYPE_CHECKING:
-    from mmdbounds.sums.checkpoint import Checkpoint
 
 Rows = slice | NDArray[np.intp]
 Float64s = NDArray[np.float64]
@@ -158,10 +155,6 @@ class KernelSums(ABC):
     def precise(self) -> KernelSums:
         """The same sums in float64, of which proofs are made."""
         return self
-
-    def keep_in(self, checkpoint: Checkpoint) -> bool:
-        """Keep long sums in a file from now on; return whether that works, or is not needed."""
-        return self.holds_matrix
 
 
 class RemoteRows(ABC):

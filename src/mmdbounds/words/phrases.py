@@ -121,7 +121,8 @@ def listed(parts: list[str]) -> str:
 def considered(result: Misfiled) -> tuple[str, int, int]:
     """Return how the number of misfiled rows of Y is to be read, and the fewest and the most of them."""
     filed = result.n_moved if result.exactly else 0
-    fewest, most = result.n_moved_range or (filed, result.n_moved)
+    # Several numbers were tested, and of rows held out nobody knows how many were misfiled.
+    fewest, most = getattr(result, "n_moved_range", (filed, result.n_moved))
     if fewest == most and (most or result.exactly):
         return "exactly", fewest, most
     return "between" if fewest or result.exactly else "at most", fewest, most
@@ -145,7 +146,7 @@ def assumption(result: Misfiled) -> str:
     if how == "between":
         share = f"{percent(fewest / (result.n_samples_X + fewest))} and {exact}"
         count = f"{fewest:,} to {most:,}"
-    elif isinstance(stated.get("x_in_y"), float):
+    elif stated.get("x_in_y") is not None:
         share = percent(stated["x_in_y"])
     known = getattr(result, "knowledge", None)
     where = f"that is {count} of the {rows(result.n_samples_Y)} filed under {y}"
@@ -177,8 +178,7 @@ def _less_than_a_row(result: Misfiled) -> str:
     name = next((name for name in ("x_in_y", "share_of_y") if stated.get(name)), None)
     if name is None:
         return ""
-    share = stated[name][1] if isinstance(stated[name], tuple | list) else stated[name]
-    of_x = name == "x_in_y"
+    share, of_x = stated[name], name == "x_in_y"
     group, n = (result.name_x, result.n_samples_X + 1) if of_x else (result.name_y, result.n_samples_Y)
     least = decimal.Context(prec=3, rounding=decimal.ROUND_CEILING).divide(decimal.Decimal(1), n)
     which = f"the true {shown(group)} rows" if of_x else f"the rows filed under {shown(group)}"
@@ -284,11 +284,10 @@ def settings(made: Provenance, *lead: str) -> str:
 
 def labellings_used(result: Any) -> str:
     """Return how many labellings a test has looked at, as the settings say it."""
-    by = ", minimax null" if getattr(result, "null_rule", "") == "minimax" else ""
     drawn, asked = f"{result.n_labellings:,}", f"{result.n_permutations:,} permutations"
     if result.is_exact:
-        return f"all labellings counted ({drawn} that differ){by}"
-    return f"{asked if result.n_labellings == result.n_permutations else f'{drawn} of {asked}'}{by}"
+        return f"all labellings counted ({drawn} that differ)"
+    return asked if result.n_labellings == result.n_permutations else f"{drawn} of {asked}"
 
 
 def seed_used(made: Provenance) -> str:

@@ -33,7 +33,10 @@ if TYPE_CHECKING:
         SweepResult,
     )
 
-RELABELLED = "rows were only relabelled, never lost or altered;"
+RELABELLED = (
+    "rows were only relabelled, never lost or altered; which rows, and how many, may have been chosen after "
+    "seeing all of the data;"
+)
 EXCHANGEABLE = (
     "if the groups do not differ, their rows are exchangeable: no clusters, pairs or order in time;"
 )
@@ -129,7 +132,7 @@ def statement(result: RobustTestResult) -> str:
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     loose = _undecided(result) or loose
     return (
-        f"Whichever rows they are, the p-value for no difference between the true groups is {at_most(result)}"
+        f"Whichever rows they are, the p-value for no difference between the true groups is at most "
         f"{pvalue} (proved).{loose}{_counted(result)} If {others(result)} rows are misfiled, it can be "
         "larger."
     )
@@ -140,11 +143,6 @@ def _undecided(result: RobustTestResult | AggregatedResult) -> str:
     if result.is_significant is not None:
         return ""
     return f" At the {percent(result.level)} level this is undecided: the proof is not tight enough."
-
-
-def at_most(result: RobustTestResult | SweepResult | AggregatedResult) -> str:
-    """Return ``at most`` where a p-value is compared with that of the true labelling, which is smaller."""
-    return "at most " if result.null_rule == "labellings" else ""
 
 
 def _counted(result: RobustTestResult) -> str:
@@ -277,8 +275,8 @@ def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
     if point.lower_certified is None:
         return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
     best = None if point.best_case is None else number(point.best_case)
-    within = f"{at_most(result)}{worst}"
-    if best is not None and result.null_rule == "labellings":
+    within = f"at most {worst}"
+    if best is not None:
         within = worst if best == worst else f"between {best} and {worst}"
     return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
 
@@ -350,7 +348,7 @@ def _aggregated_statement(result: AggregatedResult) -> str:
     as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
     return (
         f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is {at_most(result)}{pvalue} (proved).{_undecided(result)} If {others(result)} rows are "
+        f"together, is at most {pvalue} (proved).{_undecided(result)} If {others(result)} rows are "
         f"misfiled, it can be larger. {as_filed}"
     )
 

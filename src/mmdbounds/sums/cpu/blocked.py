@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from functools import cached_property
 from typing import TypeVar, Unpack
 
@@ -15,7 +14,6 @@ import numpy as np
 
 from mmdbounds.kernels import Kernel
 from mmdbounds.sums import plan
-from mmdbounds.sums.checkpoint import Checkpoint, fingerprint
 from mmdbounds.sums.cpu.engines import Factors, PlainEngine, Strips, is_compiled, make_engine
 from mmdbounds.sums.points import kernel_diagonal, ready, tie_error
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, Rows, places_in, plain_rows, same_rows
@@ -62,7 +60,6 @@ class BlockedSums(KernelSums):
         self.backend = "numba" if self.is_compiled else "numpy"
         self._height, self._width = block or plan.block_shape(self.dtype)
         self._n_threads = n_threads or thread_count()
-        self.checkpoint: Checkpoint | None = None  # where long sums are kept while they grow
         in_one_go = max(self._height, self._width)
         self.rounding = claimed(self._points.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
         self.tie_width = tie_error(self._points.typical_spread, self.dtype)
@@ -76,21 +73,13 @@ class BlockedSums(KernelSums):
         """The same in float64."""
         if self.dtype == "float64":
             return self
-        sums = BlockedSums(
+        return BlockedSums(
             self._Z,
             self._kernel,
             few_rows=self._few_rows,
             working_memory=self.working_memory,
             meter=self._meter,
         )
-        sums.checkpoint = self.checkpoint
-        return sums
-
-    def keep_in(self, checkpoint: Checkpoint) -> bool:
-        """See `KernelSums`; sums grow strip by strip."""
-        checkpoint.attach(fingerprint(self._Z, self._kernel, self.dtype), self.working_memory)
-        self.checkpoint = checkpoint
-        return True
 
     def weighted(self, A: Rows, B: Rows, W: Float64s) -> Float64s:
         """See `KernelSums`."""
@@ -105,24 +94,15 @@ class BlockedSums(KernelSums):
         most = LONGEST // (strips.n_columns * int(self._Z.shape[1]))
         height = min(self._height, max(LEAST_ROWS, most // LEAST_ROWS * LEAST_ROWS))
         spans = plan.strips(cuts if cuts is not None and symmetric else [0, strips.n_rows], height)
-        kept = None  # the sum as far as it came in an earlier run, if it is to be kept
-        if self.checkpoint is not None:
-            engine = "numba" if strips.engine.is_compiled else "numpy"
-            order = (engine, self.dtype, height, self._width, symmetric)
-            n_pairs = sum(strips.n_pairs(*span) for span in spans)
-            kept = self.checkpoint.sums(A, B, W, order, len(spans), n_pairs)
-        result = np.zeros((strips.n_rows, W.shape[1])) if kept is None else kept.values
+        result = np.zeros((strips.n_rows, W.shape[1]))
         if cuts is None:
             work, add = self._products(result, strips, np.ascontiguousarray(W, dtype=self.dtype))
         else:
             work, add = self._sums(result, strips, W, cuts)
-        done = 0 if kept is None else kept.done
-        self._meter.skip(sum(strips.n_pairs(*span) for span in spans[:done]))
-        for span, found in self._run(spans[done:], work, strips.n_rows * strips.n_columns):
-            with nullcontext() if kept is None or self.checkpoint is None else self.checkpoint.adding(kept):
-                add(span, found)
-            self._meter.add(strips.n_pairs(*span))  # here a thread may be stopped, not in the middle of a sum
-        return result if kept is None else result.copy()  # whoever asked may change it
+        for span, found in self._run(spans, work, strips.n_rows * strips.n_columns):
+            add(span, found)
+            self._meter.add(strips.n_pairs(*span))
+        return result
 
     def excess(
         self, A: Rows, B: Rows, left: Float64s, right: Float64s, thresholds: Float64s, sign: float = 1.0
