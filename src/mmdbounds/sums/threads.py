@@ -1,8 +1,8 @@
-"""Threads over blocks: one BLAS thread each, results in a fixed order, and forks that wait.
+"""Threads over blocks: results in a fixed order, and one BLAS thread for each, whoever calls and from where.
 
-A forked child has only the thread that forked, and inherits the locks of the others as they were: one that
-OpenBLAS held at that moment stays locked for ever, and the child hangs in its first product. So work on a
-block is announced (`no_fork`), and whoever forks waits for the blocks under way, a moment each.
+BLAS libraries keep the number of their threads in two ways. Most have one number for the whole process; it is
+set when the first call begins and restored when the last of overlapping calls ends. Others (MKL, OpenMP) have
+one for each thread that calls them; every thread sets and restores its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mmdbounds.sums import plan
+from mmdbounds.sums.cpu_quota import cpu_quota
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -26,14 +27,6 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 MOST_THREADS = 1024  # more than any machine has cores
-PATIENCE = 60.0  # seconds that a fork waits at the most: better a fork that may fail than none
-_blas_lock = threading.Lock()
-_blas_users = 0
-_blas_before: list[tuple[Any, int]] = []  # the libraries that are held, and the threads each had
-
-_changed = threading.Condition(threading.Lock())
-_at_work: dict[int, int] = {}  # how deep each thread is in work during which nobody may fork
-_n_forks = 0  # forks that wait or are under way
 
 
 def thread_count() -> int:
@@ -41,9 +34,13 @@ def thread_count() -> int:
     wish = os.environ.get("MMDBOUNDS_NUM_THREADS", "")
     if re.fullmatch("[0-9]{1,9}", wish) and int(wish) > 0:
         return min(int(wish), MOST_THREADS)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    if sys.version_info >= (3, 13):
+        cores = os.process_cpu_count() or 1
+    elif hasattr(os, "sched_getaffinity"):
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return min(cores, cpu_quota() or cores)
 
 
 def threads_for(n_pairs: int) -> int:
@@ -57,15 +54,19 @@ def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iter
     with one_blas_thread():
         if n_threads == 1:
             for task in tasks:
-                yield task, _sheltered(work, task)
+                yield task, work(task)
             return
         from concurrent.futures import ThreadPoolExecutor
+
+        def limited(task: S) -> T:
+            with _limits().of_this_thread():
+                return work(task)
 
         executor = ThreadPoolExecutor(n_threads)
         ahead: deque[tuple[S, Future[T]]] = deque()
         try:
             for task in tasks:
-                ahead.append((task, executor.submit(_sheltered, work, task)))
+                ahead.append((task, executor.submit(limited, task)))
                 if len(ahead) >= max(plan.IN_FLIGHT, n_threads + 1):  # results wait in memory
                     done, future = ahead.popleft()
                     yield done, future.result()
@@ -75,96 +76,99 @@ def in_order(tasks: Iterable[S], work: Callable[[S], T], n_threads: int) -> Iter
             executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _sheltered(work: Callable[[S], T], task: S) -> T:
-    with no_fork():
-        return work(task)
-
-
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Hold every BLAS to one thread."""
-    # The limit is the process's, so the first user sets it and the last one lifts it: calls
-    # from several threads at once (as Dask makes them) do not undo each other's. Enter it when all
-    # libraries that will be used have been loaded.
-    global _blas_users, _blas_before  # noqa: PLW0603 -- the limit belongs to the process
-    with no_fork(), _blas_lock:
-        if _blas_users == 0:
-            _blas_before = _limit_blas()
-        _blas_users += 1
-    try:
+    """Hold every BLAS to one thread. Enter it when all libraries that will be used have been loaded."""
+    limits = _limits()
+    with limits.of_the_process(), limits.of_this_thread():
         yield
-    finally:
-        with no_fork(), _blas_lock:
-            _blas_users -= 1
-            if _blas_users == 0:
-                for library, n_threads in _blas_before:
-                    library.set_num_threads(n_threads)
 
 
-def _limit_blas() -> list[tuple[Any, int]]:
-    """Hold the libraries to one thread, and return how many each had."""
-    libraries = _blas_libraries("scipy.linalg.cython_blas" in sys.modules)
-    before = [(library, library.get_num_threads()) for library in libraries]
-    for library in libraries:
-        library.set_num_threads(1)
+class BlasLimits:
+    """Who holds the BLAS libraries to one thread, and how many threads these had before."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self._lock = threading.Lock()
+        self._n_users = 0
+        self._before: list[tuple[Any, int]] = []
+
+    @contextmanager
+    def of_the_process(self) -> Iterator[None]:
+        """Hold the libraries with one number for all: the first user sets it, the last restores it."""
+        with self._lock:
+            if self._n_users == 0:
+                self._before = _held(_libraries(per_thread=False))
+            self._n_users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._n_users -= 1
+                if self._n_users == 0:
+                    _set_back(self._before)
+
+    @contextmanager
+    def of_this_thread(self) -> Iterator[None]:
+        """Hold the libraries with a number for each thread."""
+        before = _held(_libraries(per_thread=True))
+        try:
+            yield
+        finally:
+            _set_back(before)
+
+
+_of_process = BlasLimits()
+
+
+def _limits() -> BlasLimits:
+    """Return the limits of this process; a forked child has none of its parent's threads, and begins anew."""
+    global _of_process  # noqa: PLW0603 -- the limit belongs to the process
+    if _of_process.pid != os.getpid():
+        _of_process = BlasLimits()
+    return _of_process
+
+
+def _held(libraries: list[Any]) -> list[tuple[Any, int]]:
+    """Hold libraries to one thread, and return those that had more, with their numbers."""
+    before = [(library, n) for library in libraries if (n := library.get_num_threads()) != 1]
+    _set_back([(library, 1) for library, _ in before])
     return before
 
 
-@functools.cache
-def _blas_libraries(with_scipy: bool) -> list[Any]:
+def _set_back(numbers: list[tuple[Any, int]]) -> None:
+    for library, n_threads in numbers:
+        # With threadpoolctl 3.8 only the thread that first set a number may set it again; of others the
+        # call does nothing. So whoever sets one takes that right, and leaves it to the next.
+        release = getattr(library, "clear_controlling_thread", None)
+        if release is not None:
+            release(force=True)
+        library.set_num_threads(n_threads)
+        if release is not None:
+            release()
+
+
+def _libraries(*, per_thread: bool) -> list[Any]:
     """Return what holds the BLAS libraries loaded so far; looked for again when SciPy's has come."""
+    return _found_libraries("scipy.linalg.cython_blas" in sys.modules)[per_thread]
+
+
+@functools.cache
+def _found_libraries(with_scipy: bool) -> tuple[list[Any], list[Any]]:
+    """Return the libraries with one number for the process, and those with one for each thread."""
     try:
         from threadpoolctl import ThreadpoolController
     except ImportError:  # slower, not wrong: the blocks are small
-        return []
-    return [library for library in ThreadpoolController().lib_controllers if library.user_api == "blas"]
+        return [], []
+    found: tuple[list[Any], list[Any]] = [], []
+    for library in ThreadpoolController().lib_controllers:
+        if library.user_api == "blas":
+            found[_is_per_thread(library)].append(library)
+    return found
 
 
-@contextmanager
-def no_fork() -> Iterator[None]:
-    """Do a short piece of work during which no other thread forks."""
-    me = threading.get_ident()
-    with _changed:
-        if me not in _at_work:
-            _changed.wait_for(lambda: _n_forks == 0, PATIENCE)
-        _at_work[me] = _at_work.get(me, 0) + 1
-    try:
-        yield
-    finally:
-        with _changed:
-            _at_work[me] -= 1
-            if not _at_work[me]:
-                del _at_work[me]
-            _changed.notify_all()
-
-
-def _before_fork() -> None:
-    global _n_forks  # noqa: PLW0603 -- forks are the process's
-    me = threading.get_ident()
-    with _changed:
-        _n_forks += 1
-        _changed.wait_for(lambda: not _at_work.keys() - {me}, PATIENCE)
-
-
-def _after_fork_in_parent() -> None:
-    global _n_forks  # noqa: PLW0603
-    with _changed:
-        _n_forks -= 1
-        _changed.notify_all()
-
-
-def _after_fork_in_child() -> None:
-    """Begin anew: the other threads are not here; BLAS keeps its one thread."""
-    global _changed, _n_forks, _blas_lock, _blas_users, _blas_before  # noqa: PLW0603
-    me = threading.get_ident()
-    _changed = threading.Condition(threading.Lock())
-    _n_forks = 0
-    for other in _at_work.keys() - {me}:
-        del _at_work[other]
-    _blas_lock, _blas_users, _blas_before = threading.Lock(), 0, []
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
-    )
+def _is_per_thread(library: Any) -> bool:
+    """Return whether a number of threads is that of the thread which sets it."""
+    by_openmp = getattr(library, "threading_layer", "") == "openmp"
+    # Before, threadpoolctl set the number of an OpenBLAS with OpenMP for the process.
+    return bool(library.internal_api == "mkl" or (by_openmp and hasattr(library, "clear_controlling_thread")))
