@@ -221,3 +221,21 @@ def test_verified_rows_are_refiled_and_stay():
     assert row.difference_lower == pytest.approx(17 / 4 - 4, abs=TOLERANCE)
     assert row.difference_upper == pytest.approx(18 / 4 - 3.5, abs=TOLERANCE)
     assert "none of the 2 verified" in table.summary() or "not the one verified" in table.summary()
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y", "is_share"),
+    [
+        ([0, 0], [0, 0, 0], True),
+        ([1, 1], [1, 1, 1], True),
+        ([0, 0], [1, 1, 1], True),
+        ([0, 1], [1, 0, 0], True),
+        ([0, 0.5], [1, 0, 0], False),
+        ([2, 2], [2, 2, 2], False),
+        ([-1, -1], [0, 1, 0], False),
+        ([0.5, 0.5], [0.5, 0.5, 0.5], False),
+    ],
+)
+def test_columns_of_zeros_and_ones_are_shares(of_x: list[float], of_y: list[float], is_share: bool):
+    x, y = ([[float(value)] for value in values] for values in (of_x, of_y))
+    assert mb.column_table(x, y, 0.1).rows[0].is_share is is_share

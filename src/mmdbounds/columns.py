@@ -218,11 +218,13 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
 
 
 def _is_share(x: Floats, y: Floats, centre: float, unit: float) -> bool:
-    """Return whether an ascending column holds nothing but 0 and 1, in its units."""
+    """Return whether an ascending column holds nothing but 0 and 1, or one of them, in its units."""
     low, high = min(x[0], y[0]), max(x[-1], y[-1])
+    ends = centre + unit * np.array([low, high])
     # What was scaled and is scaled back is off by its last digits.
-    ends = bool(np.allclose((centre + unit * low, centre + unit * high), (0, 1), atol=1e-12))
-    return ends and all(np.count_nonzero(v[1:] != v[:-1]) <= 1 and v[0] in (low, high) for v in (x, y))
+    if not np.allclose(ends, np.round(ends).clip(0, 1), rtol=0, atol=1e-12):
+        return False
+    return all(np.count_nonzero(v[1:] != v[:-1]) <= 1 and {v[0], v[-1]} <= {low, high} for v in (x, y))
 
 
 def _difference(sums: Floats, n_x: Ints, *, total: float, n: int) -> Floats:

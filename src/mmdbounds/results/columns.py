@@ -34,7 +34,7 @@ class ColumnRow:
         The smallest number of rows of Y that could take away the sign of the difference if they belonged to
         X, whatever was assumed; `None` where no number does.
     is_share
-        Whether the column holds 0 and 1, so that its means are shares.
+        Whether the column holds nothing but 0 and 1 (or one of them), so that its means are shares.
     in_units
         Whether means and differences are in the units of the data; not so if `groups` took ranks.
     n_missing
