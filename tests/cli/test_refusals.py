@@ -128,7 +128,7 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
         (["--bandwidth", "wide"], r"^`--bandwidth` must be 'median' or a positive number; got 'wide'\.$"),
         (["--working-memory", "0"], r"^`working_memory` must be a number of MiB from 1; got 0"),
         (["--working-memory", "nan"], r"^`working_memory` must be a number of MiB from 1; got nan\.$"),
-        (["--method", "ssd"], r"^`method` must be one of .*; got 'ssd'\. Did you mean 's-sd'\?$"),
+        (["--method", "shrp"], r"^`method` must be one of .*; got 'shrp'\. Did you mean 'sharp'\?$"),
         (["--kernel", "rbd"], r"^`kernel` must be one of .*; got 'rbd'\. Did you mean 'rbf'\?$"),
         (
             ["--kernel", "precomputed"],
