@@ -142,6 +142,15 @@ def test_every_command_that_compares_has_the_shared_options():
         assert shared <= names_of(command), name
 
 
+def test_no_command_on_a_table_has_a_fixed_seed():
+    defaults = [
+        options.defaults_of(command) for section in COMMANDS.values() for command, _ in section.values()
+    ]
+    seeds = [each["rng"] for each in defaults if {"rng", "dry_run"} <= set(each)]
+    assert len(seeds) > 5
+    assert set(seeds) == {None}
+
+
 def test_names_come_from_those_who_know_them(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(mmdbounds.search.METHODS, "mine", mmdbounds.search.Sharp())
     names = {"{kernels}": SHIPPED, "{methods}": mmdbounds.search.METHODS, "{backends}": backend_names()}

@@ -333,11 +333,22 @@ def test_an_audit_continues_with_the_seed_it_began_with():
     first, other = (mb.audit(X, Y, n_next=9, **fresh) for _ in range(2))
     assert first.provenance.seed != other.provenance.seed
     assert f"Recorded order: seed {first.provenance.seed}, sha256" in first.summary()
+    assert "The seed was drawn now, so that nobody" in words(first)
     verified = looked_up(30, first.next_rows, misfiled)
     again = mb.audit(X, Y, verified=verified, **{**QUICK, "rng": first.provenance.seed})
     assert (again.order_digest, again.n_random, again.n_chosen) == (first.order_digest, 9, 0)
     with pytest.raises(MmdBoundsError, match="`rng` must be the seed with which the audit began; got none"):
         mb.audit(X, Y, verified=verified, **fresh)
+
+
+def test_a_seed_that_is_given_is_known_beforehand():
+    X, Y, misfiled = filed()
+    first = mb.audit(X, Y, n_next=9, **QUICK)
+    assert not first.drew_seed
+    assert "The seed was known beforehand: whoever knew it" in words(first)
+    verified = looked_up(30, first.next_rows, misfiled)
+    again = mb.audit(X, Y, verified=verified, **QUICK)
+    assert "known" not in words(again).split("Recorded order")[1]
 
 
 def test_rows_that_cannot_be_found_again_are_refused():

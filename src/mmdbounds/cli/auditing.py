@@ -72,9 +72,9 @@ def audit_command(
     """Decide from rows that were looked up whether a difference stands, and name the rows to look up next.
 
     Rows of A may be misfiled under B. Rows filed under B are looked up in a random order, which the seed and
-    the names of the rows (--id) determine. The first call draws the seed and shows it. Write the true group
-    of the rows into a column, name it with --verified, and run the command again with that seed (--rng): it
-    continues the same audit. Stop whenever you like.
+    the names of the rows (--id) determine. The first call draws the seed and shows it: nobody who files or
+    sorts the rows may know it. Write the true group of the rows into a column, name it with --verified, and
+    run the command again with that seed (--rng): it continues the same audit. Stop whenever you like.
 
     \b
     Example:

@@ -103,9 +103,10 @@ def audit(
     n_permutations : int, default=999
         As in `robust_test`.
     rng : int, optional
-        Seed of the order and of the test. An audit that begins draws one, and the result records it; to
-        continue, give that one. Another one begins another audit, in which the rows looked up so far count as
-        chosen.
+        Seed of the order and of the test. An audit that begins draws one, so that nobody who files or sorts
+        the rows can know which are looked up; the result records it. To continue, give that one. One that is
+        given when an audit begins is taken, and the result says that it was known beforehand. Another one
+        begins another audit, in which the rows looked up so far count as chosen.
 
     Returns
     -------
@@ -153,6 +154,7 @@ def audit(
         by=by,
         **_next_rows(rows, by, n_next, finding["n_left"], call),
         order_digest=rows.order_digest,
+        drew_seed=rng is None,
         n_samples_X=rows.n_filed_x,
         n_samples_Y=rows.state.n_rows,
         name_x=rows.X.name,
@@ -233,7 +235,8 @@ def _rows_in_order(
     rows = audited_rows(X, Y, verified, kernel, seed)
     if rng is None and rows.state.n_random + rows.state.n_chosen:
         got = "rows were looked up, so `rng` must be the seed with which the audit began"
-        msg = f"{got}; got none. It is in the last lines of its result; for a new audit choose one."
+        new = f"for a new audit give one that nobody could know, such as {seed}"
+        msg = f"{got}; got none. It is in the last lines of its result; {new}."
         raise MmdBoundsError(msg)
     _warn_of_choice(rows.state, seed, by)
     return rows, seed

@@ -44,7 +44,7 @@ def audit_part(result: AuditResult, names: RowNames) -> Part:
         text=[auditing.how_many(result), *auditing.numbers(result)],
         figures=[_figure(result)],
         tables=[looked, *_next(result, names)],
-        notes=[f"Recorded order: seed {result.provenance.seed}, sha256 {result.order_digest}."],
+        notes=[auditing.order(result)],
         assumptions=result.conditions,
         assumed="Right if",
         settings=[

@@ -121,6 +121,9 @@ class AuditResult(OfLabellings, ReportedResult):
         Places in Y of the rows to look up next, in this order, their names and rows in the file.
     order_digest
         Tells the recorded order from any other; note it before the first row is looked up.
+    drew_seed
+        Whether this call drew the seed of the order. One that was given may have been known to whoever filed
+        or sorted the rows, who could then choose which are looked up.
     n_samples_X, n_samples_Y, name_x, name_y
         The groups as they were filed.
     conditions
@@ -154,6 +157,7 @@ class AuditResult(OfLabellings, ReportedResult):
     ids_next: NDArray[np.str_] | None = None
     file_rows_next: NDArray[np.intp] | None = None
     order_digest: str
+    drew_seed: bool
     provenance: Provenance
 
     @property

@@ -67,8 +67,8 @@ def _reading(result: AuditPlan) -> str:
 
 
 IN_ORDER = (
-    "the seed of the order was fixed before any row was known, and rows were looked up in this order "
-    "whatever they are like;"
+    "nobody who filed or sorted the rows could know the seed of the order, and rows were looked up in this "
+    "order whatever they are like;"
 )
 
 
@@ -86,10 +86,21 @@ def audit_summary(result: AuditResult) -> str:
     conditions = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
     made = result.provenance
     used = settings(made, labellings_used(result), seed_used(made))
-    order = f"Recorded order: seed {made.seed}, sha256 {result.order_digest}."
     return "\n".join(
-        [*map(wrapped, lines), *head, "", "Right if", *conditions, "", wrapped(order), wrapped(used)]
+        [*map(wrapped, lines), *head, "", "Right if", *conditions, "", wrapped(order(result)), wrapped(used)]
     )
+
+
+def order(result: AuditResult) -> str:
+    """Say what the order of the rows was made from, and who may have known it."""
+    recorded = f"Recorded order: seed {result.provenance.seed}, sha256 {result.order_digest}."
+    if result.drew_seed:
+        why = "so that nobody who filed or sorted the rows could know which are looked up"
+        return f"{recorded} The seed was drawn now, {why}. Note both before you look up the first row."
+    if result.n_random or result.n_chosen:
+        return recorded
+    why = "whoever knew it when the rows were filed or sorted could choose which are looked up"
+    return f"{recorded} The seed was known beforehand: {why}. Leave it out to draw one."
 
 
 def decision(result: AuditResult) -> str:
