@@ -147,7 +147,7 @@ study-far-rows: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m lab.studies.far_rows
 
 paper: $(FULL)/.stamp-full
-	$(FULL_BIN)/mmdbounds reproduce all --data "$(DATA)"
+	$(FULL_BIN)/python -m lab.paper all --data "$(DATA)"
 
 mimic: $(FULL)/.stamp-full
 	$(FULL_BIN)/python -m lab.paper.mimic $(ARGUMENTS)

@@ -1,1 +1,1 @@
-"""Results of `mmdbounds reproduce`, and a program for the paper's image data that is run in a clone."""
+"""The paper run again, its numbers beside the printed ones: `python -m lab.paper`; README.md says more."""

@@ -26,8 +26,8 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
+from lab.paper import printed
 from lab.studies import drawing, records
-from mmdbounds.paper import printed
 from mmdbounds.sums.threads import thread_count
 
 EPSILON = 0.2

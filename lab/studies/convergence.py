@@ -24,12 +24,12 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
+from lab.paper.presets import SHARP
+from lab.paper.printed import QNO, S_SD, SD
+from lab.paper.results import mean_and_error, write_results
 from lab.studies import convergence_page, drawing, records
 from lab.studies.population import POPULATIONS, sharp_bounds
 from mmdbounds.baselines import QuasiNewton
-from mmdbounds.evaluation.presets import SHARP
-from mmdbounds.paper.printed import QNO, S_SD, SD
-from mmdbounds.paper.results import mean_and_error, write_results
 from mmdbounds.plotting.canvas import check_available
 from mmdbounds.search import Sharp, StepwiseDominance
 from mmdbounds.theory import proposition_1, proposition_3

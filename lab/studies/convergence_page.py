@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mmdbounds.paper.figures import STYLES
-from mmdbounds.paper.page import markdown
-from mmdbounds.paper.printed import SD
+from lab.paper.figures import STYLES
+from lab.paper.page import markdown
+from lab.paper.printed import SD
 from mmdbounds.plotting.canvas import empty_figure, legend, rendered
 
 LARGEST_ROOT = 2**0.5

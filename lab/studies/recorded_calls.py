@@ -24,6 +24,7 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.paper.presets import preset_of
 from lab.studies import records
 
 LISTED = 200
@@ -184,7 +185,7 @@ def inference_calls():
     yield "interval, held out", seeded("confidence_interval", *apart, 0.02, holdout=0.2)
     yield "aggregated test", seeded("aggregated_test", *near, 0.05, n_permutations=199)
     small = {"sizes": (15, 20), "n_trials": 3}
-    yield "evaluate, paper", seeded("evaluate", X, Y, 0.2, preset="paper", **small)
+    yield "evaluate, paper", seeded("evaluate", X, Y, 0.2, methods=preset_of("paper").methods, **small)
     yield "simulate, nonrandom", seeded("simulate", X, Y, epsilon=0.2)
     yield "simulate, function", seeded("simulate", X, Y, n_moved=4, mechanism=first_rows, kernel="matern52")
     named = {"hidden": "ill", "among": "well", "id": "name"}

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.paper.results import machine  # noqa: F401 -- for the pages of all studies
 from mmdbounds.evaluation.process_pool import run_in_processes
-from mmdbounds.paper.results import machine  # noqa: F401 -- for the pages of all studies
 
 RESULTS = Path(__file__).parent / "results"
 SOLVED = 1e-9

@@ -49,7 +49,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
         ("mmdbounds test t.csv --group ", []),  # names of columns are in the file
         ("mmdbounds bounds ", ["file"]),  # bash offers them
         ("mmdbounds bounds t.csv --report ", ["file"]),
-        ("mmdbounds reproduce main --preset ", ["paper", "ours", "both", "paper-as-printed"]),
     ],
 )
 def test_what_is_offered(line: str, expected: list[str], offered):

@@ -93,7 +93,6 @@ def test_every_flag_arrives(table: str, tmp_path: Path, monkeypatch: pytest.Monk
         "only": [2],
         "mechanism": "random",
         "scale": "none",
-        "preset": None,
         "exactly": False,
         "kernel": "laplacian",
         "bandwidth": 2.5,
@@ -113,17 +112,14 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     command = defaults_of(evaluate_command)
     keywords = {name for name, p in function.items() if p.kind is p.KEYWORD_ONLY}
     assert keywords <= set(command)
-    others = {"n_processes": None}  # commands use all cores
+    others = {"n_processes": None, "scale": "standard"}  # commands use all cores, and scale what is in files
     for name in keywords:
         assert command[name] == others.get(name, function[name].default)
 
 
-@pytest.mark.parametrize(
-    ("flags", "scale", "preset"),
-    [("", "standard", None), ("--preset ours", None, "ours"), ("--scale none", "none", None)],
-)
+@pytest.mark.parametrize(("flags", "scale"), [("", "standard"), ("--scale none", "none")])
 def test_files_are_scaled_unless_told_otherwise(
-    table: str, monkeypatch: pytest.MonkeyPatch, flags: str, scale: str | None, preset: str | None
+    table: str, monkeypatch: pytest.MonkeyPatch, flags: str, scale: str
 ):
     calls: list[dict[str, Any]] = []
 
@@ -133,7 +129,7 @@ def test_files_are_scaled_unless_told_otherwise(
 
     monkeypatch.setattr(evaluation_run, "evaluate", stop)
     assert run(["evaluate", table, *GROUPS, *flags.split()]) == 130
-    assert (calls[0]["scale"], calls[0]["preset"], calls[0]["methods"]) == (scale, preset, None)
+    assert (calls[0]["scale"], calls[0]["methods"]) == (scale, None)
 
 
 def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(

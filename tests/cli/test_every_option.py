@@ -64,14 +64,13 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "report": ["report", *groups, "--n-permutations", "9", "--out", str(tmp_path / "page.html")],
         "audit": ["audit", *groups, "--n-permutations", "9"],
         "evaluate": ["evaluate", *groups, "--epsilon", "0.3", "--n-trials", "1", "--n-processes", "1"],
-        "reproduce": ["reproduce", "main", "--out", str(tmp_path / "out")],
     }
 
 
 def test_the_numbers_are_found():
     flags = {(command, name) for command, _, name in OPTIONS}
     assert {("bounds", "n_moved"), ("bounds", "bandwidth"), ("evaluate", "sizes"), ("test", "rng")} <= flags
-    assert {("sweep", "level"), ("reproduce", "n_processes"), ("bounds", "working_memory")} <= flags
+    assert {("sweep", "level"), ("evaluate", "n_processes"), ("bounds", "working_memory")} <= flags
     assert len(flags) > 40
 
 

@@ -33,7 +33,6 @@ COMMANDS = (
     "report",
     "plot",
     "evaluate",
-    "reproduce",
     "demo",
     "backends",
 )

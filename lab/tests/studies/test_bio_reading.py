@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from lab.paper import printed
 from lab.studies import bio_reading
 from lab.studies.bio_reading import Reading, Setting
-from mmdbounds.paper import printed
 
 BEST = Reading("normal scores", "ALL", "47 + 25", "unbiased", "unbiased", "plain", 0.05, "one step", False)
 

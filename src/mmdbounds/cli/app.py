@@ -22,7 +22,7 @@ from mmdbounds.cli.columns import columns_command
 from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
 from mmdbounds.cli.inference import aggregated_command, confidence_command
-from mmdbounds.cli.known_truth import evaluate_command, reproduce_command
+from mmdbounds.cli.known_truth import evaluate_command
 from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import ARGUMENTS, SECTIONS
 from mmdbounds.cli.picture import plot_command
@@ -53,7 +53,6 @@ COMMANDS: dict[str, dict[str, tuple[options.Command, str]]] = {
     },
     "Commands for data whose truth is known": {
         "evaluate": (evaluate_command, "Simulate how often each method misses the truth."),
-        "reproduce": (reproduce_command, "Run a table or figure of the paper again."),
     },
     "Commands to get started": {
         "demo": (demo_command, "Show a one-second example on real data."),

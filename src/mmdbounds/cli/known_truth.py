@@ -1,46 +1,34 @@
-"""``mmdbounds evaluate`` and ``reproduce``: how often methods miss a truth that is known."""
+"""``mmdbounds evaluate``: how often methods miss a truth that is known."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from mmdbounds.cli.arguments import PROGRESS, Comparison, Output, Table
+from mmdbounds.cli.arguments import Comparison, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import (
-    COMPARED,
     COMPUTED,
     DONE,
     MISFILED,
     REQUIRED,
-    SHOWN,
     TABLE,
-    argument,
     option,
     options,
     whole_number,
 )
-from mmdbounds.cli.side_files import plan_file, say
+from mmdbounds.cli.side_files import plan_file
 from mmdbounds.cli.table import note_changes, one_row_per_unit, read_split, show_plan
 from mmdbounds.errors import MmdBoundsError, shown_value
 
 
 @options(TABLE)
 class TrueTable(Table):
-    """A table whose groups are right; columns are scaled in each trial, unless a preset says otherwise."""
+    """A table whose groups are right; columns are scaled in each trial."""
 
-    scale: str | None = option(
-        None,
-        "Scaling of numeric columns in each trial, over both groups: 'standard' (default) or 'none'.",
+    scale: str = option(
+        "standard",
+        "Scaling of numeric columns in each trial, over both groups: 'standard' or 'none'.",
         "NAME",
-    )
-
-
-@options(COMPARED)
-class TrialComparison(Comparison):
-    """How the groups are compared, unless a preset says otherwise."""
-
-    estimator: str | None = option(
-        None, "Estimator of the squared MMD: 'unbiased' (default) or 'biased'.", "NAME"
     )
 
 
@@ -60,12 +48,6 @@ class Trials:
         "Methods to evaluate, separated by commas: {methods}; or the paper's that bound nothing: 's-qno', "
         "'qno', 'sm' or 'bootstrap'.  [default: sharp,s-sd]",
         "NAME,...",
-    )
-    preset: str | None = option(
-        None,
-        "Protocol that sets --methods, --scale and --estimator: 'paper', 'paper-as-printed', 'paper-bio' or "
-        "'ours'.",
-        "NAME",
     )
     sizes: str | None = option(
         None, "Rows of A and of B to draw in each trial, such as 50,50; 'all' takes all of them.", "A,B"
@@ -95,7 +77,7 @@ class Trials:
         return of_x, of_y
 
 
-def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparison, output: Output) -> None:
+def evaluate_command(table: TrueTable, trials: Trials, comparison: Comparison, output: Output) -> None:
     """Simulate misfiling in a table whose groups are right, and count how often each method misses the truth.
 
     Each trial draws rows and files a share of the A rows under B. Every method then bounds the squared MMD;
@@ -113,7 +95,6 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     split = read_split(table, None, output, scale="none")  # scaled in each trial
     X, Y = split.X, split.Y
     if output.dry_run:
-        how["estimator"] = comparison.estimator or "unbiased"
         asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes, trials.exactly
         show_plan(X, Y, output, how, lambda problem, _: run.expected_trials(problem, *asked))
         return
@@ -121,58 +102,6 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: TrialComparis
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
     again = comparison.resumed(trials.checkpoint, output)
     with interruptible(trials.checkpoint, again):
-        scale = "standard" if table.scale is None and trials.preset is None else table.scale
-        how |= {"scale": scale, "rng": comparison.seed, "progress": output.progress}
+        how |= {"scale": table.scale, "rng": comparison.seed, "progress": output.progress}
         result = run.evaluate(X, Y, **{**vars(trials), "sizes": sizes}, **how)
     output.show(result)
-
-
-@options(DONE)
-class Reproduction:
-    """A table or figure of the paper, and how it is run."""
-
-    name: str | None = argument(None, "Table or figure; --list shows their names.", "NAME")
-    data: Path | None = option(None, "Folder with the data.  [default: $MMDBOUNDS_DATA]", "FOLDER", TABLE)
-    preset: str = option(
-        "both",
-        "Protocol: 'paper' (as we read the paper), 'ours', 'both' of these, or 'paper-as-printed' (as its "
-        "formulas say).",
-        "NAME",
-    )
-    n_trials: int | None = option(
-        None, "Trials of each setting.  [default: as many as in the paper]", "NUMBER"
-    )
-    rng: int = option(0, "Random seed.", "SEED")
-    n_processes: int | None = option(
-        None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
-    )
-    out: Path = option(Path("lab/paper/results"), "Folder for the results.", "FOLDER", SHOWN)
-    list: bool = option(False, "List the tables and figures, and how long each takes.", section=SHOWN)
-    progress: bool | None = option(None, PROGRESS, None, SHOWN, show_default=False)
-
-
-def reproduce_command(wanted: Reproduction) -> None:
-    """Run a table or figure of the paper again, and show its numbers beside the printed ones.
-
-    Results are written to FOLDER as JSON, CSV, PNG and SVG, with a page index.md. If the command is stopped,
-    run it again: it resumes where it stopped.
-
-    \b
-    Example:
-      mmdbounds reproduce main --n-trials 10 --out results --data data
-    """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    if wanted.list:
-        from mmdbounds.paper.experiments import listing
-
-        width = max(len(name) for name, _, _ in listing())
-        for name, title, minutes in listing():
-            say(f"{name:<{width}}  {title} (about {minutes:g} min)")
-        return
-    if wanted.name is None:
-        msg = "name a table or figure; `mmdbounds reproduce --list` shows them."
-        raise MmdBoundsError(msg)
-    from mmdbounds.paper.runs import reproduce
-
-    with interruptible(wanted.out):
-        page = reproduce(**{name: value for name, value in vars(wanted).items() if name != "list"})
-    say(f"The paper's numbers beside ours: {page}")

@@ -27,14 +27,13 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination
 from mmdbounds.costs import one_pass, repeated, together
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.presets import Preset, preset_of
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
 from mmdbounds.kernels.registry import folded
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
-from mmdbounds.problem import KernelOptions, Problem, compares, comparison
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison
 from mmdbounds.progress import Meter, Phase
-from mmdbounds.results import Estimator, Provenance
+from mmdbounds.results import Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
@@ -47,7 +46,7 @@ DEFAULT_METHODS = ("sharp", "s-sd")
 TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
 
 
-@compares("estimator")
+@compares()
 def evaluate(
     X_clean: Any,
     Y_clean: Any,
@@ -59,15 +58,13 @@ def evaluate(
     n_trials: int = 100,
     only: Iterable[int] | None = None,
     mechanism: MechanismLike = "nonrandom",
-    scale: str | None = None,
-    preset: str | None = None,
-    estimator: Estimator | None = None,
+    scale: str = "none",
     exactly: bool = True,
     n_processes: int | None = 1,
     checkpoint: str | os.PathLike[str] | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
-    **options: Unpack[KernelOptions],
+    **options: Unpack[ComparisonOptions],
 ) -> Evaluation:
     """Simulate misfiling and count how often the truth lies outside the interval of each method.
 
@@ -96,19 +93,13 @@ def evaluate(
         Numbers of the trials to run instead, from 0; each gives the same result as in a full run.
     mechanism : {"nonrandom", "random"} or callable, default="nonrandom"
         Which rows are misfiled, as in `simulate`.
-    scale : {"none", "standard"}, optional
-        Whether to standardise the columns in each trial, over the rows drawn for both groups. The default
-        is ``"none"``.
-    preset : {"paper", "paper-as-printed", "paper-bio", "ours"}, optional
-        A protocol in place of `methods`, `scale` and `estimator`: the paper's six methods as the paper
-        seems to have run them (``"paper-bio"`` for its gene expressions), as its formulas print them, or as
-        they should be run, with the sharp method added. The page on the paper says how they were chosen.
+    scale : {"none", "standard"}, default="none"
+        Whether to standardise the columns in each trial, over the rows drawn for both groups.
     exactly : bool, default=True
         Whether the methods are told the exact number of misfiled rows, as in the paper, or that at most this
         many are misfiled.
-    estimator, kernel, bandwidth, backend, dtype
-        As in `mmd_bounds` (`estimator` is ``"unbiased"`` unless given); the median bandwidth is that of the
-        rows of the trial.
+    kernel, bandwidth, estimator, backend, dtype
+        As in `mmd_bounds`; the median bandwidth is that of the rows of the trial.
     working_memory : float, default=1024
         Memory budget of each process in MiB.
     n_processes : int or None, default=1
@@ -155,35 +146,22 @@ def evaluate(
     if checkpoint is not None and rng is None:
         msg = "`checkpoint` needs a seed (`rng`): without one, a run that was stopped cannot resume."
         raise MmdBoundsError(msg)
-    protocol = _protocol(preset, methods, scale, estimator)
     X, Y = checked_groups(X_clean, Y_clean)
     design = Design(
         X=X,
         Y=Y,
         epsilon=epsilon,
-        methods=dict(protocol.methods),
+        methods=labelled_methods(DEFAULT_METHODS if methods is None else methods),
         sizes=checked_sizes(sizes),
         replace=replace,
-        scale=protocol.scale,
+        scale=scale,
         mechanism=mechanism,
-        how=comparison("evaluate", options, estimator=protocol.estimator),
+        how=comparison("evaluate", options),
         exactly=exactly,
         seed=check_seed(rng),
     )
     kept = None if checkpoint is None else Checkpoint(checkpoint, design)
     return _evaluation(design, _collected(design, trials, n_processes, kept, progress))
-
-
-def _protocol(preset: str | None, methods: Any, scale: str | None, estimator: Estimator | None) -> Preset:
-    """Return the preset, or the protocol that the other arguments describe."""
-    if preset is None:
-        chosen = labelled_methods(DEFAULT_METHODS if methods is None else methods)
-        return Preset(estimator or "unbiased", "none" if scale is None else scale, chosen)
-    given = {"methods": methods, "scale": scale, "estimator": estimator}
-    if also := [f"`{name}`" for name, value in given.items() if value is not None]:
-        msg = f"`preset` replaces methods, scale and estimator; got {', '.join(also)} as well. Leave one out."
-        raise MmdBoundsError(msg)
-    return preset_of(preset)
 
 
 def as_method_or_baseline(method: Any) -> Method | Baseline:

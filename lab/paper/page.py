@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from mmdbounds.atomic_write import write_whole
-from mmdbounds.evaluation.presets import METHODS, SHARP
-from mmdbounds.paper.comparison import (
+from lab.paper.comparison import (
     HEADS,
     NOTHING,
     Documents,
@@ -18,9 +16,10 @@ from mmdbounds.paper.comparison import (
     mismatches,
     score,
 )
-from mmdbounds.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment, Setting, setting_of
-from mmdbounds.paper.left_open import exchanged_tables, left_open
-from mmdbounds.paper.printed import (
+from lab.paper.experiments import ALL, EXPERIMENTS, PROTOCOLS, SOURCES, Experiment, Setting, setting_of
+from lab.paper.left_open import exchanged_tables, left_open
+from lab.paper.presets import METHODS, SHARP
+from lab.paper.printed import (
     CITATION,
     ERRORS_WITHIN,
     FCR_WITHIN,
@@ -28,7 +27,8 @@ from mmdbounds.paper.printed import (
     S_SD,
     PrintedTable,
 )
-from mmdbounds.paper.results import Line, read_results, trials_in_words
+from lab.paper.results import Line, read_results, trials_in_words
+from mmdbounds.atomic_write import write_whole
 from mmdbounds.words.phrases import percent
 
 
@@ -132,7 +132,7 @@ def _opening(found: Documents) -> str:
     )
     return (
         "# The paper's numbers beside ours\n\n"
-        "<!-- written by `mmdbounds reproduce`; do not edit -->\n\n"
+        "<!-- written by `python -m lab.paper`; do not edit -->\n\n"
         f"{_counted(found)}Every table and figure of {CITATION}, run again. FCR is the share of trials in "
         "which the truth lies outside the interval; MIW is the mean width of the interval. Both are shown "
         "± their standard errors. *Printed* are the paper's numbers. *As read* is the reading of the paper "
@@ -188,7 +188,7 @@ def _method(each: dict[str, Any]) -> str:
 
 def _heading(experiment: Experiment, document: dict[str, Any] | None) -> str:
     if document is None:
-        ran = f"Not run yet: `mmdbounds reproduce {experiment.name}`."
+        ran = f"Not run yet: `python -m lab.paper {experiment.name}`."
     else:
         lines = lines_of(document)
         of_source = {name: [line for line in lines if line.source == name] for name in SOURCES}

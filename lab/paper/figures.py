@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from mmdbounds.evaluation.presets import AS_PRINTED, OURS, PAPER, SHARP
-from mmdbounds.paper import printed
-from mmdbounds.paper.experiments import PROTOCOLS, SOURCES, Setting, setting_of
-from mmdbounds.paper.results import Line, trials_in_words
+from lab.paper import printed
+from lab.paper.experiments import PROTOCOLS, SOURCES, Setting, setting_of
+from lab.paper.presets import AS_PRINTED, OURS, PAPER, SHARP
+from lab.paper.results import Line, trials_in_words
 from mmdbounds.plotting.canvas import (
     BLACK,
     BLUE,

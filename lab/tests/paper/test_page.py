@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from lab.paper import printed, results
+from lab.paper.comparison import comparison, mismatches, score
+from lab.paper.experiments import EXPERIMENTS, Setting
+from lab.paper.page import best_at, page, points, write_page
+from lab.paper.printed import Printed, note, verdict
 from made_reproductions import document, line
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.paper import printed, results
-from mmdbounds.paper.comparison import comparison, mismatches, score
-from mmdbounds.paper.experiments import EXPERIMENTS, Setting
-from mmdbounds.paper.page import best_at, page, points, write_page
-from mmdbounds.paper.printed import Printed, note, verdict
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def cells_of(text):
@@ -178,7 +178,7 @@ def test_sharp_is_counted_over_all_settings_each_once():
 def test_the_readme_says_what_the_page_says():
     said = [
         re.search(r"[Oo]f (\d+) pairs of numbers that can be\s+compared,\s+(\d+) agree", path.read_text())
-        for path in (ROOT / "README.md", ROOT / "paper" / "results" / "index.md")
+        for path in (ROOT / "README.md", ROOT / "lab" / "paper" / "results" / "index.md")
     ]
     assert said[0].groups() == said[1].groups()
 
@@ -241,17 +241,17 @@ def test_settings_and_provenance_are_told():
 
 
 def test_the_page_is_made_of_what_is_in_the_folder(tmp_path):
-    assert "Not run yet: `mmdbounds reproduce main`" in write_page(tmp_path).read_text()
+    assert "Not run yet: `python -m lab.paper main`" in write_page(tmp_path).read_text()
     (tmp_path / "main.json").write_text(json.dumps(document("main", [line()])))
     text = write_page(tmp_path).read_text()
-    assert "Not run yet: `mmdbounds reproduce main`" not in text
-    assert "Not run yet: `mmdbounds reproduce n2000`" in text
+    assert "Not run yet: `python -m lab.paper main`" not in text
+    assert "Not run yet: `python -m lab.paper n2000`" in text
 
 
 def test_results_of_older_protocols_count_as_not_run(tmp_path):
     (tmp_path / "main.json").write_text(json.dumps(document("main", [line()]) | {"schema": 1}))
     assert results.read_results(tmp_path, "main") is None
-    assert "Not run yet: `mmdbounds reproduce main`" in write_page(tmp_path).read_text()
+    assert "Not run yet: `python -m lab.paper main`" in write_page(tmp_path).read_text()
 
 
 def another_layout():

@@ -7,8 +7,8 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mmdbounds.paper import figures, runs
-from mmdbounds.paper.experiments import EXPERIMENTS, SOURCES, Setting
+from lab.paper import figures, runs
+from lab.paper.experiments import EXPERIMENTS, SOURCES, Setting
 from mmdbounds.plotting import canvas
 from mmdbounds.tables import Group
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from lab.paper import figures
+from lab.paper.experiments import EXPERIMENTS
+from lab.paper.printed import METHODS
 from made_reproductions import document, line
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.paper import figures
-from mmdbounds.paper.experiments import EXPERIMENTS
-from mmdbounds.paper.printed import METHODS
 from mmdbounds.plotting import canvas
 
 KINDS = ["main", "n2000", "steps-s-qno", "forest-sizes", "bio-epsilons", "typical"]

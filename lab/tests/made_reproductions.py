@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
-from mmdbounds.paper.experiments import EXPERIMENTS
-from mmdbounds.paper.results import SCHEMA, TYPE, Line
-from mmdbounds.paper.runs import protocols_of, runs_of
+from lab.paper.experiments import EXPERIMENTS
+from lab.paper.results import SCHEMA, TYPE, Line
+from lab.paper.runs import protocols_of, runs_of
 
 
 def line(**changes):

@@ -6,12 +6,12 @@ import dataclasses
 
 import pytest
 
+from lab.paper import printed
+from lab.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, SOURCES, check_name, listing, protocol
+from lab.paper.presets import SHARP
+from lab.paper.runs import Run, _shared, runs_of
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.journal import append
-from mmdbounds.paper import printed
-from mmdbounds.paper.experiments import EPSILONS, EXPERIMENTS, SIZES, SOURCES, check_name, listing, protocol
-from mmdbounds.paper.runs import Run, _shared, runs_of
 from mmdbounds.search import StepwiseDominance
 
 
@@ -107,7 +107,7 @@ def test_another_estimator_is_another_run(monkeypatch):
             protocol(name, source, family), estimator="biased" if name == "paper" else "unbiased"
         )
 
-    monkeypatch.setattr("mmdbounds.paper.runs.protocol", one_biased)
+    monkeypatch.setattr("lab.paper.runs.protocol", one_biased)
     runs = runs_of(one_setting("main", "BIO"), "both")
     assert [(run.estimator, {name for name, _ in run.rows}) for run in runs] == [
         ("biased", {"paper"}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from mmdbounds.paper.printed import BOOTSTRAP, FOREST, MAIN, MIMIC, N2000, RANDOM, STEPS_S_SD
+from lab.paper.printed import BOOTSTRAP, FOREST, MAIN, MIMIC, N2000, RANDOM, STEPS_S_SD
 
 
 class Statement(NamedTuple):

@@ -7,9 +7,9 @@ from dataclasses import asdict
 
 import numpy as np
 
+from lab.paper.results import Line, line_of, mean_and_error, to_csv, trials_in_words
 from made_reproductions import line
 from mmdbounds.evaluation import evaluate
-from mmdbounds.paper.results import Line, line_of, mean_and_error, to_csv, trials_in_words
 
 
 def test_mean_and_standard_error_by_hand():

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from lab.paper import results, runs
+from lab.paper.experiments import EXPERIMENTS, SOURCES, protocol
+from lab.paper.presets import SHARP
+from lab.paper.results import Line
+from lab.paper.runs import reproduce
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.presets import SHARP
 from mmdbounds.journal import read_journal
-from mmdbounds.paper import results, runs
-from mmdbounds.paper.experiments import EXPERIMENTS, SOURCES, protocol
-from mmdbounds.paper.results import Line
-from mmdbounds.paper.runs import reproduce
 from mmdbounds.plotting import canvas
 
 TRIALS = 2

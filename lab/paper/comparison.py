@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mmdbounds.evaluation.presets import AS_PRINTED, METHODS, OURS, PAPER, SHARP
-from mmdbounds.paper.experiments import (
+from lab.paper.experiments import (
     EXPERIMENTS,
     PROTOCOLS,
     READINGS,
@@ -15,8 +14,9 @@ from mmdbounds.paper.experiments import (
     Setting,
     setting_of,
 )
-from mmdbounds.paper.printed import Printed, PrintedTable, difference, note, verdict
-from mmdbounds.paper.results import Line
+from lab.paper.presets import AS_PRINTED, METHODS, OURS, PAPER, SHARP
+from lab.paper.printed import Printed, PrintedTable, difference, note, verdict
+from lab.paper.results import Line
 
 NOTHING = ""
 HEADS = {PAPER: "as read", AS_PRINTED: "formulas as printed", OURS: "ours"}

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mmdbounds.paper import printed
-from mmdbounds.paper.printed import Printed
+from lab.paper import printed
+from lab.paper.printed import Printed
 
 SIZES = {
     "nonrandom_main_table": (6, 3),

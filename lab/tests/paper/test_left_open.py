@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmdbounds.paper.left_open import PINNED, exchanged_tables, left_open
+from lab.paper.left_open import PINNED, exchanged_tables, left_open
 
 CITED = {
     "count": {143: "lfloor", 151: "known"},

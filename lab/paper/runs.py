@@ -13,6 +13,21 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.paper import figures, results
+from lab.paper.experiments import (
+    EVERYTHING,
+    EXPERIMENTS,
+    PRESETS,
+    SOURCES,
+    Experiment,
+    Setting,
+    Source,
+    check_name,
+    protocol,
+)
+from lab.paper.page import PAGE, write_page
+from lab.paper.presets import Preset
+from lab.paper.results import Line, line_of
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.baselines import Baseline
@@ -27,22 +42,7 @@ from mmdbounds.checks import (
 from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
-from mmdbounds.evaluation.presets import Preset
 from mmdbounds.journal import read_journal
-from mmdbounds.paper import figures, results
-from mmdbounds.paper.experiments import (
-    EVERYTHING,
-    EXPERIMENTS,
-    PRESETS,
-    SOURCES,
-    Experiment,
-    Setting,
-    Source,
-    check_name,
-    protocol,
-)
-from mmdbounds.paper.page import PAGE, write_page
-from mmdbounds.paper.results import Line, line_of
 from mmdbounds.plotting import canvas
 from mmdbounds.progress import show_by_default
 from mmdbounds.results import Estimator
@@ -158,7 +158,7 @@ def reproduce(
     Parameters
     ----------
     name : str
-        The experiment, such as ``"main"``, or ``"all"``; ``mmdbounds reproduce --list`` shows them.
+        The experiment, such as ``"main"``, or ``"all"``; ``python -m lab.paper --list`` shows them.
     preset : {"both", "paper", "ours", "paper-as-printed"}, default="both"
         The paper's protocol as we read it, or ours, with the sharp method; or the paper's formulas to the
         letter, which fit its numbers less well.

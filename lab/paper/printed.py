@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from mmdbounds.evaluation.presets import METHODS
-from mmdbounds.paper.results import Line
+from lab.paper.presets import METHODS
+from lab.paper.results import Line
 
 CITATION = (
     "Ron Nafshi and Maggie Makar, Partial identification of kernel based two sample tests with mismeasured "
