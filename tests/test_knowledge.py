@@ -358,12 +358,20 @@ def test_a_test_and_a_curve_know_the_same():
     moved = sorted(row for row, inside in zip(last.rows["row"], last.rows["in_lower"], strict=True) if inside)
     assert moved == bounds.lower.rows.tolist()
     assert sorted(last.rows["row"]) == sorted(table["row"].tolist())
-    several = mb.aggregated_test(
-        X, Y, Contamination(n_moved=2, strata=strata, limits=limits), exactly=True, rng=0, verified=verified
+    several = mb.robust_test(
+        X,
+        Y,
+        Contamination(n_moved=2, strata=strata, limits=limits),
+        exactly=True,
+        rng=0,
+        verified=verified,
+        bandwidth=[1.0, 2.0],
     )
     assert several.knowledge == bounds.knowledge
     [count] = several.counts
-    free = mb.aggregated_test(X, Y, Contamination(n_moved=2), exactly=True, rng=0, verified=verified)
+    free = mb.robust_test(
+        X, Y, Contamination(n_moved=2), exactly=True, rng=0, verified=verified, bandwidth=[1.0, 2.0]
+    )
     assert count.lower > free.counts[0].lower  # limits are obeyed
 
 

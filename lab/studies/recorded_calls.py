@@ -183,7 +183,8 @@ def inference_calls():
     fixed = {"bandwidth": 2.0, "fixed_kernel": True}
     yield "interval, fixed kernel", seeded("confidence_interval", *apart, 0.02, **fixed)
     yield "interval, held out", seeded("confidence_interval", *apart, 0.02, holdout=0.2)
-    yield "aggregated test", seeded("aggregated_test", *near, 0.05, n_permutations=199)
+    several = {"bandwidth": [0.5, "median", 2.0], "n_permutations": 199}
+    yield "test, several bandwidths", seeded("robust_test", *near, 0.05, **several)
     small = {"sizes": (15, 20), "n_trials": 3}
     yield "evaluate, paper", seeded("evaluate", X, Y, 0.2, methods=preset_of("paper").methods, **small)
     yield "simulate, nonrandom", seeded("simulate", X, Y, epsilon=0.2)

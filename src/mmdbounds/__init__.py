@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mmdbounds.errors import MmdBoundsError
     from mmdbounds.estimator import MMDBounds, RobustTest
     from mmdbounds.evaluation import evaluate
-    from mmdbounds.inference.aggregate import aggregated_test
     from mmdbounds.inference.audit_plan import plan_audit
     from mmdbounds.inference.auditing import audit
     from mmdbounds.inference.breakdown import sweep
@@ -47,7 +46,6 @@ __all__ = [
     "RobustTest",
     "Sharp",
     "StepwiseDominance",
-    "aggregated_test",
     "audit",
     "baselines",
     "column_table",
@@ -81,7 +79,6 @@ _HOME = {
     "errors": ("MmdBoundsError",),
     "estimator": ("MMDBounds", "RobustTest"),
     "evaluation": ("evaluate",),
-    "inference.aggregate": ("aggregated_test",),
     "inference.audit_plan": ("plan_audit",),
     "inference.auditing": ("audit",),
     "inference.breakdown": ("sweep",),

@@ -335,7 +335,7 @@ class Contamination:
         With `exactly` just one, otherwise all whose shares are no larger.
         """
         if self.says_which:
-            known = "`mmd_bounds`, `robust_test`, `aggregated_test`, `sweep` and `column_table`"
+            known = "`mmd_bounds`, `robust_test`, `sweep` and `column_table`"
             msg = f"`may_move`, `strata` and `limits` are for {known}. Leave them out here."
             raise MmdBoundsError(msg)
         if self.exactly:

@@ -7,11 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypedDict, TypeVar
 
+import numpy as np
+
 from mmdbounds._version import __version__
 from mmdbounds.checks import check_memory, check_option
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
-from mmdbounds.errors import did_you_mean
+from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.kernels import Kernel
 from mmdbounds.knowledge import NOTHING_KNOWN, Known
 from mmdbounds.objective import GroupSums, group_sums
@@ -26,6 +28,8 @@ from mmdbounds.tables.group import group_fields
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
 Bandwidth = float | Literal["median"]
+Kernels = KernelLike | Sequence[KernelLike]  # several of them, or several bandwidths, in one test
+Bandwidths = Bandwidth | Sequence[Bandwidth]
 DType = Literal["float64", "float32"]
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -175,6 +179,17 @@ class ComparisonOptions(KernelOptions, total=False):
     estimator: Estimator
 
 
+class TestOptions(TypedDict, total=False):
+    """The same, with several kernels or several bandwidths."""
+
+    kernel: Kernels
+    bandwidth: Bandwidths
+    backend: str
+    dtype: DType
+    working_memory: float
+    estimator: Estimator
+
+
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
     """How two groups are compared: the options that every function shares."""
@@ -224,7 +239,16 @@ def comparison(caller: str, options: KernelOptions, **fixed: Any) -> Comparison:
             hint = f" Did you mean {option!r}{how}?" if option in own else did_you_mean(name, own)
             msg = f"{caller}() got an unexpected keyword argument {name!r}.{hint}"
             raise TypeError(msg)
+    for name, value in options.items():
+        if name in ("kernel", "bandwidth") and is_list(value):
+            msg = f"`{name}` must be a single one here; got a list. Several together are for a test."
+            raise MmdBoundsError(msg)
     return Comparison(**options, **fixed)
+
+
+def is_list(value: object) -> bool:
+    """Return whether several kernels or bandwidths were handed in."""
+    return isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim == 1)
 
 
 def pose(X: Any, Y: Any, how: Comparison, known: Known | None = None) -> Problem:

@@ -44,7 +44,7 @@ def first_of_each(pairs: Iterable[tuple[str, ...]]) -> list[Any]:
     return cases
 
 
-AMOUNT_NEEDED = ("bounds", "test", "confidence", "aggregated")
+AMOUNT_NEEDED = ("bounds", "test", "confidence")
 
 
 @pytest.fixture
@@ -59,7 +59,6 @@ def start(table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[s
         "sweep": ["sweep", *groups, "--n-permutations", "9", "--epsilons", "0.2"],
         "columns": ["columns", *groups],
         "confidence": ["confidence", *groups],
-        "aggregated": ["aggregated", *groups, "--n-permutations", "9", "--bandwidths", "1"],
         "odds": ["odds", *groups, "--n-permutations", "19"],
         "report": ["report", *groups, "--n-permutations", "9", "--out", str(tmp_path / "page.html")],
         "audit": ["audit", *groups, "--n-permutations", "9"],

@@ -1,4 +1,4 @@
-"""`mmdbounds confidence`, `aggregated` and `plot`: what the library gives, by a command."""
+"""`mmdbounds confidence`, `test` with several kernels and `plot`: what the library gives, by a command."""
 
 from __future__ import annotations
 
@@ -41,22 +41,18 @@ def test_confidence(table: str, more: list, capsys: pytest.CaptureFixture[str]):
 @pytest.mark.parametrize(
     ("more", "how"),
     [
-        (["--kernels", "rbf,laplacian"], {"kernels": ["rbf", "laplacian"]}),
-        (["--bandwidths", "1"], {"bandwidths": [1]}),
-        (["--bandwidths", "0.5,2", "--bandwidths", "4"], {"bandwidths": [0.5, 2, 4]}),
+        (["--kernel", "rbf,laplacian"], {"kernel": ["rbf", "laplacian"]}),
+        (["--bandwidth", "0.5,median,2"], {"bandwidth": [0.5, "median", 2]}),
     ],
 )
-def test_aggregated(table: str, more: list, how: dict, capsys: pytest.CaptureFixture[str]):
+def test_several_kernels(table: str, more: list, how: dict, capsys: pytest.CaptureFixture[str]):
     flags = [*FLAGS, *more, "--n-permutations", "39"]
-    found = answer(capsys, "aggregated", table, *flags)
+    found = answer(capsys, "test", table, *flags)
     X, Y = mb.groups(table, "g", **SPLIT, id="name")
     amount = mb.Contamination(n_moved=1)
-    result = mb.aggregated_test(X, Y, amount, n_permutations=39, rng=0, **how)
+    result = mb.robust_test(X, Y, amount, n_permutations=39, rng=0, **how)
     assert (found["pvalue"], len(found["parts"])) == (result.pvalue, len(result.parts))
-    assert run(["aggregated", table, *flags, "--csv"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert (lines[0], len(lines)) == ("kernel,bandwidth,lower,certified,standardised", 1 + len(result.parts))
-    assert run(["aggregated", table, *flags, "--dry-run"]) == 0
+    assert run(["test", table, *flags, "--dry-run"]) == 0
     assert "Misfiled: 0 to 1 of the 5 rows of B.\n" in capsys.readouterr().out
 
 
@@ -64,9 +60,10 @@ def test_what_does_not_go_together(table: str, refused: Refused):
     assert refused("confidence", table, *FLAGS, "--estimator", "biased").startswith(
         "`--estimator` cannot be chosen for a confidence interval"
     )
-    assert "use `--kernels` or `--bandwidths` here" in refused(
-        "aggregated", table, *FLAGS, "--kernel", "matern52"
-    )
+    for flag, value in (("--kernel", "rbf,linear"), ("--bandwidth", "1,2")):
+        assert f"`{flag[2:]}` must be a single one here; got a list" in refused(
+            "bounds", table, *FLAGS, flag, value
+        )
 
 
 @pytest.mark.full

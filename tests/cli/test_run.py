@@ -28,7 +28,6 @@ COMMANDS = (
     "columns",
     "odds",
     "audit",
-    "aggregated",
     "confidence",
     "report",
     "plot",

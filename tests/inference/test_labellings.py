@@ -175,7 +175,7 @@ def test_no_seed_plays_a_part():
     curves = [mb.sweep(X, Y, epsilons=[0, 0.1, 0.2], rng=rng) for rng in (0, 12345)]
     assert curves[0].is_exact
     assert [point.pvalue for point in curves[0].points] == [point.pvalue for point in curves[1].points]
-    several = [mb.aggregated_test(X, Y, 0.1, bandwidths=[0.5, 2.0], rng=rng) for rng in (0, 12345)]
+    several = [mb.robust_test(X, Y, 0.1, bandwidth=[0.5, 2.0], rng=rng) for rng in (0, 12345)]
     assert several[0].is_exact
     assert several[0].pvalue == several[1].pvalue
 
@@ -184,7 +184,7 @@ def test_one_kernel_by_itself_is_the_same_when_several_can_be_asked():
     """Standardising one statistic changes no order."""
     X, Y = binary(12, 9, 14, 4)
     one = mb.robust_test(X, Y, 0.1, bandwidth=1.0, rng=0)
-    assert mb.aggregated_test(X, Y, 0.1, bandwidths=[1.0], rng=0).pvalue == one.pvalue
+    assert mb.robust_test(X, Y, 0.1, bandwidth=[1.0], rng=0).pvalue == one.pvalue
 
 
 def test_as_filed_it_is_fishers_tail():

@@ -186,7 +186,7 @@ def test_rows_of_one_unit_make_an_ordinary_test_reject_too_often_and_one_row_eac
 
 TESTS = {
     "robust_test": (mb.robust_test, {"epsilon": 0.2}),
-    "aggregated_test": (mb.aggregated_test, {"epsilon": 0.2, "bandwidths": [1.0, 2.0]}),
+    "several bandwidths": (mb.robust_test, {"epsilon": 0.2, "bandwidth": [1.0, 2.0]}),
     "sweep": (mb.sweep, {"epsilons": [0, 0.2]}),
 }
 

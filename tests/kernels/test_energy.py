@@ -165,8 +165,8 @@ def test_sentences_call_it_energy_distance():
     curve = mb.sweep(X, Y, kernel="energy", epsilons=[0.1], n_permutations=19, rng=0)
     labels = np.repeat(["a", "b"], [len(X), len(Y)])
     pairs = mb.pairwise_bounds(np.vstack([X, Y]), labels, 0.1, kernel="energy", n_permutations=19, rng=0)
-    several = mb.aggregated_test(
-        X, Y, 0.1, kernels=["energy", Energy(0.5)], n_permutations=19, rng=0, progress=False
+    several = mb.robust_test(
+        X, Y, 0.1, kernel=["energy", Energy(0.5)], n_permutations=19, rng=0, progress=False
     )
     for text in (bounds.summary(), test.summary(), curve.summary(), pairs.summary(), several.summary()):
         assert "energy distance" in " ".join(text.split())
@@ -177,7 +177,7 @@ def test_sentences_call_it_energy_distance():
 
 def test_of_kernels_that_differ_none_lends_its_name():
     X, Y = rows()
-    mixed = mb.aggregated_test(X, Y, 0.1, kernels=["rbf", "energy"], n_permutations=19, rng=0, progress=False)
+    mixed = mb.robust_test(X, Y, 0.1, kernel=["rbf", "energy"], n_permutations=19, rng=0, progress=False)
     heading = next(line for line in mixed.summary().splitlines() if "bandwidth " in line)
     assert "   statistic at least" in heading
 

@@ -118,7 +118,7 @@ def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
         ),
         (
             lambda: mb.plotting.plot_null(make_sweep()),
-            "type RobustTestResult or AggregatedResult; got SweepResult",
+            "type RobustTestResult; got SweepResult",
         ),
         (
             lambda: mb.plotting.plot_rows(make_sweep()),

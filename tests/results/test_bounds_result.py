@@ -213,7 +213,6 @@ def test_an_optional_part_may_be_none_and_a_list_must_be_one():
 
 
 RESULTS = (
-    "AggregatedResult",
     "BoundsResult",
     "ConfidenceInterval",
     "Evaluation",
@@ -255,7 +254,7 @@ def test_tests_unpack_as_in_scipy():
     X, Y = rng.normal(size=(10, 1)), rng.normal(1, 1, size=(12, 1))
     for result in (
         mb.robust_test(X, Y, 0.1, n_permutations=19, rng=0),
-        mb.aggregated_test(X, Y, 0.1, n_permutations=19, rng=0),
+        mb.robust_test(X, Y, 0.1, bandwidth=[1.0, 2.0], n_permutations=19, rng=0),
     ):
         statistic, pvalue = result
         assert (statistic, pvalue) == (result.statistic, result.pvalue)

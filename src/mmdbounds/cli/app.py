@@ -21,7 +21,7 @@ from mmdbounds.cli.auditing import audit_command
 from mmdbounds.cli.columns import columns_command
 from mmdbounds.cli.compare import bounds_command, robust_test_command, sweep_command
 from mmdbounds.cli.getting_started import backends_command, demo_command
-from mmdbounds.cli.inference import aggregated_command, confidence_command
+from mmdbounds.cli.inference import confidence_command
 from mmdbounds.cli.known_truth import evaluate_command
 from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import ARGUMENTS, SECTIONS
@@ -46,7 +46,6 @@ COMMANDS: dict[str, dict[str, tuple[options.Command, str]]] = {
         "columns": (columns_command, "Compare two groups column by column, with bounds."),
         "odds": (odds_command, "Estimate what is left if rows were misfiled at random, or nearly."),
         "audit": (audit_command, "Decide from rows that were looked up whether a difference stands."),
-        "aggregated": (aggregated_command, "Test with several kernels at once."),
         "confidence": (confidence_command, "Bound the difference between the two populations."),
         "report": (report_command, "Write all of this, or a saved result, as one page to read and print."),
         "plot": (plot_command, "Draw a saved result."),

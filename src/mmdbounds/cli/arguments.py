@@ -262,9 +262,12 @@ class Permutations:
 class Comparison:
     """How the groups are compared, and where that is computed."""
 
-    kernel: str = option("rbf", "Kernel: {kernels}.", "NAME")
+    kernel: str = option("rbf", "Kernel: {kernels}. A test takes several, separated by commas.", "NAME")
     bandwidth: str = option(
-        "median", "Kernel bandwidth: 'median' (of the distances between rows) or a number.", "LENGTH"
+        "median",
+        "Kernel bandwidth: 'median' (of the distances between rows) or a number. A test takes several, "
+        "separated by commas.",
+        "LENGTH",
     )
     exponent: float | None = option(
         None, "Exponent of the distances, between 0 and 2, with `--kernel energy` (1 by default).", "VALUE"
@@ -302,19 +305,12 @@ class Comparison:
             msg = "`--kernel precomputed` needs a matrix, not a table; use it from Python."
             raise MmdBoundsError(msg)
         names = ("kernel", "estimator", "backend", "dtype", "working_memory")
-        given = {name: getattr(self, name) for name in names} | {"bandwidth": self._bandwidth()}
+        given = {name: getattr(self, name) for name in names}
+        given |= {"kernel": _one_or_several(self.kernel.split(","))}
+        given |= {"bandwidth": _one_or_several([*map(_bandwidth, self.bandwidth.split(","))])}
         if self.exponent is not None:
             given["kernel"] = self._with_exponent(self.exponent)
         return given
-
-    def _bandwidth(self) -> float | Literal["median"]:
-        if self.bandwidth == "median":
-            return "median"
-        try:
-            return float(self.bandwidth)
-        except ValueError:
-            msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(self.bandwidth)}."
-            raise MmdBoundsError(msg) from None
 
     def _with_exponent(self, exponent: float) -> Any:
         from mmdbounds.kernels import Energy, kernel_class
@@ -323,6 +319,20 @@ class Comparison:
             msg = f"`--exponent` goes with `--kernel energy`; got --kernel {self.kernel}."
             raise MmdBoundsError(msg)
         return Energy(exponent)
+
+
+def _bandwidth(given: str) -> float | Literal["median"]:
+    if given.strip() == "median":
+        return "median"
+    try:
+        return float(given)
+    except ValueError:
+        msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(given)}."
+        raise MmdBoundsError(msg) from None
+
+
+def _one_or_several(given: list[Any]) -> Any:
+    return given[0] if len(given) == 1 else given
 
 
 @options(SHOWN)

@@ -143,6 +143,8 @@ def robust_test_command(
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.inference.robust import expected_test, robust_test
+    from mmdbounds.inference.several_kernels import expected_together, posed_for_each, resolved_kernels
+    from mmdbounds.problem import is_list
 
     if table.are_several():
         from mmdbounds.several.independence import independence_test
@@ -158,9 +160,14 @@ def robust_test_command(
     if output.dry_run:
 
         def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
-            return expected_test(problem, counts, testing.n_permutations, testing.best_case)
+            if not any(map(is_list, lists)):
+                return expected_test(problem, counts, testing.n_permutations, testing.best_case)
+            posed = posed_for_each(problem, resolved_kernels(*lists, problem))
+            return expected_together(posed, counts, testing.n_permutations)
 
-        show_plan(X, Y, output, how, work, amount)
+        lists = how["kernel"], how["bandwidth"]
+        first = how | {"kernel": "rbf", "bandwidth": "median"} if any(map(is_list, lists)) else how
+        show_plan(X, Y, output, first, work, amount)
         return
     note_changes(X, output)
     with interruptible():

@@ -188,10 +188,6 @@ FORMS: dict[str, tuple[Callable[[Any], Columns], Callable[[Any], str]]] = {
         lambda result: _one_row(result, ("name_x", "name_y", "epsilon", "low", "high", "level", "label")),
         lambda result: _bare(*result.interval),
     ),
-    "AggregatedResult": (
-        lambda result: {n: [getattr(part, n) for part in result.parts] for n in KERNEL_PART},
-        lambda result: _bare(result.pvalue),
-    ),
     "AuditResult": (_next_columns, _bare_decision),
     "FrontierResult": (
         lambda result: {n: [getattr(p, n) for p in result.points] for n in FRONTIER_POINT},

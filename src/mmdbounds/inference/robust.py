@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, Unpack
 
@@ -21,10 +23,18 @@ from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.several_kernels import (
+    Several,
+    expected_together,
+    posed_for_each,
+    resolved_kernels,
+)
 from mmdbounds.inference.units import Units, known_units
 from mmdbounds.inference.worst_case import WorstCase, expected_ceilings, expected_work, is_tight
-from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
+from mmdbounds.kernels import RBF, Kernel
+from mmdbounds.problem import Problem, TestOptions, compares, comparison, is_list, pose
 from mmdbounds.progress import Meter, Phase
+from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.words.testing import conditions
 
@@ -45,7 +55,7 @@ def robust_test(
     unit: tuple[Units, Units] | None = None,
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
-    **options: Unpack[ComparisonOptions],
+    **options: Unpack[TestOptions],
 ) -> RobustTestResult:
     r"""Test whether two groups differ, when rows of X were filed under Y.
 
@@ -57,8 +67,9 @@ def robust_test(
     Parameters
     ----------
     X, Y, epsilon, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
-        As in `mmd_bounds`. The p-value is valid whichever rows were looked up, also if they were chosen
-        after looking at the data.
+        As in `mmd_bounds`; a list of kernels, or of bandwidths of one kernel, gives one p-value for all of
+        them together. The p-value is valid whichever rows were looked up, also if they were chosen after
+        looking at the data.
     n_permutations : int, default=999
         Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
         many labellings of a size that differ, all are counted instead: then the p-value is exact and depends
@@ -104,6 +115,11 @@ def robust_test(
     positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
     `RobustTestResult.is_valid` is false.
 
+    Several kernels or bandwidths: T is the largest of their statistics, each less its mean and divided by its
+    standard deviation over random labellings other than those counted. That is one statistic, so that nothing
+    has to be corrected; `RobustTestResult.parts` says what each of them contributes. Which ones they are must
+    not depend on the labels.
+
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would
     depend on which units are misfiled. With one row each all sizes are numbers of units.
@@ -126,20 +142,47 @@ def robust_test(
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
-    how = comparison("robust_test", options)
+    lists = options.get("kernel", "rbf"), options.get("bandwidth", "median")
+    is_several = any(map(is_list, lists))
+    single: Any = {**options, "kernel": RBF(1.0), "bandwidth": "median"} if is_several else options
+    how = comparison("robust_test", single)
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
+    kernels = resolved_kernels(*lists, problem) if is_several else [problem.kernel]
+    if is_several and best_case:
+        msg = "`best_case` is for one kernel; got several. Leave it out, or test with one."
+        raise MmdBoundsError(msg)
+    problem = replace(problem, kernel=kernels[0])
     admissible = problem.checked_counts(problem.counts(contamination))
-    plan = partial(expected_test, problem, admissible, n_permutations, best_case)
-    with Meter(plan, show=progress) as meter:
-        which: dict[str, Any] = {"stop_after": stop_after}
-        worst = all_counts(problem, admissible, n_permutations, seed, meter, **which)
-        outcomes = worst.outcomes(level - beta)
-        meter.phase("best case")
-        best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
+    asked = admissible, n_permutations, seed
+    if is_several:
+        posed = posed_for_each(problem, kernels)
+        with Meter(partial(expected_together, posed, admissible, n_permutations), show=progress) as meter:
+            several = Several(posed, *asked, meter, stop_after=stop_after)
+            together = several.outcomes(level - beta)
+        worst, found = several.first, several.finding(together, len(admissible))
+        tests = [each.as_test() for each in together]
+    else:
+        plan = partial(expected_test, problem, admissible, n_permutations, best_case)
+        with Meter(plan, show=progress) as meter:
+            worst = all_counts(problem, *asked, meter, stop_after=stop_after)
+            outcomes = worst.outcomes(level - beta)
+            meter.phase("best case")
+            best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
+        found = _finding(worst, outcomes, len(admissible))
+        tests = list(map(_count_test, outcomes, best))
+    made = problem.provenance(
+        worst.totals,
+        method="robust test",
+        options={},
+        seed=seed,
+        n_pairs=meter.n_pairs,
+        seconds=time.perf_counter() - started,
+        misfiling=contamination.stated(),
+    )
     return RobustTestResult(
-        **_finding(worst, outcomes, len(admissible)),
-        **_tests(outcomes, best, beta),
+        **found,
+        **_pvalues(tests, beta),
         **_question(problem, admissible),
         **problem.knowledge_fields(contamination, admissible),
         exactly=bool(contamination.exactly),
@@ -154,16 +197,16 @@ def robust_test(
             known=known.facts,
         ),
         units_note=units_note,
-        provenance=problem.provenance(
-            worst.totals,
-            method="robust test",
-            options={},
-            seed=seed,
-            n_pairs=meter.n_pairs,
-            seconds=time.perf_counter() - started,
-            misfiling=contamination.stated(),
-        ),
+        provenance=_of_several(made, kernels) if is_several else made,
     )
+
+
+def _of_several(made: Provenance, kernels: Sequence[Kernel]) -> Provenance:
+    """Return how a result was made with several kernels."""
+    each = [{"kernel": kernel.name, "bandwidth": kernel.length, **kernel.options()} for kernel in kernels]
+    names = {kernel.name for kernel in kernels}
+    name = names.pop() if len(names) == 1 else "several"
+    return replace(made, options={"kernels": each}, kernel=name, kernel_options={}, bandwidth=None)
 
 
 def expected_test(
@@ -195,13 +238,12 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
     }
 
 
-def _tests(outcomes: list[CountOutcome], best: list[float | None], beta: float) -> dict[str, Any]:
+def _pvalues(tests: list[CountTest], beta: float) -> dict[str, Any]:
     """Return the fields that hold the p-values."""
-    tests = tuple(_count_test(o, b) for o, b in zip(outcomes, best, strict=True))
     pvalue = min(1.0, max(test.pvalue for test in tests) + beta)
     known = [test.best_case for test in tests if test.best_case is not None]
     both = (min(known), pvalue) if len(known) == len(tests) else None
-    return {"pvalue": pvalue, "pvalue_range": both, "beta": beta, "counts": tests}
+    return {"pvalue": pvalue, "pvalue_range": both, "beta": beta, "counts": tuple(tests)}
 
 
 def _question(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:

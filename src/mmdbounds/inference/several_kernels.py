@@ -18,22 +18,57 @@ each of them is by one, because these labellings differ; `is_tight` says whether
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from mmdbounds.costs import together
 from mmdbounds.counts import Counts
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.inference.worst_case import WorstCase, is_open, is_tight, tighten
+from mmdbounds.inference.worst_case import WorstCase, expected_work, is_open, is_tight, tighten
+from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter
+from mmdbounds.problem import Problem, is_list
+from mmdbounds.progress import Meter, Phase
+from mmdbounds.results import CountTest, KernelPart
+from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 
 N_SCALING, STREAM = 200, 13
 """Permutations for means and standard deviations, and what keeps them apart from those that are counted."""
+
+
+def resolved_kernels(kernel: Any, bandwidth: Any, problem: Problem) -> list[Kernel]:
+    """Return the kernels of a list of kernels or of bandwidths, each with its length, by the pooled rows."""
+    kernels, bandwidths = (list(each) if is_list(each) else [each] for each in (kernel, bandwidth))
+    if not (kernels and bandwidths):
+        msg = f"`{'bandwidth' if kernels else 'kernel'}` must name at least one; got an empty list."
+        raise MmdBoundsError(msg)
+    if len(kernels) > 1 and len(bandwidths) > 1:
+        msg = "`kernel` must be a single one beside several bandwidths; got two lists. Leave one of them out."
+        raise MmdBoundsError(msg)
+    every = [(one, length) for one in kernels for length in bandwidths]
+    resolved = [resolve_kernel(*each, problem.pooled, problem.working_memory) for each in every]
+    if any(isinstance(one, Precomputed) for one in resolved):
+        msg = "`kernel` must be computed from the rows if there are several; got 'precomputed'. Name one."
+        raise MmdBoundsError(msg)
+    return resolved
+
+
+def posed_for_each(problem: Problem, kernels: Sequence[Kernel]) -> list[Problem]:
+    """Return the problem with each of the kernels, which share the memory."""
+    memory = max(1.0, problem.working_memory / len(kernels))
+    return [replace(problem, kernel=kernel, working_memory=memory) for kernel in kernels]
+
+
+def expected_together(posed: list[Problem], admissible: list[Counts], n_permutations: int) -> list[Phase]:
+    """Return the phases of a test with several kernels, with what each is expected to take."""
+    every = [expected_work(one, admissible, n_permutations + N_SCALING) for one in posed]
+    nulls = together("kernel", (phase for *null, _, _ in every for phase in null))
+    return [nulls, *(together(each[0].name, each) for each in zip(*(e[-2:] for e in every), strict=True))]
 
 
 class Member:
@@ -59,6 +94,21 @@ class Member:
             return np.zeros(np.shape(values))
         return np.asarray((values - self.centre[counts.n_x]) / spread)
 
+    def part(self, outcome: CountOutcome) -> KernelPart:
+        """Return what this kernel says of a count as plain numbers."""
+        kernel, found, counts = self.problem.kernel, outcome.found, outcome.counts
+        proved = found.certified
+        return KernelPart(
+            kernel=kernel.name,
+            kernel_options=kernel.options(),
+            bandwidth=kernel.length,
+            lower=found.value,
+            certified=proved,
+            centre=self.centre[counts.n_x],
+            spread=self.spread[counts.n_x],
+            standardised=None if proved is None else float(self.standardised(proved, counts)),
+        )
+
     def value(self, other: CountOutcome) -> float:
         """Return this kernel's statistic for a labelling that was found with another kernel."""
         f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
@@ -80,16 +130,64 @@ class Together:
     attained: float
     is_proved: bool  # whether a kernel has a proof; others are left out of the floor
 
+    def as_test(self) -> CountTest:
+        """Return this as plain numbers."""
+        return CountTest(
+            n_moved=self.counts.n_moved,
+            n_moved_of_x=self.counts.n_moved_of_x,
+            lower=self.value,
+            certified=self.floor if self.is_proved else None,
+            pvalue=self.pvalue,
+            attained=self.attained,
+        )
+
 
 class Several:
     """The p-values of all admissible counts, all kernels together."""
 
-    def __init__(self, members: list[Member], meter: Meter | None = None) -> None:
-        self.members, self._meter = members, meter or Meter()
+    def __init__(
+        self,
+        posed: Sequence[Problem],
+        admissible: list[Counts],
+        n_permutations: int,
+        seed: int,
+        meter: Meter,
+        *,
+        stop_after: int | None = None,
+    ) -> None:
+        self.members, self._meter = list[Member](), meter
+        for one in posed:
+            meter.phase("kernel", len(self.members), len(posed))
+            worst = WorstCase(one, admissible, n_permutations, seed, meter, stop_after=stop_after)
+            self.members.append(Member(one, worst, seed))
+
+    @property
+    def first(self) -> WorstCase:
+        """The floors and labellings of the first kernel; which labellings, is the same for all."""
+        return self.members[0].worst
+
+    def finding(self, outcomes: Sequence[Together], n_admissible: int) -> dict[str, Any]:
+        """Return the fields of a result that say what was found at the worst count and as filed."""
+        top = max(outcomes, key=lambda outcome: (outcome.pvalue, -outcome.floor))
+        filed = Counts(0, 0, self.first.totals.p, self.first.totals.q)
+        observed = self.at([member.worst.observed for member in self.members], filed)
+        return {
+            "statistic": top.floor,
+            "null": self.null_of(top.counts),
+            **self.first.null_fields(top.counts),
+            "n_moved": top.counts.n_moved,
+            "n_moved_of_x": top.counts.n_moved_of_x,
+            "is_valid": all(each.is_proved for each in outcomes) and len(outcomes) == n_admissible,
+            "is_tight": is_tight(outcomes),
+            "n_admissible": n_admissible,
+            "observed": observed,
+            "pvalue_as_filed": self.pvalue(observed, filed, self.null_of(filed)),
+            "parts": tuple(member.part(own) for member, own in zip(self.members, top.each, strict=True)),
+        }
 
     def outcomes(self, level: float | None = None) -> list[Together]:
         """Return what is known of each count, tight where it matters; as `WorstCase.outcomes` does."""
-        considered = self.members[0].worst.considered
+        considered = self.first.considered
         found: list[Together] = []
         for counts in considered:
             self._meter.phase("count", len(found), len(considered))
@@ -113,7 +211,7 @@ class Several:
     def _is_drawn(self, known: Together) -> bool:
         """Return whether the p-value of a count needs no more labellings."""
         null = self.null_of(known.counts)
-        return self.members[0].worst.is_drawn_for_another(known.floor, known.counts, null)
+        return self.first.is_drawn_for_another(known.floor, known.counts, null)
 
     def outcome(self, counts: Counts) -> Together:
         """Return what is known of one count from cheap proofs."""
@@ -131,7 +229,7 @@ class Several:
 
     def pvalue(self, level: float, counts: Counts, null: Float64s) -> float:
         """Return the share of labellings, the true one included, for which `null` is no smaller."""
-        return self.members[0].worst.pvalue_of_another(level, counts, null)
+        return self.first.pvalue_of_another(level, counts, null)
 
     def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
         """Return every kernel's statistic for the labelling that one of them found."""

@@ -39,7 +39,6 @@ PICTURES: dict[type[results.Result], Callable[..., Any]] = {
     results.ConfidenceInterval: plot_bounds,
     results.FrontierResult: plot_frontier,
     results.RobustTestResult: plot_null,
-    results.AggregatedResult: plot_null,
     results.OddsSweepResult: plot_odds,
     results.Evaluation: plot_coverage,
     results.AuditPlan: plot_plan,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.plotting import canvas
 from mmdbounds.results import (
-    AggregatedResult,
     BoundsResult,
     ConfidenceInterval,
     Evaluation,
@@ -18,7 +18,6 @@ from mmdbounds.results import (
 )
 from mmdbounds.words.bounds import ends as interval_digits
 from mmdbounds.words.phrases import assumption, number, percent, proved_number, rows, statistic
-from mmdbounds.words.testing import kernels_statistic
 
 ONE_LINE = (6.4, 2.4)
 TITLE_WIDTH = 86
@@ -203,9 +202,7 @@ def _mark_unproved(ax: Any, places: Any, values: Any, proofs: list[Any], style: 
         ax.plot([places[i] for i in unproved], [values[i] for i in unproved], **hollow, label=label)
 
 
-def plot_null(
-    result: RobustTestResult | AggregatedResult, ax: Any = None, *, bounds: BoundsResult | None = None
-) -> Any:
+def plot_null(result: RobustTestResult, ax: Any = None, *, bounds: BoundsResult | None = None) -> Any:
     """Draw the statistic of a test, in the worst case and as filed, beside its null distribution.
 
     The null distribution is that for the group sizes in the worst case; the p-value as filed has another,
@@ -213,13 +210,13 @@ def plot_null(
 
     Parameters
     ----------
-    result : RobustTestResult or AggregatedResult
+    result : RobustTestResult
         The test.
     ax : matplotlib.axes.Axes, optional
         As in `plot_bounds`; the axes are returned.
     bounds : BoundsResult, optional
-        Bounds for the same groups, shaded: where the statistic of the true groups can be. Not for an
-        `AggregatedResult`, whose statistic is in standard deviations.
+        Bounds for the same groups, shaded: where the statistic of the true groups can be. Not for
+        several kernels, whose statistic is in standard deviations.
 
     Examples
     --------
@@ -229,9 +226,11 @@ def plot_null(
     >>> test = mb.robust_test(X, Y, epsilon=0.1, n_permutations=99, rng=0)
     >>> ax = mb.plotting.plot_null(test)  # doctest: +SKIP
     """
-    canvas.check_result(result, (RobustTestResult, AggregatedResult), "plot_null")
+    canvas.check_result(result, (RobustTestResult,), "plot_null")
     if bounds is not None:
-        canvas.check_result(result, (RobustTestResult,), "plot_null(..., bounds=...)")
+        if result.parts:
+            msg = "`bounds` must be left out for a test with several kernels, which has another scale."
+            raise MmdBoundsError(msg)
         canvas.check_result(bounds, (BoundsResult,), "plot_null(..., bounds=...)")
     given, ax = ax, canvas.axes_for(ax)
     n_bins = max(10, min(40, math.isqrt(len(result.null))))
@@ -247,7 +246,7 @@ def plot_null(
     ax.axvline(result.statistic, color=canvas.BLUE, linewidth=2, label=_worst_case(result))
     filed = f"{number(result.observed)} (p = {number(result.pvalue_as_filed)} if nothing is misfiled)"
     ax.axvline(result.observed, **canvas.AS_FILED, label=f"as filed: {filed}")
-    if isinstance(result, RobustTestResult) and result.null_quantile is not None:
+    if result.null_quantile is not None:
         ax.axvline(result.null_quantile, **canvas.CHANCE, label=canvas.CHANCE_LABEL)
     ax.set_xlabel(canvas.lines_of(_statistic(result)))
     ax.set_ylabel("random labellings" if shares is None else "labellings (%)")
@@ -255,7 +254,7 @@ def plot_null(
     return canvas.explain(ax, given=given)
 
 
-def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
+def _worst_case(result: RobustTestResult) -> str:
     """Say which statistic it is, rounded so that it stays proved, and its p-value."""
     pvalue = number(result.pvalue)
     if not result.is_valid:
@@ -263,12 +262,9 @@ def _worst_case(result: RobustTestResult | AggregatedResult) -> str:
     return f"worst case: at least {proved_number(result.statistic, 'lower')} (p = {pvalue})"
 
 
-def _statistic(result: RobustTestResult | AggregatedResult) -> str:
+def _statistic(result: RobustTestResult) -> str:
     moved = f"(worst case: {rows(result.n_moved)} misfiled)"
-    if isinstance(result, RobustTestResult):
-        return f"{statistic(result)} {moved}"
-    every = f"{len(result.parts)} {kernels_statistic(result)}s"
-    return f"largest of {every}, each in standard deviations of its null {moved}"
+    return f"{statistic(result)} {moved}"
 
 
 def plot_coverage(result: Evaluation, ax: Any = None) -> Any:

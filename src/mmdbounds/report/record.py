@@ -155,15 +155,22 @@ def _names(names: Any) -> str:
 
 def _setting_facts(made: Provenance) -> Facts:
     """Return how the groups were compared."""
-    length = {} if made.bandwidth is None else {"bandwidth": f"{made.bandwidth:.6g}"}
+    several = made.options.get("kernels")
+    each = [made] if several is None else _each_kernel(made, several)
+    options = {name: value for name, value in made.options.items() if name != "kernels"}
     return [
-        ("method", _with_options(made.method, made.options)),
-        ("kernel", _with_options(made.kernel, {**made.kernel_options, **length})),
+        ("method", _with_options(made.method, options)),
+        ("kernel", "; ".join(map(_kernel_fact, each))),
         ("estimator", made.estimator),
         ("computed in", f"{made.dtype}, {made.backend} on {made.device}"),
         ("kernel values", f"{made.n_pairs:,} in {made.seconds:.2g} s"),
         ("seed", "not needed" if made.seed is None else str(made.seed)),
     ]
+
+
+def _kernel_fact(made: Provenance) -> str:
+    length = {} if made.bandwidth is None else {"bandwidth": f"{made.bandwidth:.6g}"}
+    return _with_options(made.kernel, {**made.kernel_options, **length})
 
 
 def _with_options(name: str, options: Mapping[str, Any]) -> str:
@@ -324,7 +331,26 @@ def _proof_flag(options: Options) -> dict[str, Any]:
     return {"certify": "yes" if certify else "no"} if isinstance(certify, bool) else {}
 
 
+def _each_kernel(made: Provenance, several: Sequence[Options]) -> list[Provenance]:
+    """Return how a result would have been made with each of several kernels alone."""
+    return [
+        dataclasses.replace(
+            made,
+            options={},
+            kernel=str(each["kernel"]),
+            bandwidth=each["bandwidth"],
+            kernel_options={k: v for k, v in each.items() if k not in ("kernel", "bandwidth")},
+        )
+        for each in several
+    ]
+
+
 def _kernel_flags(made: Provenance) -> dict[str, Any]:
+    if several := made.options.get("kernels"):
+        flags = [_kernel_flags(one) for one in _each_kernel(made, several)]
+        names = list(dict.fromkeys(each["kernel"] for each in flags))
+        lengths = [each["bandwidth"] for each in flags] if len(names) == 1 else []  # else all are medians
+        return {"kernel": ",".join(names), "bandwidth": ",".join(map(repr, lengths)) or None}
     kernel, more = made.kernel, {"exponent": made.kernel_options.get("exponent")}
     bandwidth = None if made.bandwidth is None else float(made.bandwidth)
     return {"kernel": kernel if kernel in SHIPPED else "YOUR_KERNEL", "bandwidth": bandwidth, **more}
@@ -415,6 +441,8 @@ def _amount_code(amount: Contamination | None, which: Options) -> str:
 
 def _kernel(made: Provenance) -> str:
     """Return the kernel with its length and options; of a function only its name is known."""
+    if several := made.options.get("kernels"):
+        return f"[{', '.join(_kernel(one) for one in _each_kernel(made, several))}]"
     if made.kernel == "precomputed":
         return repr(made.kernel)
     cls, given = shipped_class(made.kernel), dict(made.kernel_options)

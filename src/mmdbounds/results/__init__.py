@@ -33,10 +33,9 @@ if TYPE_CHECKING:
         PairRow,
         PairwiseTable,
     )
-    from mmdbounds.results.testing import AggregatedResult, CountTest, KernelPart, RobustTestResult
+    from mmdbounds.results.testing import CountTest, KernelPart, RobustTestResult
 
 __all__ = [
-    "AggregatedResult",
     "AuditPlan",
     "AuditResult",
     "Bound",
@@ -91,7 +90,7 @@ _HOME = {
     "intervals": ("ConfidenceInterval", "CountedBounds"),
     "provenance": ("Estimator", "Knowledge", "Provenance", "Side"),
     "several": ("HsicResult", "IndependenceResult", "LabelBound", "PairRow", "PairwiseTable"),
-    "testing": ("AggregatedResult", "CountTest", "KernelPart", "RobustTestResult"),
+    "testing": ("CountTest", "KernelPart", "RobustTestResult"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 

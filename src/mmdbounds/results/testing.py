@@ -70,8 +70,65 @@ class KernelPart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class MisfilingTest(OfLabellings):
-    """What both tests under misfiling have in common; unpacks as ``statistic, pvalue = result``."""
+class RobustTestResult(OfLabellings, ReportedResult):
+    """A two-sample test under misfiling; unpacks as ``statistic, pvalue = result``.
+
+    Attributes
+    ----------
+    statistic
+        The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
+        With several kernels of the largest over them, each in standard deviations of its null.
+    pvalue
+        Valid whichever rows are misfiled: the largest over all counts considered, plus `beta`.
+    pvalue_range
+        The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
+        second is a p-value.
+    is_valid
+        Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
+        was left out.
+    is_tight
+        Whether some labelling reaches this p-value, or one within 5 % of it: no better proof gives much less.
+    n_moved, n_moved_of_x
+        The worst count; of several with the same p-value the one whose floor is nearest to the null.
+    null
+        The statistic on labellings of the sizes at the worst count: random ones in the order in which they
+        were drawn, or all that differ (`is_exact`).
+    null_weights
+        The share of all labellings that each of `null` stands for; `None` if they were drawn.
+    is_exact, n_labellings
+        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
+        labellings drawn, or of those that differ, over all sizes.
+    null_quantile
+        Its 95 % quantile: a larger statistic is significant at the 5 % level. `None` where it is not
+        positive, or where no statistic could be significant: with fewer than 19 random labellings.
+        Not computed with several kernels.
+    observed, pvalue_as_filed, null_quantile_as_filed
+        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
+        quantile of its null.
+    counts, n_admissible
+        Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
+        if one entry stands for several pairs, or if only a grid was considered.
+    n_permutations, stop_after
+        Random labellings asked for, and after how many no smaller ones drawing was to stop.
+    level
+        Level of the decision.
+    beta
+        Probability that the true count is outside the range considered; part of `pvalue`.
+    exactly, epsilon, share_of_y
+        The misfiling considered; the largest shares.
+    n_samples_X, n_samples_Y, name_x, name_y
+        The groups as filed.
+    conditions
+        What the validity rests on, one sentence each.
+    units_note
+        What was done about rows that share a unit; empty if no units were named.
+    parts
+        The kernels, see `KernelPart`, if there are several; the options of `provenance` name them.
+    knowledge
+        What was known of the rows, in numbers; `None` if nothing was.
+    provenance
+        How the result was made.
+    """
 
     statistic: float
     pvalue: float
@@ -94,6 +151,10 @@ class MisfilingTest(OfLabellings):
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance
+    pvalue_range: tuple[float, float] | None = None
+    null_quantile: float | None = None
+    null_quantile_as_filed: float | None = None
+    parts: tuple[KernelPart, ...] = ()
 
     def __iter__(self) -> Iterator[float]:
         # `statistic, pvalue = result`, as people know it from SciPy.
@@ -132,68 +193,6 @@ class MisfilingTest(OfLabellings):
     def _validity(self) -> str:
         return "valid" if self.is_valid else "validity not guaranteed"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RobustTestResult(MisfilingTest, ReportedResult):
-    """A two-sample test under misfiling; unpacks as ``statistic, pvalue = result``.
-
-    Attributes
-    ----------
-    statistic
-        The proved lower bound of the squared MMD at the worst count (the value found, if nothing is proved).
-    pvalue
-        Valid whichever rows are misfiled: the largest over all counts considered, plus `beta`.
-    pvalue_range
-        The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
-        second is a p-value.
-    is_valid
-        Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
-        was left out.
-    is_tight
-        Whether some labelling reaches this p-value, or one within 5 % of it: no better proof gives much less.
-    n_moved, n_moved_of_x
-        The worst count; of several with the same p-value the one whose floor is nearest to the null.
-    null
-        The statistic on labellings of the sizes at the worst count: random ones in the order in which they
-        were drawn, or all that differ (`is_exact`).
-    null_weights
-        The share of all labellings that each of `null` stands for; `None` if they were drawn.
-    is_exact, n_labellings
-        Whether all labellings were counted, so that no seed plays a part in the p-values. The number of
-        labellings drawn, or of those that differ, over all sizes.
-    null_quantile
-        Its 95 % quantile: a larger statistic is significant at the 5 % level. `None` where it is not
-        positive, or where no statistic could be significant: with fewer than 19 random labellings.
-    observed, pvalue_as_filed, null_quantile_as_filed
-        Statistic and p-value of the ordinary permutation test, which takes the filing for the truth, and the
-        quantile of its null.
-    counts, n_admissible
-        Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
-        if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations, stop_after
-        Random labellings asked for, and after how many no smaller ones drawing was to stop.
-    level
-        Level of the decision.
-    beta
-        Probability that the true count is outside the range considered; part of `pvalue`.
-    exactly, epsilon, share_of_y
-        The misfiling considered; the largest shares.
-    n_samples_X, n_samples_Y, name_x, name_y
-        The groups as filed.
-    conditions
-        What the validity rests on, one sentence each.
-    units_note
-        What was done about rows that share a unit; empty if no units were named.
-    knowledge
-        What was known of the rows, in numbers; `None` if nothing was.
-    provenance
-        How the result was made.
-    """
-
-    pvalue_range: tuple[float, float] | None = None
-    null_quantile: float | None = None
-    null_quantile_as_filed: float | None = None
-
     @property
     def in_null_quantiles(self) -> float | None:
         """`statistic` as a multiple of `null_quantile`: up to 1, chance alone makes as much."""
@@ -205,51 +204,15 @@ class RobustTestResult(MisfilingTest, ReportedResult):
         quantile = self.null_quantile_as_filed
         return None if quantile is None else self.observed / quantile
 
-    def __repr__(self) -> str:
-        return (
-            f"RobustTestResult(pvalue {self.pvalue:.4g} ({self._validity}), statistic {self.statistic:.6g}, "
-            f"{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AggregatedResult(MisfilingTest):
-    """A two-sample test under misfiling over several kernels.
-
-    Statistics are maxima over the kernels of the squared MMD in standard deviations of its null. It unpacks
-    as ``statistic, pvalue = result``.
-
-    Attributes
-    ----------
-    statistic
-        The proved lower bound of the maximum at the worst count (the value found, if nothing is proved).
-    pvalue
-        As in `RobustTestResult`. It needs no correction for the number of kernels.
-    is_valid, is_tight, n_moved, n_moved_of_x, n_permutations, stop_after, level, beta, exactly, \
-epsilon, share_of_y
-        As in `RobustTestResult`.
-    null, null_weights, is_exact, n_labellings
-        As in `RobustTestResult`, of the maximum.
-    observed, pvalue_as_filed
-        Statistic and p-value of the groups as filed; valid only if nothing is misfiled.
-    counts, n_admissible
-        Every count considered, see `CountTest` (its statistics are maxima, too), and how many there are.
-    parts
-        The kernels, see `KernelPart`.
-    n_samples_X, n_samples_Y, name_x, name_y, conditions, units_note, knowledge, provenance
-        As in `RobustTestResult`; the options of `provenance` name the kernels.
-    """
-
-    parts: tuple[KernelPart, ...]
-
     @property
     def decisive(self) -> KernelPart | None:
-        """The kernel whose proved statistic is the largest, `None` if none has any."""
+        """Of several kernels the one whose proved statistic is the largest, `None` if none has any."""
         proved = [part for part in self.parts if part.standardised is not None]
         return max(proved, key=lambda part: part.standardised or 0.0, default=None)
 
     def __repr__(self) -> str:
+        kernels = f"{len(self.parts)} kernels, " if self.parts else ""
         return (
-            f"AggregatedResult(pvalue {self.pvalue:.4g} ({self._validity}), {len(self.parts)} kernels, "
-            f"{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
+            f"RobustTestResult(pvalue {self.pvalue:.4g} ({self._validity}), statistic {self.statistic:.6g}, "
+            f"{kernels}{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
         )

@@ -31,8 +31,8 @@ Places = NDArray[np.intp]
 
 
 def resolve_kernel(
-    kernel: str | Kernel | Callable[[Any, Any], Any],
-    bandwidth: float | str,
+    kernel: object,
+    bandwidth: object,
     Z: PooledRows,
     working_memory: float = 1024,
 ) -> Kernel:

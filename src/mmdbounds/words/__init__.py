@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mmdbounds.results import Result
 
 SUMMARIES = {
-    "AggregatedResult": "testing.aggregated_summary",
     "AuditPlan": "auditing.plan_summary",
     "AuditResult": "auditing.audit_summary",
     "BoundsResult": "bounds.bounds_summary",

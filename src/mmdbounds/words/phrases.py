@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from mmdbounds.results import (
-        AggregatedResult,
         BoundsResult,
         ColumnTable,
         ConfidenceInterval,
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 LIMITS_NAMED = 5  # strata whose limits are named in a sentence
-Misfiled: TypeAlias = "BoundsResult | RobustTestResult | AggregatedResult | ConfidenceInterval | ColumnTable"
+Misfiled: TypeAlias = "BoundsResult | RobustTestResult | ConfidenceInterval | ColumnTable"
 
 ROWS_NAMED = 8  # rows named in a summary; all of them are in the result
 WIDTH = 100  # columns of a line; tables are not wrapped
@@ -256,6 +255,9 @@ def origin(result: Misfiled) -> str:
 
 def statistic(result: Any) -> str:
     """Return what the statistic of a result is called."""
+    if parts := getattr(result, "parts", ()):
+        names = {statistic(part) for part in parts}
+        return f"largest standardised {names.pop() if len(names) == 1 else 'statistic'}"
     made = getattr(result, "provenance", result)  # what stands beside results has its kernel alone
     return "energy distance" if made.kernel == "energy" else "squared MMD"
 
@@ -270,6 +272,10 @@ def settings(made: Provenance, *lead: str) -> str:
     length = made.options.get("bandwidth") if made.bandwidth is None else f"{made.bandwidth:.6g}"
     power = made.kernel_options.get("exponent", 1)
     kernel = made.kernel if power == 1 else f"{made.kernel}, exponent {power}"
+    if several := made.options.get("kernels"):
+        lengths = [each["bandwidth"] for each in several]
+        kernel = ", ".join(dict.fromkeys(str(each["kernel"]) for each in several))
+        length = None if None in lengths else ", ".join(f"{each:.6g}" for each in lengths)
     seconds = f"{made.seconds:.2g}" if made.seconds < 10 else f"{made.seconds:,.0f}"
     parts = [
         *filter(None, lead),

@@ -24,7 +24,6 @@ from mmdbounds.words.phrases import (
 
 if TYPE_CHECKING:
     from mmdbounds.results import (
-        AggregatedResult,
         FrontierResult,
         Knowledge,
         RobustTestResult,
@@ -108,15 +107,16 @@ def _others(of_units: bool, is_exact: bool, but: str = "") -> tuple[str, ...]:
 def robust_summary(result: RobustTestResult) -> str:
     """Return a `RobustTestResult` in plain words."""
     lines = [wrapped(assumption(result)), *units_lines(result), wrapped(statement(result)), ""]
-    return "\n".join([*lines, *_numbers(result), *_multiples(result), "", *closing(result)])
+    lines += [*_numbers(result), *_multiples(result), *_kernels(result)]
+    return "\n".join([*lines, "", *closing(result)])
 
 
-def _settings(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
+def _settings(result: RobustTestResult | SweepResult | FrontierResult) -> str:
     made = result.provenance
     return settings(made, labellings_used(result), seed_used(made))
 
 
-def units_lines(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
+def units_lines(result: RobustTestResult | SweepResult | FrontierResult) -> list[str]:
     """Say that one row a unit was drawn, if so."""
     return [wrapped(result.units_note)] if result.units_note else []
 
@@ -132,13 +132,17 @@ def statement(result: RobustTestResult) -> str:
     loose = "" if result.is_tight else " The proof is not tight: the largest one may be smaller."
     loose = _undecided(result) or loose
     return (
-        f"Whichever rows they are, the p-value for no difference between the true groups is at most "
-        f"{pvalue} (proved).{loose}{_counted(result)} If {others(result)} rows are misfiled, it can be "
-        "larger."
+        f"Whichever rows they are, the p-value for no difference between the true groups{_over(result)} is "
+        f"at most {pvalue} (proved).{loose}{_counted(result)} If {others(result)} rows are misfiled, it can "
+        "be larger."
     )
 
 
-def _undecided(result: RobustTestResult | AggregatedResult) -> str:
+def _over(result: RobustTestResult) -> str:
+    return f", over {len(result.parts)} kernels together," if result.parts else ""
+
+
+def _undecided(result: RobustTestResult) -> str:
     """Say that the level is not decided about, if so."""
     if result.is_significant is not None:
         return ""
@@ -167,15 +171,16 @@ def _numbers(result: RobustTestResult) -> list[str]:
         if result.most_moved_of_x
         else ""
     )
+    name = "largest statistic" if result.parts else statistic(result)
     bound = f"is at least {proved_number(result.statistic, 'lower')}"
     if not (result.n_moved or result.n_moved_of_x):  # it is the value as filed, and rounded like it
         bound = f"is {number(result.statistic)}"
     if not result.is_valid:
         bound = f"of {number(result.statistic)} was found"
-    as_filed = f"the {statistic(result)} is {number(result.observed)}; valid only if nothing is misfiled"
+    as_filed = f"the {name} is {number(result.observed)}; valid only if nothing is misfiled"
     plus = f", and beta = {result.beta:g} added" if result.beta else ""
     lines = [
-        _line("worst case", result.pvalue, f"with {moved} misfiled, the {statistic(result)} {bound}{plus}"),
+        _line("worst case", result.pvalue, f"with {moved} misfiled, the {name} {bound}{plus}"),
         _line("as filed", result.pvalue_as_filed, as_filed),
     ]
     if result.pvalue_range is not None:
@@ -200,12 +205,12 @@ def _line(name: str, pvalue: float, text: str) -> str:
     return f"  {name:<12}{number(pvalue):>8}   {text}"
 
 
-def conditions_head(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> str:
+def conditions_head(result: RobustTestResult | SweepResult | FrontierResult) -> str:
     """Introduce what the validity rests on."""
     return "Valid if" if result.is_valid else "Besides what is missing, it would be valid only if"
 
 
-def closing(result: RobustTestResult | SweepResult | AggregatedResult | FrontierResult) -> list[str]:
+def closing(result: RobustTestResult | SweepResult | FrontierResult) -> list[str]:
     """Return the conditions, and the settings below them."""
     each = [wrapped(f"- {condition}", "  ") for condition in result.conditions]
     return [conditions_head(result), *each, wrapped(ROUNDING), "", wrapped(_settings(result))]
@@ -330,39 +335,13 @@ def _line_of_curve(cells: tuple[str, ...]) -> str:
     return f"  {share:>9} {count:>7}{''.join(padded)}".rstrip()
 
 
-def aggregated_summary(result: AggregatedResult) -> str:
-    """Return an `AggregatedResult` in plain words."""
-    lines = [wrapped(assumption(result)), *units_lines(result), wrapped(_aggregated_statement(result)), ""]
-    return "\n".join([*lines, *_kernels(result), "", *closing(result)])
-
-
-def _aggregated_statement(result: AggregatedResult) -> str:
-    n, pvalue = len(result.parts), number(result.pvalue)
-    if not result.is_valid:
-        missing = (
-            "Not every possible number of misfiled rows was tested"
-            if len(result.counts) < result.n_admissible
-            else "That no labelling has a larger one is not proved"
-        )
-        return f"The largest p-value found over {n} kernels is {pvalue}. {missing}: validity not guaranteed."
-    as_filed = f"As filed it is {number(result.pvalue_as_filed)}, valid only if nothing is misfiled."
-    return (
-        f"Whichever rows they are, the p-value for no difference between the true groups, over {n} kernels "
-        f"together, is at most {pvalue} (proved).{_undecided(result)} If {others(result)} rows are "
-        f"misfiled, it can be larger. {as_filed}"
-    )
-
-
-def kernels_statistic(result: AggregatedResult) -> str:
-    """Return what the statistics of several kernels are called, each by itself."""
+def _kernels(result: RobustTestResult) -> list[str]:
+    """Return a table of the kernels, if there are several."""
+    if not result.parts:
+        return []
     names = {statistic(part) for part in result.parts}
-    return names.pop() if len(names) == 1 else "statistic"
-
-
-def _kernels(result: AggregatedResult) -> list[str]:
-    """Return a table of the kernels."""
-    lines = [f"With {rows(result.n_moved)} misfiled, the worst count:"]
-    heading = f"   {kernels_statistic(result)} at least"
+    heading = f"   {names.pop() if len(names) == 1 else 'statistic'} at least"
+    lines = ["", "Each kernel by itself, in the worst case:"]
     lines.append(f"  {'kernel':<14}{'bandwidth':>11}{heading}{'in sd of the null':>20}")
     for part in result.parts:
         length = "-" if part.bandwidth is None else number(part.bandwidth)

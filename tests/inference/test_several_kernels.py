@@ -12,10 +12,10 @@ import mmdbounds as mb
 from inference.test_null import stopped_naively
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.aggregate import FACTORS, aggregated_test
 from mmdbounds.inference.several_kernels import N_SCALING, STREAM
 from mmdbounds.inference.worst_case import NEARLY, WorstCase
-from mmdbounds.results.testing import AggregatedResult
+from mmdbounds.report.record import recipe
+from mmdbounds.results import RobustTestResult
 from mmdbounds.sums.bandwidth import canonical_order
 from notebooks import page_of
 from problems import all_labellings, naive_values
@@ -72,12 +72,12 @@ def naive_pvalue(X, Y, every_count, kernels, seed, n_permutations, estimator="un
 def test_the_pvalue_is_that_of_a_naive_loop(seed, estimator):
     X, Y = drawn(seed, shift=(0.5, 1.0, 2.0)[seed % 3])
     amount = mb.Contamination(n_moved=3)
-    options = {"kernels": KERNELS, "n_permutations": 39, "estimator": estimator, "rng": seed}
-    result = aggregated_test(X, Y, amount, **options)
+    options = {"kernel": KERNELS, "n_permutations": 39, "estimator": estimator, "rng": seed}
+    result = mb.robust_test(X, Y, amount, **options)
     naive = naive_pvalue(X, Y, [(m, 0) for m in range(4)], KERNELS, seed, 39, estimator)
     assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert result.is_valid
-    exact = aggregated_test(X, Y, amount, exactly=True, **options)
+    exact = mb.robust_test(X, Y, amount, exactly=True, **options)
     naive = naive_pvalue(X, Y, [(3, 0)], KERNELS, seed, 39, estimator)
     assert naive <= exact.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert exact.pvalue <= result.pvalue
@@ -91,8 +91,8 @@ def test_ties_count_against_a_rejection(seed):
     kernels = (mb.kernels.RBF(1.0), mb.kernels.Laplacian(1.0))
     for m in (0, 2):
         amount = mb.Contamination(n_moved=m)
-        options = {"kernels": kernels, "n_permutations": 199, "rng": seed}
-        result = aggregated_test(X, Y, amount, exactly=True, **options)
+        options = {"kernel": kernels, "n_permutations": 199, "rng": seed}
+        result = mb.robust_test(X, Y, amount, exactly=True, **options)
         naive = naive_pvalue(X, Y, [(m, 0)], kernels, seed, 199)
         assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
         assert m or result.pvalue == naive
@@ -101,7 +101,7 @@ def test_ties_count_against_a_rejection(seed):
 def test_two_ways_by_a_naive_loop():
     X, Y = drawn(3, p=10, q=10, shift=3.0)
     amount = mb.Contamination(n_moved=2, n_moved_of_x=1)
-    result = aggregated_test(X, Y, amount, kernels=KERNELS, n_permutations=39, rng=5)
+    result = mb.robust_test(X, Y, amount, kernel=KERNELS, n_permutations=39, rng=5)
     naive = naive_pvalue(X, Y, itertools.product(range(3), range(2)), KERNELS, 5, 39)
     assert naive <= result.pvalue <= naive / (1 - NEARLY) + ROUNDING
     assert naive < 0.3
@@ -119,7 +119,7 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
         {"epsilon": 0.1, "stop_after": 4, "level": 0.1},
     ):
         shared = {"n_permutations": 199, "rng": seed, **options}
-        several = aggregated_test(X, Y, kernels=["rbf"], **shared)
+        several = mb.robust_test(X, Y, kernel=["rbf"], **shared)
         alone = mb.robust_test(X, Y, **shared)
         assert (several.pvalue, several.pvalue_as_filed) == (alone.pvalue, alone.pvalue_as_filed)
         assert (several.is_valid, several.is_tight) == (alone.is_valid, alone.is_tight)
@@ -136,8 +136,8 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
 @pytest.mark.parametrize("shift", [0.0, 0.5, 3.0])
 def test_drawing_stops_once_the_worst_case_is_known(shift):
     X, Y = drawn(5, p=12, q=15, shift=shift)
-    how = {"kernels": KERNELS, "exactly": True, "n_permutations": 299, "rng": 2}
-    whole, stopped = (aggregated_test(X, Y, 0.1, stop_after=h, **how) for h in (None, 10))
+    how = {"kernel": KERNELS, "exactly": True, "n_permutations": 299, "rng": 2}
+    whole, stopped = (mb.robust_test(X, Y, 0.1, stop_after=h, **how) for h in (None, 10))
     assert stopped.pvalue == stopped_naively(whole.null, whole.statistic, 10)
     assert stopped.n_labellings == (299 if shift == 3.0 else 100 * -(-round(10 / stopped.pvalue) // 100))
     np.testing.assert_allclose(stopped.null, whole.null[: stopped.n_labellings], rtol=0, atol=ROUNDING)
@@ -146,7 +146,7 @@ def test_drawing_stops_once_the_worst_case_is_known(shift):
 def test_the_level_is_decided_about_or_said_not_to_be():
     """The labelling that is small for one kernel is not for the other: a proof for each leaves a gap."""
     X, Y = drawn(2, p=12, q=14, shift=1.0)
-    ask = partial(aggregated_test, X, Y, mb.Contamination(n_moved=3), kernels=KERNELS, rng=0)
+    ask = partial(mb.robust_test, X, Y, mb.Contamination(n_moved=3), kernel=KERNELS, rng=0)
     found = ask(n_permutations=199, level=0.9)
     attained = max(count.attained for count in found.counts)
     assert attained < found.pvalue < 0.9
@@ -158,7 +158,7 @@ def test_the_level_is_decided_about_or_said_not_to_be():
 
 def test_what_is_tight_enough_for_a_pvalue_is_made_tighter_for_a_decision(monkeypatch):
     X, Y = drawn(9, p=12, q=14)
-    ask = partial(aggregated_test, X, Y, mb.Contamination(n_moved=3), kernels=["rbf"])
+    ask = partial(mb.robust_test, X, Y, mb.Contamination(n_moved=3), kernel=["rbf"])
     attained = max(count.attained for count in ask(n_permutations=199, rng=0).counts)
     tight = ask(n_permutations=199, rng=0, level=attained)
     assert tight.pvalue == attained
@@ -179,14 +179,14 @@ def test_what_is_tight_enough_for_a_pvalue_is_made_tighter_for_a_decision(monkey
 def test_repeating_a_kernel_changes_nothing():
     X, Y = drawn(1, p=25, q=30)
     once, twice = (
-        aggregated_test(X, Y, 0.1, bandwidths=[1.0] * n, n_permutations=99, rng=1).pvalue for n in (1, 2)
+        mb.robust_test(X, Y, 0.1, bandwidth=[1.0] * n, n_permutations=99, rng=1).pvalue for n in (1, 2)
     )
     assert once == twice
 
 
 def test_means_and_deviations_come_from_other_permutations():
     X, Y = drawn(2)
-    result = aggregated_test(X, Y, 0.2, exactly=True, kernels=KERNELS, n_permutations=39, rng=2)
+    result = mb.robust_test(X, Y, 0.2, exactly=True, kernel=KERNELS, n_permutations=39, rng=2)
     Z, n_x = np.concatenate([X, Y]), len(X) + result.n_moved
     for part, kernel in zip(result.parts, KERNELS, strict=True):
         others = naive_null(matrix(kernel, Z), Z, n_x, N_SCALING, [2, STREAM], "unbiased")
@@ -200,19 +200,19 @@ def test_means_and_deviations_come_from_other_permutations():
 def test_neither_the_order_of_the_rows_nor_of_the_kernels_matters():
     X, Y = drawn(4, p=20, q=25)
     rng = np.random.default_rng(0)
-    first = aggregated_test(X, Y, 0.1, kernels=KERNELS, n_permutations=99, rng=3)
-    again = aggregated_test(
-        rng.permutation(X), rng.permutation(Y), 0.1, kernels=KERNELS[::-1], n_permutations=99, rng=3
+    first = mb.robust_test(X, Y, 0.1, kernel=KERNELS, n_permutations=99, rng=3)
+    again = mb.robust_test(
+        rng.permutation(X), rng.permutation(Y), 0.1, kernel=KERNELS[::-1], n_permutations=99, rng=3
     )
     assert first.pvalue == again.pvalue
     assert first.pvalue_as_filed == again.pvalue_as_filed
 
 
-def test_by_default_five_bandwidths_around_the_median():
+def test_the_result_names_the_bandwidths():
     X, Y = drawn(0, p=30, q=30, shift=1.5)
-    result = aggregated_test(X, Y, 0.05, n_permutations=99, rng=0)
+    result = mb.robust_test(X, Y, 0.05, bandwidth=[0.8, "median"], n_permutations=99, rng=0)
     median = mb.robust_test(X, Y, 0.0, n_permutations=1, rng=0).provenance.bandwidth
-    np.testing.assert_allclose([part.bandwidth for part in result.parts], median * np.array(FACTORS))
+    assert [part.bandwidth for part in result.parts] == [0.8, median]
     named = result.provenance.options["kernels"]
     assert [one["bandwidth"] for one in named] == [part.bandwidth for part in result.parts]
     assert (result.provenance.kernel, result.provenance.bandwidth) == ("rbf", None)
@@ -230,11 +230,11 @@ def test_type_one_error(m, n_trials, most):
         X, Y = rng.normal(size=(n, 1)), rng.normal(size=(n, 1))
         X = X[np.argsort(X[:, 0])]
         X, Y = X[m:], np.concatenate([Y, X[:m]])
-        result = aggregated_test(
+        result = mb.robust_test(
             X,
             Y,
             mb.Contamination(n_moved=m),
-            bandwidths=[0.25, 1.0, 4.0],
+            bandwidth=[0.25, 1.0, 4.0],
             exactly=True,
             n_permutations=19,
             rng=trial,
@@ -254,7 +254,7 @@ def test_a_difference_that_one_bandwidth_does_not_see():
     Y = np.round(rng.uniform(0, 1, size=(80, 1)) * 8) / 8 + rng.normal(0, 0.005, size=(80, 1))
     shared = {"epsilon": 0.02, "n_permutations": 199, "rng": 0}
     assert mb.robust_test(X, Y, **shared).pvalue > 0.1
-    result = aggregated_test(X, Y, bandwidths=["median", 0.02], **shared)
+    result = mb.robust_test(X, Y, bandwidth=["median", 0.02], **shared)
     assert result.pvalue <= 0.05
     assert result.decisive.bandwidth == 0.02
 
@@ -262,10 +262,10 @@ def test_a_difference_that_one_bandwidth_does_not_see():
 def test_a_constant_kernel_says_nothing():
     X, Y = drawn(0, p=20, q=20, shift=2.0)
     shared = {"epsilon": 0.05, "n_permutations": 99, "rng": 0}
-    alone = aggregated_test(X, Y, bandwidths=[1e50], **shared)
+    alone = mb.robust_test(X, Y, bandwidth=[1e50], **shared)
     assert (alone.pvalue, alone.pvalue_as_filed, alone.is_valid) == (1.0, 1.0, True)
     json.loads(alone.to_json())
-    assert aggregated_test(X, Y, bandwidths=[1e50, 1.0], **shared).pvalue == 0.01
+    assert mb.robust_test(X, Y, bandwidth=[1e50, 1.0], **shared).pvalue == 0.01
 
 
 def test_a_kernel_without_proof_is_left_out_of_the_floor(monkeypatch):
@@ -280,9 +280,9 @@ def test_a_kernel_without_proof_is_left_out_of_the_floor(monkeypatch):
         return dataclasses.replace(known, found=dataclasses.replace(known.found, certified=None))
 
     monkeypatch.setattr(WorstCase, "outcome", outcome)
-    both = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    both = mb.robust_test(X, Y, bandwidth=[0.7, 3.0], **shared)
     unproved.append(3.0)
-    one = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    one = mb.robust_test(X, Y, bandwidth=[0.7, 3.0], **shared)
     assert both.is_valid
     assert one.is_valid
     assert one.pvalue >= both.pvalue
@@ -292,19 +292,19 @@ def test_a_kernel_without_proof_is_left_out_of_the_floor(monkeypatch):
     assert one.parts[1].standardised is one.parts[1].certified is None
     assert "not proved" in one.summary()
     unproved.append(0.7)
-    none = aggregated_test(X, Y, bandwidths=[0.7, 3.0], **shared)
+    none = mb.robust_test(X, Y, bandwidth=[0.7, 3.0], **shared)
     assert not none.is_valid
     assert none.decisive is None
-    assert "validity not guaranteed" in none.summary()
+    assert "Its validity is not guaranteed." in " ".join(none.summary().split())
     assert "validity not guaranteed" in repr(none)
 
 
 def test_the_result_is_plain_data_and_back():
     X, Y = drawn(0, p=15, q=15)
-    result = aggregated_test(
-        X, Y, 0.1, kernels=["rbf", mb.kernels.Polynomial(2), "linear"], n_permutations=19, rng=0
+    result = mb.robust_test(
+        X, Y, 0.1, kernel=["rbf", mb.kernels.Polynomial(2), "linear"], n_permutations=19, rng=0
     )
-    again = AggregatedResult.from_dict(json.loads(result.to_json()))
+    again = RobustTestResult.from_dict(json.loads(result.to_json()))
     assert again.to_dict() == result.to_dict()
     assert isinstance(again.parts, tuple)
     with pytest.raises(ValueError, match="read-only"):
@@ -323,16 +323,16 @@ def test_the_result_is_plain_data_and_back():
     ("options", "message"),
     [
         (
-            {"kernels": ["rbf"], "bandwidths": [1.0]},
-            r"`kernels` must be given without `bandwidths`.*got both",
+            {"kernel": ["rbf", "laplacian"], "bandwidth": [1.0, 2.0]},
+            r"`kernel` must be a single one beside several bandwidths; got two lists\.",
         ),
-        ({"kernels": []}, r"`kernels` must be a list with at least one entry; got \[\]\."),
-        ({"kernels": "rbf"}, r"`kernels` must be a list with at least one entry; got 'rbf'\."),
-        ({"bandwidths": 1.0}, r"`bandwidths` must be a list with at least one entry; got 1\.0\."),
-        ({"bandwidths": [1.0, -2.0]}, r"`bandwidth` must be a positive finite number; got -2\.0\."),
-        ({"bandwidths": ["mean"]}, r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
-        ({"kernels": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
-        ({"kernels": ["precomputed"]}, r"`kernels` must be computed from the rows.*; got 'precomputed'\."),
+        ({"kernel": []}, r"`kernel` must name at least one; got an empty list\."),
+        ({"bandwidth": ()}, r"`bandwidth` must name at least one; got an empty list\."),
+        ({"kernel": ["rbf"], "best_case": True}, r"`best_case` is for one kernel; got several\."),
+        ({"bandwidth": [1.0, -2.0]}, r"`bandwidth` must be a positive finite number; got -2\.0\."),
+        ({"bandwidth": ["mean"]}, r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
+        ({"kernel": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
+        ({"kernel": ["precomputed"]}, r"`kernel` must be computed from the rows.*; got 'precomputed'\."),
         ({"level": 0}, r"`level` must be larger than 0"),
         ({"stop_after": 0}, r"`stop_after` must be a whole number from 1; got 0\."),
         ({"n_permutations": 0}, r"`n_permutations` must be a whole number from 1; got 0\."),
@@ -346,19 +346,20 @@ def test_the_result_is_plain_data_and_back():
 def test_refusals(options, message):
     X, Y = drawn(0)
     with pytest.raises(MmdBoundsError, match=message):
-        aggregated_test(X, Y, **{"epsilon": 0.1, "rng": 0, "n_permutations": 9, **options})
+        mb.robust_test(X, Y, **{"epsilon": 0.1, "rng": 0, "n_permutations": 9, **options})
 
 
-def test_the_summary_says_what_is_missing():
-    result = aggregated_test(*drawn(0), 0.1, bandwidths=[0.5, 1.0], n_permutations=19, rng=0)
-    assert "validity not guaranteed" not in result.summary()
-    n = len(result.counts)
-    said = {
-        n: "That no labelling has a larger one is not proved",
-        n + 1: "Not every possible number of misfiled rows was tested",
-    }
-    for n_admissible, missing in said.items():
-        doubtful = dataclasses.replace(result, is_valid=False, n_admissible=n_admissible)
-        words = " ".join(doubtful.summary().split())
-        assert f"{missing}: validity not guaranteed." in words
-        assert sum(other in words for other in said.values()) == 1
+@pytest.mark.parametrize("options", [{"kernel": ["rbf", "linear"]}, {"bandwidth": [1.0, 2.0]}])
+def test_a_list_is_refused_elsewhere(options):
+    X, Y = drawn(0)
+    for function in (partial(mb.mmd_bounds, epsilon=0.1), mb.sweep, mb.audit):
+        with pytest.raises(MmdBoundsError, match="must be a single one here; got a list"):
+            function(X, Y, **options)
+
+
+def test_a_page_and_its_recipe(tmp_path):
+    X, Y = drawn(0, p=15, q=15)
+    result = mb.robust_test(X, Y, 0.1, bandwidth=[0.5, 1.0], n_permutations=19, rng=0)
+    assert "kernel=[mb.kernels.RBF(bandwidth=0.5), mb.kernels.RBF(bandwidth=1.0)]" in recipe(result)
+    mb.write_report([result], tmp_path / "page.html")
+    assert "the largest standardised squared MMD" in (tmp_path / "page.html").read_text("utf-8")
