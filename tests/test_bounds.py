@@ -312,7 +312,7 @@ def test_names_of_rows_follow_the_rows():
             r"with 60 of the 60 rows of `Y` moved to `X`, the true `Y` would have 0 rows",
         ),
         (
-            {"method": "ssd"},
+            {"method": "s-sdd"},
             MmdBoundsError,
             r"`method` must be one of 'sharp', 's-sd', 'sd', 'exhaustive'.*Did you mean 's-sd'\?",
         ),

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+import mmdbounds as mb
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts, check_sizes
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import AmountWarning, MmdBoundsError
 
 
 @pytest.mark.parametrize(
@@ -317,3 +318,21 @@ def test_a_prevalence_is_a_limit():
     assert said.beta == 0.01
     with pytest.raises(MmdBoundsError, match=r"at most 14 of the 100 rows to belong to `X`, but 20 "):
         Contamination.from_prevalence(0.09).counts(p=20, q=80)
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "share", "of_one"),
+    [("x_in_y", "epsilon", 0.1, 0.1667), ("share_of_y", "share_of_y", 0.01, 0.0167)],
+)
+def test_a_share_of_less_than_one_row_is_noted(name: str, called: str, share: float, of_one: float):
+    X, Y = np.arange(5.0)[:, None], np.arange(60.0)[:, None]
+    said = f"`{called}` of {share} is less than one row in groups of 5 and 60 rows, .* One row is {of_one}"
+    with pytest.warns(AmountWarning, match=said):
+        result = mb.mmd_bounds(X, Y, Contamination(**{name: share}), rng=0)
+    assert result.n_moved == 0
+    assert Contamination(**{name: of_one}).counts(5, 60).n_moved == 1
+
+
+@pytest.mark.parametrize("amount", [{"x_in_y": 0.0}, {"n_moved": 0}, {"share_of_y": 0.0}, {"x_in_y": 0.1667}])
+def test_nothing_is_noted_where_it_is_meant(amount: dict):
+    assert Contamination(**amount).possible(5, 60, None)

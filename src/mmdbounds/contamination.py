@@ -20,7 +20,7 @@ from mmdbounds.checks import (
     check_share,
 )
 from mmdbounds.counts import SLACK, Counts, Movable, limited, sized
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import AmountWarning, MmdBoundsError, warn
 from mmdbounds.number_limits import (
     allowed_error,
     anytime_limits,
@@ -350,7 +350,19 @@ class Contamination:
         if not self.says_how_many:
             amount = Contamination(n_moved=most)
         every = amount.how_many().admissible(p, q)
+        # A single row is another matter: the unbiased estimator refuses it.
+        if p > 1 and not any(counts.n_moved or counts.n_moved_of_x for counts in every):
+            self._warn_of_nothing(p, q)
         return every if movable is None else limited(every, movable)
+
+    def _warn_of_nothing(self, p: int, q: int) -> None:
+        """Warn of a share that is not 0 and less than one row: an interval then has no width."""
+        least = {"epsilon": (self.x_in_y, 1 / (p + 1)), "share_of_y": (self.share_of_y, 1 / q)}
+        for name, (share, of_one) in least.items():
+            if share:
+                what = f"`{name}` of {share:g} is less than one row in groups of {p:,} and {q:,} rows"
+                one = f"One row is {math.ceil(of_one * 1e4) / 1e4:g}"
+                warn(f"{what}, so nothing is taken as mislabelled. {one}.", AmountWarning)
 
     def _numbers(self, p: int, q: int) -> tuple[int, int]:
         if self.n_moved is not None:

@@ -33,6 +33,10 @@ class MmdBoundsWarning(UserWarning):
     """Base of every warning of this package."""
 
 
+class AmountWarning(MmdBoundsWarning):
+    """A share that is less than one row: nothing is taken as mislabelled."""
+
+
 class BandwidthWarning(MmdBoundsWarning):
     """The median heuristic could not be used as usual."""
 
