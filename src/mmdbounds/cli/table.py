@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import sys
-import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
-from typing import IO, TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mmdbounds.cli import plan
 from mmdbounds.cli.side_files import STDIN, say
-from mmdbounds.errors import DataError, MmdBoundsError, counted, quoted
+from mmdbounds.errors import MmdBoundsError, counted, quoted
 
 if TYPE_CHECKING:
     from mmdbounds.cli.arguments import KnownRows, Output, Table
@@ -89,19 +86,18 @@ def _split(table: Table, known: KnownRows | None, scale: str | None, order: str 
     if known is not None:
         columns = {"verified": known.verified, "may_move": known.may_move, "strata": known.strata}
         about = dataclasses.replace(about, **columns)
-    with held_stderr():
-        return split_table(
-            source_of(table.file),
-            table.group,
-            hidden=table.hidden,
-            among=table.among,
-            about=about,
-            columns=table.columns or None,
-            exclude=table.exclude or None,
-            scale=scale or table.scale or "",
-            missing=table.missing,
-            reading=table.reading(),
-        )
+    return split_table(
+        source_of(table.file),
+        table.group,
+        hidden=table.hidden,
+        among=table.among,
+        about=about,
+        columns=table.columns or None,
+        exclude=table.exclude or None,
+        scale=scale or table.scale or "",
+        missing=table.missing,
+        reading=table.reading(),
+    )
 
 
 def source_of(file: str) -> Any:
@@ -183,51 +179,6 @@ def note_repeated_ids(X: Group, Y: Group, table: Table, output: Output) -> None:
             f"{repeated:,} rows share their {table.id!r} with another row. The test assumes exchangeable "
             f"rows, which rows of one patient are not; if these are such rows, add --unit {table.id}."
         )
-
-
-@contextmanager
-def held_stderr() -> Iterator[None]:
-    """Hold back what compiled code writes to standard error; drop it if a `DataError` says it in one line.
-
-    A damaged Parquet file makes polars print the stack of its threads before it raises.
-    """
-    with ExitStack() as stack:
-        try:
-            held = stack.enter_context(_unnamed_file())
-            shown: int | None = os.dup(STDERR)
-        except OSError:  # nowhere to hold it, or closed: nothing to keep clean
-            shown = None
-        if shown is None:
-            yield
-            return
-        os.dup2(held.fileno(), STDERR)
-        explained = False
-        try:
-            yield
-        except DataError:
-            explained = True
-            raise
-        finally:
-            os.dup2(shown, STDERR)
-            os.close(shown)
-            if not explained:
-                held.seek(0)
-                _pass_on(held.read())
-
-
-def _unnamed_file() -> IO[bytes]:
-    """Return a file without a name: in memory where the system has that, else in the temporary folder."""
-    if sys.platform == "linux":
-        return os.fdopen(os.memfd_create("stderr"), "w+b")
-    return tempfile.TemporaryFile()
-
-
-def _pass_on(text: bytes) -> None:
-    while text:
-        try:
-            text = text[os.write(STDERR, text) :]
-        except OSError:
-            return
 
 
 def show_plan(

@@ -59,8 +59,9 @@ _FIRST_BYTES = {  # of formats that are not read
 }
 _END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 _TRIAL = """\
-import io, sys, polars
+import io, sys
 try:
+    import polars
     getattr(polars, sys.argv[1])(io.BytesIO(sys.stdin.buffer.read()))
 except BaseException as error:
     print(type(error).__name__)
