@@ -100,13 +100,13 @@ wheel: $(FULL)/.stamp-full
 
 bench: $(VENV)/.stamp-test
 	@echo "running lab/benchmarks/pair_rates.py; leave the machine alone meanwhile"
-	$(BIN)/python lab/benchmarks/pair_rates.py
+	$(BIN)/python -m lab.benchmarks.pair_rates
 
 bench-reach: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"
 	$(FULL_BIN)/python -m lab.benchmarks.reach --data "$(DATA)"
 	$(FULL_BIN)/python -m lab.benchmarks.estimates --data "$(DATA)" --out lab/benchmarks/results/estimates.md
-	$(FULL_BIN)/python lab/benchmarks/small.py --out lab/benchmarks/results/small.md
+	$(FULL_BIN)/python -m lab.benchmarks.small --out lab/benchmarks/results/small.md
 
 bench-peers: $(FULL)/.stamp-full
 	@echo "this times; leave the machine alone meanwhile"

@@ -9,7 +9,7 @@ from sphinx_gallery import gen_rst
 
 import mmdbounds
 
-sys.path.append(str(Path(__file__).parent / "_tools"))
+sys.path += [str(Path(__file__).parent / "_tools"), str(Path(__file__).parents[1])]  # pages.py, lab
 import kept
 
 project = "mmdbounds"

@@ -19,7 +19,7 @@ SOURCE = Path(mb.__file__).parent
 HOMES = {
     "numba": {"compiled.py", "sums/cpu/fused.py"},
     "threadpoolctl": {"sums/threads.py"},
-    "sklearn": {"datasets/files.py", "datasets/loaders.py", "estimator.py"},
+    "sklearn": {"estimator.py"},
     "torch": {"sums/torch/sums.py", "sums/torch/triton.py"},
     "dask": {"sums/dask/__init__.py"},
     "distributed": {"sums/dask/__init__.py"},

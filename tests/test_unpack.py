@@ -15,7 +15,6 @@ from scipy import stats
 
 import mmdbounds as mb
 from mmdbounds import contamination, mechanisms
-from mmdbounds.datasets import CARDS
 from mmdbounds.inference import units
 from mmdbounds.results import Result
 from mmdbounds.words import SUMMARIES
@@ -46,15 +45,6 @@ MADE: dict[str, Callable[[], Any]] = {
     "Group": lambda: mb.groups(
         {"id": list("abcd"), "g": list("uuvv"), "x": [1.0, 2, 4, 5]}, "g", hidden="u", among="v", id="id"
     )[0],
-    "CleanGroups": lambda: mb.datasets.CleanGroups(
-        X=X,
-        Y=Y,
-        names=("a", "b"),
-        columns=("x", "y"),
-        card=CARDS["forest"],
-        prepared="made up",
-        ids_x=list("abcdefghijkl"),
-    ),
     "Contamination": lambda: mb.Contamination(0.2),
     "Counts": lambda: mb.Contamination(0.2).counts(40, 60),
     "Sharp": lambda: mb.Sharp(n_starts=3, gap=0.1),
@@ -69,7 +59,7 @@ MADE: dict[str, Callable[[], Any]] = {
 }
 PARTS = {  # held by those above
     *("Bound", "Provenance", "CountTest", "SweepPoint", "FrontierPoint", "KernelPart", "CountedBounds"),
-    *("MethodCoverage", "Trial", "TrialBounds", "Card", "Knowledge"),
+    *("MethodCoverage", "Trial", "TrialBounds", "Knowledge"),
     *("OddsPoint", "OddsBreakdown", "PlanPoint", "ColumnRow", "LabelBound", "PairRow"),
 }
 WAYS = {
@@ -121,13 +111,13 @@ def test_comes_back_as_it_was(name: str, way: str):
 
 
 def test_none_is_forgotten():
-    modules = (mb, mb.results, mb.kernels, mb.datasets, mb.theory, contamination, mechanisms, units)
+    modules = (mb, mb.results, mb.kernels, mb.theory, contamination, mechanisms, units)
     public = [getattr(module, name) for module in modules for name in vars(module) if name[0] != "_"]
     public += [getattr(module, name) for module in (mb, mb.results, mb.kernels) for name in module.__all__]
     classes = {each.__name__ for each in public if isinstance(each, type) and dataclasses.is_dataclass(each)}
     assert set(MADE) | PARTS <= classes
-    named = {name for module in (mb, mb.results, mb.datasets) for name in module.__all__} & classes
-    assert named <= set(MADE) | PARTS | {"FiledTumours"}  # the example of the demo
+    named = {name for module in (mb, mb.results) for name in module.__all__} & classes
+    assert named <= set(MADE) | PARTS
     assert all(type(made(name)).__name__ == name for name in MADE)
     assert {type(made(name)).__name__ for name in MADE if isinstance(made(name), Result)} == set(SUMMARIES)
 

@@ -28,6 +28,8 @@ import numpy as np
 sys.path.append(str(Path(__file__).parent))
 import pages
 
+sys.path.append(str(pages.ROOT))  # the stories read the data of lab
+
 EXAMPLES = pages.ROOT / "docs" / "examples"
 STORIES = sorted((EXAMPLES / "stories").glob("plot_*.py"))
 KEPT = pages.ROOT / "docs" / "kept"

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 import mmdbounds as mb
-from mmdbounds.datasets import overlooked_tumours
+from lab.datasets import overlooked_tumours
 
 table = overlooked_tumours(0.1)
 measurements = pl.DataFrame(table.values, schema=list(table.columns))

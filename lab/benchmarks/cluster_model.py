@@ -1,6 +1,6 @@
 """What a pass over the pairs costs on a cluster: measured on one of this machine, extrapolated to others.
 
-    python lab/benchmarks/cluster_model.py [--rounds 3] [--quick] [--out FILE]
+    python -m lab.benchmarks.cluster_model [--rounds 3] [--quick] [--out FILE]
 
 Starts a LocalCluster with one worker process a core, bound to 127.0.0.1, and times passes at several numbers
 of rows and several block sizes. Each gives seconds, kernel values and tasks; non-negative least squares on
@@ -141,7 +141,7 @@ def head(cores):
     lines = ["# What a pass costs on a cluster", ""]
     lines += [f"mmdbounds {mb.__version__}, {today:%Y-%m-%d}. {platform.machine()}, {cores} cores;"]
     lines += [f"Python {platform.python_version()}, {packages}."]
-    lines += ["Made by `python lab/benchmarks/cluster_model.py`.", ""]
+    lines += ["Made by `python -m lab.benchmarks.cluster_model`.", ""]
     if load > cores / 2:
         lines += [f"**The machine was busy (load {load:.1f}); on an idle one the figures are smaller.**", ""]
     return lines

@@ -22,6 +22,7 @@ import numpy as np
 
 import mmdbounds as mb
 from lab.benchmarks.forest_cpu import machine
+from lab.datasets import load_forest
 from mmdbounds import costs
 from mmdbounds.bounds import expected_work
 from mmdbounds.contamination import as_contamination
@@ -97,7 +98,7 @@ def groups(call: Call, folder: str | None) -> tuple[np.ndarray, np.ndarray]:
     if call.rows not in ("standardised", "raw"):
         X, Y = rng.normal(size=(half, int(call.rows))), rng.normal(0.3, 1.0, size=(half, int(call.rows)))
     else:
-        forest = mb.datasets.load_forest(folder)
+        forest = load_forest(folder)
         X, Y = (np.asarray(g, float)[rng.choice(len(g), half, replace=False)] for g in (forest.X, forest.Y))
     moved = half // 5
     X, Y = X[moved:], np.concatenate([Y, X[:moved]])

@@ -1,6 +1,6 @@
 """All of FOREST on the CPU, in one process: S-SD on both sides, with its time and its memory.
 
-    python lab/benchmarks/forest_cpu.py [--data FOLDER] [--floor] [--out FILE]
+    python -m lab.benchmarks.forest_cpu [--data FOLDER] [--floor] [--out FILE]
 
 FOREST is complete: 226,641 + 268,500 rows after a fifth of Lodgepole Pine was hidden at random among
 Spruce-Fir, 54 columns, standardised. One run on an idle machine; the memory is the largest that the process
@@ -22,13 +22,14 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 
 EPSILON, GAP = 0.2, 0.01
 
 
 def filed_groups(folder, n_rows):
     """Return FOREST as filed and standardised, and how many rows are hidden."""
-    forest = mb.datasets.load_forest(folder)
+    forest = load_forest(folder)
     X, Y = forest.X, forest.Y
     if n_rows is not None:
         rng = np.random.default_rng(1)
@@ -100,7 +101,7 @@ def main():
         "|:--|--:|",
         *(f"| {what} | {seen} |" for what, seen in lines),
         "",
-        f"{made.backend}, {made.dtype}; {machine()}. Made by `python lab/benchmarks/forest_cpu.py`.",
+        f"{made.backend}, {made.dtype}; {machine()}. Made by `python -m lab.benchmarks.forest_cpu`.",
     ]
     print("\n".join(page))
     if options.rows is None:

@@ -1,6 +1,6 @@
 """All of FOREST on a GPU: pair rate, accuracy, whole calls, and the same rows as without a GPU.
 
-    python lab/benchmarks/gpu.py --data FOLDER [--out FILE]
+    python -m lab.benchmarks.gpu --data FOLDER [--out FILE]
 
 FOREST is complete: 226,641 + 268,500 rows after a fifth of Lodgepole Pine was hidden at random among
 Spruce-Fir, 54 columns, raw or standardised. Times are the best of three after a warm-up, with the rows on
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_forest, load_standin
 from mmdbounds.objective import group_sums
 from mmdbounds.problem import Comparison, pose
 from mmdbounds.progress import Meter
@@ -187,7 +188,7 @@ def main():
 
     if not torch.cuda.is_available():
         sys.exit("error: no GPU that PyTorch can use.")
-    forest = mb.datasets.load_forest(options.data)
+    forest = load_forest(options.data)
     raw = forest.X.astype(np.float64), forest.Y.astype(np.float64)
     even = standardised(*raw)
     first = [[name, *whole_forest(*groups)] for name, groups in (("raw", raw), ("standardised", even))]
@@ -195,7 +196,7 @@ def main():
     tested = tested_forest(*even)
     rng = np.random.default_rng(1)
     few = [group[rng.choice(len(group), SMALLER, replace=False)] for group in even]
-    compas = mb.datasets.load_standin("compas", options.data)
+    compas = load_standin("compas", options.data)
     logits = compas.X.astype(np.float64), compas.Y.astype(np.float64)
     second = [
         beside_the_cpu(name, *groups, method=method, dtype=dtype)
@@ -216,7 +217,7 @@ def main():
             table(["rows", "p-value", "", "", "s"], [tested]),
             "The same call on the CPU and on the GPU:",
             table(["data", "call", "backends", "rows that differ", "values off by", "proofs off by"], second),
-            f"{machine()}. Made by `python lab/benchmarks/gpu.py`.",
+            f"{machine()}. Made by `python -m lab.benchmarks.gpu`.",
         ]
     )
     print(page)

@@ -5,7 +5,7 @@ matrix product alone on the same blocks and threads, scikit-learn's ``rbf_kernel
 where they are installed torch blocks and KeOps on the CPU. Each number is the best of several
 rounds, and the programs take turns, so that a busy moment of the machine hits all of them.
 
-    python lab/benchmarks/pair_rates.py [--rounds 7] [--out lab/benchmarks/results/pair_rates.md]
+    python -m lab.benchmarks.pair_rates [--rounds 7] [--out lab/benchmarks/results/pair_rates.md]
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def main():
         f"mmdbounds {mmdbounds.__version__}, {datetime.datetime.now(tz=datetime.UTC):%Y-%m-%d}. {machine()}.",
         (
             f"Best of {options.rounds} rounds, all programs in turn. "
-            "Made by `python lab/benchmarks/pair_rates.py`."
+            "Made by `python -m lab.benchmarks.pair_rates`."
         ),
         "",
     ]

@@ -1,6 +1,6 @@
 """The test at N = 20,000, d = 54 with 999 permutations, beside one product with 999 columns.
 
-    python lab/benchmarks/permutations.py [--out FILE]
+    python -m lab.benchmarks.permutations [--out FILE]
 
 Rows are made up. An exact count needs the null at the true sizes and, for the test as filed, at the sizes
 as filed.
@@ -56,7 +56,7 @@ def main():
     about = (
         f"One product with {N_PERMUTATIONS} columns: {product:.1f} s. Peak memory {memory:.0f} MiB above the "
         f"start, budget {BUDGET} MiB. {platform.machine()}; NumPy {np.__version__}; "
-        f"{datetime.date.today().isoformat()}. Made by `python lab/benchmarks/permutations.py`."
+        f"{datetime.date.today().isoformat()}. Made by `python -m lab.benchmarks.permutations`."
     )
     text = "\n".join([*page, "", about]) + "\n"
     print(text)

@@ -30,6 +30,7 @@ import numpy as np
 
 import mmdbounds as mb
 from lab.benchmarks.forest_cpu import machine, peak
+from lab.datasets import load_forest
 
 RESULTS = Path(__file__).parent / "results" / "reach.jsonl"
 EPSILON = 0.2
@@ -51,7 +52,7 @@ MISSED = "*"
 
 def forest(folder, n_rows, scaled):
     """Return FOREST, or some of its rows, as filed."""
-    whole = mb.datasets.load_forest(folder)
+    whole = load_forest(folder)
     X, Y = whole.X, whole.Y
     if n_rows < EVERYONE:
         rng = np.random.default_rng(1)

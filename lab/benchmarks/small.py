@@ -1,6 +1,6 @@
 """Small problems: mmdbounds beside the few lines of NumPy or PyTorch that give the same number.
 
-    python lab/benchmarks/small.py [--out FILE] [--rows 200 1000] [--columns 2 54] [--calls mmd2]
+    python -m lab.benchmarks.small [--out FILE] [--rows 200 1000] [--columns 2 54] [--calls mmd2]
 
 All three are timed in turn, the best of several counts. Warm calls are timed in this process, each after a
 pause, in which the threads of the program before stop spinning, and after the same call untimed. First calls
@@ -268,7 +268,7 @@ def page(options):
     yield (
         f"{N_PERMUTATIONS} permutations. {os.cpu_count()} cores, {platform.machine()}; "
         f"NumPy {np.__version__}; {datetime.date.today().isoformat()}. "
-        "Made by `python lab/benchmarks/small.py`."
+        "Made by `python -m lab.benchmarks.small`."
     )
 
 

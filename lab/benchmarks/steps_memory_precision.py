@@ -1,6 +1,6 @@
 """Steps, memory and precision at N = 20,000, d = 54: what a whole call costs.
 
-    python lab/benchmarks/steps_memory_precision.py [--data FOLDER] [--out FILE]
+    python -m lab.benchmarks.steps_memory_precision [--data FOLDER] [--out FILE]
 
 With ``--data`` (or ``MMDBOUNDS_DATA``) the rows are 10,000 + 10,000 of FOREST (Lodgepole Pine and Spruce-Fir
 of the Covertype data, standardised), else made up. Each measurement runs in a process of its own.

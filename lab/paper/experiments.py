@@ -16,15 +16,15 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from lab.datasets.cards import BIO as BIO_CARD
+from lab.datasets.cards import FOREST as FOREST_CARD
+from lab.datasets.cards import STANDINS, Card
+from lab.datasets.files import PathLike
+from lab.datasets.loaders import load_bio, load_forest, load_standin
 from lab.paper import printed
 from lab.paper.presets import AS_PRINTED, OURS, PAPER, PAPER_BIO, Preset, preset_of, qno, s_sd
 from lab.paper.results import Line
 from mmdbounds.checks import check_option
-from mmdbounds.datasets.cards import BIO as BIO_CARD
-from mmdbounds.datasets.cards import FOREST as FOREST_CARD
-from mmdbounds.datasets.cards import STANDINS, Card
-from mmdbounds.datasets.files import PathLike
-from mmdbounds.datasets.loaders import load_bio, load_forest, load_standin
 from mmdbounds.errors import MmdBoundsError, did_you_mean
 from mmdbounds.tables import Group
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from lab.datasets.files import PathLike, as_path
 from mmdbounds.atomic_write import write_whole
-from mmdbounds.datasets.files import PathLike, as_path
 from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.results.serialize import saved_fields
 

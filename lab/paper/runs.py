@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lab.datasets.files import PathLike, require_file
 from lab.paper import figures, results
 from lab.paper.experiments import (
     EVERYTHING,
@@ -39,7 +40,6 @@ from mmdbounds.checks import (
     check_processes,
     check_progress,
 )
-from mmdbounds.datasets.files import PathLike, require_file
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.evaluation import evaluate
 from mmdbounds.journal import read_journal

@@ -26,6 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_bio
 from lab.paper import printed
 from lab.studies import drawing, records
 from mmdbounds.sums.threads import thread_count
@@ -99,7 +100,7 @@ def readings():
 @functools.cache
 def groups(values, contaminated, folder):
     """Return X and Y as they are read; X is the contaminated group."""
-    data = mb.datasets.load_bio(folder, values="normal scores" if values == "normal scores" else "raw")
+    data = load_bio(folder, values="normal scores" if values == "normal scores" else "raw")
     X, Y = data.X.astype(np.float64), data.Y.astype(np.float64)
     if values == "logs":
         X, Y = (np.log10(np.clip(group, FLOOR, CEILING)) for group in (X, Y))

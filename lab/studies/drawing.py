@@ -19,8 +19,8 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import CARDS, load_bio, load_forest, load_standin
 from lab.studies.records import fail
-from mmdbounds.datasets import CARDS
 
 N_BIO = 72
 MADE_UP = "made up"
@@ -92,19 +92,19 @@ def _half_each(groups, n_rows, rng):
 # Read once in every process.
 @functools.cache
 def _forest(folder):
-    data = mb.datasets.load_forest(folder)
+    data = load_forest(folder)
     return data.X, data.Y
 
 
 @functools.cache
 def _chest(folder):
-    data = mb.datasets.load_standin("nih_cxr14", folder, one_row_per_patient=False)
+    data = load_standin("nih_cxr14", folder, one_row_per_patient=False)
     return data.X, data.Y
 
 
 @functools.cache
 def _bio(folder):
-    data = mb.datasets.load_bio(folder)
+    data = load_bio(folder)
     return standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
 
 

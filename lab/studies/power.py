@@ -29,9 +29,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 import mmdbounds as mb
+from lab.datasets import overlooked_tumours
 from lab.studies import drawing, records, testing
 from lab.studies.testing import LEVEL, Setting
-from mmdbounds.datasets import overlooked_tumours
 
 SETTINGS = (
     Setting("normal", 50, 50, 1, "random", 0.05, False, "shift", 1.0),

@@ -35,9 +35,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import mmdbounds as mb
+from lab.datasets import load_bio, load_forest, overlooked_tumours
+from lab.datasets.files import data_folder
 from lab.studies import records, testing
 from mmdbounds.counts import Counts
-from mmdbounds.datasets.files import data_folder
 from mmdbounds.errors import BandwidthWarning
 from mmdbounds.objective import Labelling, Quadratic, group_sums
 from mmdbounds.results.row_table import ranked
@@ -63,7 +64,7 @@ ORDERS = ("lower bound", "either bound", "classifier", "random", "misfiled first
 
 
 def tumours():
-    told = mb.datasets.overlooked_tumours(EPSILON)
+    told = overlooked_tumours(EPSILON)
     names = {"hidden": "malignant", "among": "benign", "id": "patient"}
     return [group.values for group in mb.groups(told.table(told.truth), "diagnosis", **names)]
 
@@ -82,8 +83,8 @@ def split(file, columns, label):
 
 DATA = {
     "tumours": tumours,
-    "leukaemia": lambda: clean(mb.datasets.load_bio),
-    "forest": lambda: clean(mb.datasets.load_forest),
+    "leukaemia": lambda: clean(load_bio),
+    "forest": lambda: clean(load_forest),
     "chest, view": lambda: split("mimic_standin_nih_cxr14.npz", "logits14", "view_ap"),
     "COMPAS, outcome": lambda: split("mimic_standin_compas.npz", "logits", "y"),
     "COMPAS, race": lambda: split("mimic_standin_compas.npz", "logits", "black"),

@@ -2,7 +2,7 @@
 
 The names below are loaded on first use, so that importing the package costs no more than importing NumPy.
 Beside them stand the modules `results` (what the functions return), `baselines`, `kernels`, `plotting`,
-`datasets`, `errors` (and warnings) and `theory`.
+`errors` (and warnings) and `theory`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from mmdbounds import baselines, datasets, errors, kernels, plotting, results
+    from mmdbounds import baselines, errors, kernels, plotting, results
     from mmdbounds import theory as theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
@@ -50,7 +50,6 @@ __all__ = [
     "baselines",
     "column_table",
     "confidence_interval",
-    "datasets",
     "errors",
     "evaluate",
     "groups",
@@ -95,7 +94,7 @@ _HOME = {
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_ROOMS = ("baselines", "datasets", "errors", "kernels", "plotting", "results", "theory", "words")
+_ROOMS = ("baselines", "errors", "kernels", "plotting", "results", "theory", "words")
 
 
 def __getattr__(name: str) -> Any:

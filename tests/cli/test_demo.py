@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from made import LOWER, UPPER, bound, result
@@ -15,7 +16,6 @@ from mmdbounds.bounds import mmd2, mmd_bounds
 from mmdbounds.cli import getting_started as demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
-from mmdbounds.datasets import overlooked_tumours
 from mmdbounds.words.bounds import ends
 from mmdbounds.words.phrases import number
 
@@ -29,9 +29,10 @@ def test_story(capsys: pytest.CaptureFixture[str]):
         "Real data: 569 breast tumours with 30 measurements each, 191 filed as malignant and 378 as benign."
     )
     text = " ".join(out.split())
-    tumours = overlooked_tumours(0.1)
-    found = mmd_bounds(*demo._groups(tumours, tumours.filed), Contamination(n_moved=21), rng=0)
-    truth = mmd2(*demo._groups(tumours, tumours.truth))
+    X, Y, overlooked = demo.example()
+    assert overlooked.sum() == 21
+    found = mmd_bounds(X, Y, Contamination(n_moved=21), rng=0)
+    truth = mmd2(np.concatenate([X.values, Y.values[overlooked]]), Y.values[~overlooked])
     assert found.is_certified
     assert found.lower.value < truth < found.upper.value
     low, high = ends(found)
@@ -106,7 +107,7 @@ def test_save(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     assert run(["demo", "--save", str(path)]) == 0
     out = capsys.readouterr().out
     assert f"\nThe table as filed is in {path}.\n" in out
-    assert path.read_text() == overlooked_tumours(0.1).to_csv()
+    assert path.read_bytes() == demo.TUMOURS.read_bytes()
     assert [words[2] for words in commands(out)[:-1]] == [str(path)] * 3
     assert [each.name for each in tmp_path.iterdir()] == ["my tumours.csv"]
 
@@ -114,7 +115,7 @@ def test_save(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
 def test_save_is_refused_before_the_work(
     tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("mmdbounds.datasets.overlooked_tumours", None)  # calling it would be a TypeError
+    monkeypatch.setattr(demo, "example", None)  # calling it would be a TypeError
     assert refused("demo", "--save", str(tmp_path)) == f"cannot write {tmp_path}: it is a folder."
     gone = tmp_path / "gone" / "t.csv"
     assert refused("demo", "--save", str(gone)) == f"cannot write {gone}: there is no folder {gone.parent}."

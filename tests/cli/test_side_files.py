@@ -29,7 +29,7 @@ def no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     def work(*_: object, **__: object) -> None:
         pytest.fail("the work has begun")
 
-    for name in ("mmdbounds.tables.grouped_table.split_table", "mmdbounds.datasets.overlooked_tumours"):
+    for name in ("mmdbounds.tables.grouped_table.split_table", "mmdbounds.cli.getting_started.example"):
         monkeypatch.setattr(name, work)
 
 

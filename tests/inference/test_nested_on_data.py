@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from lab.datasets import load_bio, load_forest, load_standin
 
 pytestmark = pytest.mark.data
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
 LOADERS = {
-    "forest": mb.datasets.load_forest,
-    "bio": mb.datasets.load_bio,
-    **{name: partial(mb.datasets.load_standin, name) for name in ("compas", "diabetes130", "nih_cxr14")},
+    "forest": load_forest,
+    "bio": load_bio,
+    **{name: partial(load_standin, name) for name in ("compas", "diabetes130", "nih_cxr14")},
 }
 ENOUGH = mb.Sharp(gap=0.02)  # FOREST and BIO are hard to prove
 

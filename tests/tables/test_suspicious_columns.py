@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmdbounds.datasets import overlooked_tumours
+from mmdbounds.cli.getting_started import TUMOURS
 from mmdbounds.errors import GroupColumnWarning
 from mmdbounds.tables import groups, suspicious_columns
 from mmdbounds.tables.columns import Column
@@ -77,10 +77,9 @@ def test_columns_that_only_differ_are_none():
 
 
 def test_the_tumours_of_the_demonstration_are_none():
-    tumours = overlooked_tumours(0.1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        groups(tumours.table(tumours.truth), "diagnosis", hidden="malignant", among="benign", id="patient")
+        groups(TUMOURS, "diagnosis", hidden="malignant", among="benign", id="patient")
 
 
 def naive(column: list[float], is_x: np.ndarray) -> float:

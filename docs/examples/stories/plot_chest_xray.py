@@ -19,11 +19,12 @@ import sys
 import matplotlib.pyplot as plt
 
 import mmdbounds as mb
+from lab.datasets import load_standin
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the chest X-ray logits: name their folder in MMDBOUNDS_DATA.")
     sys.exit()
-X, Y = mb.datasets.load_standin("nih_cxr14").groups()
+X, Y = load_standin("nih_cxr14").groups()
 test = mb.robust_test(X, Y, 0.0, rng=0)
 print(f"squared MMD {test.observed:.5f}, p-value {test.pvalue_as_filed:.3f}")
 

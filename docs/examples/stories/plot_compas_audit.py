@@ -22,11 +22,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_standin
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the COMPAS stand-in: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.datasets.load_standin("compas")
+data = load_standin("compas")
 X = mb.Group(data.X[data.outcomes_x == 0], name=data.names[0], columns=data.columns)
 Y = mb.Group(data.Y[data.outcomes_y == 0], name=data.names[1], columns=data.columns)
 print(X, Y, sep="\n")

@@ -20,11 +20,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.datasets.load_forest()
+data = load_forest()
 print(data)
 
 # %%

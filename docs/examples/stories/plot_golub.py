@@ -17,11 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_bio
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs the leukaemia data: name their folder in MMDBOUNDS_DATA.")
     sys.exit()
-X, Y = mb.datasets.load_bio().groups()
+X, Y = load_bio().groups()
 print(X, Y, sep="\n")
 
 # %%

@@ -17,11 +17,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.datasets.load_forest()
+data = load_forest()
 rng = np.random.default_rng(0)
 X, Y = (each[rng.choice(len(each), 10_000, replace=False)].astype(float) for each in (data.X, data.Y))
 pooled = np.concatenate([X, Y])

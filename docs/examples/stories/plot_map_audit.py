@@ -22,11 +22,12 @@ import numpy as np
 import polars as pl
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.datasets.load_forest()
+data = load_forest()
 rng = np.random.default_rng(0)
 drawn = [each[rng.choice(len(each), 300, replace=False)] for each in (data.X, data.Y)]
 terrain = [name for name in data.columns if not name.startswith(("Wilderness", "Soil"))]

@@ -19,11 +19,12 @@ import numpy as np
 import polars as pl
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 
 if not os.environ.get("MMDBOUNDS_DATA"):
     print("This example needs FOREST: name its folder in MMDBOUNDS_DATA.")
     sys.exit()
-data = mb.datasets.load_forest()
+data = load_forest()
 rng = np.random.default_rng(3)
 drawn = [each[rng.choice(len(each), 250, replace=False)] for each in (data.X, data.Y)]
 cells = pl.DataFrame(np.concatenate(drawn), schema=list(data.columns))

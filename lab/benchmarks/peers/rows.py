@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 import mmdbounds as mb
+from lab.datasets import load_forest
 from lab.studies.drawing import standardised
 from mmdbounds.kernels import RBF
 from mmdbounds.objective import group_sums
@@ -79,7 +80,7 @@ def made_up():
 
 def forest(folder):
     """Return all of FOREST, standardised and shuffled."""
-    data = mb.datasets.load_forest(folder)
+    data = load_forest(folder)
     groups = standardised(data.X.astype(np.float64), data.Y.astype(np.float64))
     rng = np.random.default_rng(0)
     return tuple(group[rng.permutation(len(group))] for group in groups)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lab.datasets.files import read_bytes
 from lab.paper.mimic.packages import require_packages
-from mmdbounds.datasets.files import read_bytes
 from mmdbounds.errors import DataError, MmdBoundsError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from mmdbounds.datasets.files import PathLike, as_path, read_bytes
+from lab.datasets.files import PathLike, as_path, read_bytes
 from mmdbounds.errors import DataError
 
 IMAGES = "files"

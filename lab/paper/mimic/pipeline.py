@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.datasets import write_logits
+from lab.datasets.files import PathLike
 from lab.paper.mimic.cohort import Cohort
 from lab.paper.mimic.images import Pixels, read_images
 from lab.paper.mimic.network import device_name, pretrained_network
@@ -18,8 +20,6 @@ from lab.paper.mimic.packages import versions
 from lab.paper.mimic.plan import Plan, claim, make_plan
 from lab.paper.mimic.split import PARTS, part_counts, patient_numbers, require_parts
 from lab.paper.mimic.train import area_under_curve, fine_tune, predict
-from mmdbounds.datasets import write_logits
-from mmdbounds.datasets.files import PathLike
 from mmdbounds.errors import MmdBoundsError
 
 SCHEMA = 1

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lab.datasets.files import PathLike, as_path
 from lab.paper.mimic.cohort import Cohort, CohortRules, build_cohort, cohort_table, keep_present
 from lab.paper.mimic.network import (
     Weights,
@@ -33,7 +34,6 @@ from lab.paper.mimic.train import TrainingRules
 from mmdbounds._version import __version__
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_count, check_flag
-from mmdbounds.datasets.files import PathLike, as_path
 from mmdbounds.errors import DataError
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
+from lab.datasets import load_standin
 from mmdbounds import kernels
 from mmdbounds.errors import DataError
 from mmdbounds.progress import Meter
@@ -206,7 +207,7 @@ def test_the_same_rows_and_values_as_without_a_cluster(kind, estimator):
 @pytest.mark.data
 @pytest.mark.usefixtures("client", "forced")
 def test_logits_with_exact_ties_move_the_same_rows():
-    compas = mb.datasets.load_standin("compas", os.environ["MMDBOUNDS_DATA"])
+    compas = load_standin("compas", os.environ["MMDBOUNDS_DATA"])
     one, other = (mb.mmd_bounds(compas.X, compas.Y, 0.2, method="s-sd", backend=b) for b in ("numpy", "dask"))
     assert len(np.unique(np.concatenate([compas.X, compas.Y]), axis=0)) < len(compas.X)  # many duplicates
     assert_same_bounds(one, other)

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 
-from mmdbounds.datasets import cards, files, load_bio, load_forest, load_standin
+from lab.datasets import cards, files, load_bio, load_forest, load_standin
 from mmdbounds.errors import DataError
 
 
@@ -102,7 +102,7 @@ def test_the_digest_is_that_of_the_values(monkeypatch):
 
 def test_importing_loads_numpy_alone():
     code = (
-        "import sys, mmdbounds.datasets; print(sorted({m.split('.')[0] for m in sys.modules} & "
+        "import sys, lab.datasets; print(sorted({m.split('.')[0] for m in sys.modules} & "
         "{'numpy', 'scipy', 'sklearn', 'pandas', 'polars', 'narwhals', 'numba', 'joblib'}))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lab.datasets.cards import Card
+from lab.datasets.clean_groups import CleanGroups, clean_groups
+from lab.datasets.files import PathLike, as_path, read_bytes
+from lab.datasets.loaders import LOGIT_COLUMNS
 from mmdbounds.atomic_write import write_whole
 from mmdbounds.checks import check_flag, check_option
-from mmdbounds.datasets.cards import Card
-from mmdbounds.datasets.clean_groups import CleanGroups, clean_groups
-from mmdbounds.datasets.files import PathLike, as_path, read_bytes
-from mmdbounds.datasets.loaders import LOGIT_COLUMNS
 from mmdbounds.errors import DataError
 
 FORMAT = "mmdbounds logits 1"  # stored in every file; a later layout gets another number

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.datasets import CARDS, load_bio, load_forest, load_standin
-from mmdbounds.datasets.cards import STANDINS, Card
+from lab.datasets import CARDS, load_bio, load_forest, load_standin
+from lab.datasets.cards import STANDINS, Card
 
 
 def test_nobody_can_change_the_rows(bio):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.datasets.cards import Card
+from lab.datasets.cards import Card
 from mmdbounds.errors import DataError
 from mmdbounds.results.serialize import from_fields
 from mmdbounds.tables import Group

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from mmdbounds.datasets import cards, files, loaders
+from lab.datasets import cards, files, loaders
 
 
 @pytest.fixture(autouse=True)

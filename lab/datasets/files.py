@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from mmdbounds.datasets.cards import BIO, FOREST, Card
+from lab.datasets.cards import BIO, FOREST, Card
 from mmdbounds.errors import DataError, file_trouble, shown_path
 
 PathLike = str | os.PathLike[str]

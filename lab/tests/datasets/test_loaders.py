@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
-from mmdbounds.datasets import cards, files, load_bio, load_forest, loaders
+from lab.datasets import cards, files, load_bio, load_forest, loaders
 from mmdbounds.errors import DataError, MmdBoundsError
 
 

@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_flag, check_option, check_share
-from mmdbounds.datasets.cards import BIO, FOREST, STANDINS
-from mmdbounds.datasets.clean_groups import CleanGroups, clean_groups
-from mmdbounds.datasets.files import (
+from lab.datasets.cards import BIO, FOREST, STANDINS
+from lab.datasets.clean_groups import CleanGroups, clean_groups
+from lab.datasets.files import (
     SAMPLES,
     PathLike,
     fetch_bio,
@@ -28,6 +27,7 @@ from mmdbounds.datasets.files import (
     read_arrays,
     require_file,
 )
+from mmdbounds.checks import check_flag, check_option, check_share
 
 FOREST_COLUMNS = (
     *("Elevation", "Aspect", "Slope", "Horizontal_Distance_To_Hydrology", "Vertical_Distance_To_Hydrology"),

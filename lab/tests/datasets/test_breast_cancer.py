@@ -8,7 +8,8 @@ import io
 import numpy as np
 import pytest
 
-from mmdbounds.datasets import overlooked_tumours
+from lab.datasets import overlooked_tumours
+from mmdbounds.cli.getting_started import OVERLOOKED, TUMOURS
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.tables import groups
 
@@ -65,3 +66,9 @@ def test_table_with_the_truth():
     tumours = overlooked_tumours(0.1)
     X, Y = groups(tumours.table(tumours.truth), "diagnosis", hidden="malignant", among="benign", id="patient")
     assert (len(X), len(Y)) == (212, 357)
+
+
+def test_the_package_ships_this_table():
+    tumours = overlooked_tumours(0.1)
+    assert TUMOURS.read_text(encoding="utf-8") == tumours.to_csv()
+    assert [tumours.patients[row] for row in tumours.overlooked] == list(OVERLOOKED)

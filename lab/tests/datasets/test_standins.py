@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from mmdbounds.datasets import cards, load_standin
+from lab.datasets import cards, load_standin
 from mmdbounds.errors import MmdBoundsError
 
 

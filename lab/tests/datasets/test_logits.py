@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mmdbounds.datasets import load_logits, write_logits
-from mmdbounds.datasets.logits import packed, unpacked
+from lab.datasets import load_logits, write_logits
+from lab.datasets.logits import packed, unpacked
 from mmdbounds.errors import DataError, MmdBoundsError
 
 NAMES = ["Black", "White", "Other"]
