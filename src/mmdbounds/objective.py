@@ -185,6 +185,23 @@ class Labelling:
         sizes = [(part, part.stop - part.start, quota) for part, quota in self.parts()]
         return [(part, size - quota) for part, size, quota in sizes if 2 * quota > size]
 
+    def chosen_alone(self) -> tuple[float, Float64s, list[tuple[slice, int]]]:
+        """Return a constant, what each active row that is chosen adds alone to f, and how many are chosen.
+
+        Beside it each pair of them adds twice c k_ij, with the signs of both. Rows that move are chosen;
+        one-way, where more than half does, those that stay (docs/sharp.md, "More than half moves").
+        """
+        f, own = self.quadratic, self.quadratic.totals.diagonal[self.active]
+        alone = self.sign * f.gradient_as_filed[self.active] + f.c * own
+        parts, stays = self.parts(), self.stays()
+        if self.n_active_x or not stays:
+            return f.value_as_filed, alone, parts
+        among = f.totals.to_y[self.active] - own
+        if len(own) < f.totals.q:
+            among = f.totals.sums.apply(self.active, self.active, np.ones(len(own))) - own
+        constant = f.value_as_filed + float((alone + f.c * among).sum())
+        return constant, -(alone + 2 * f.c * among), stays
+
     def limits(self) -> list[tuple[slice, int]]:
         """Return the strata, and how many of their rows may move; see `Counts.limits`."""
         return self.quadratic.counts.limits()

@@ -7,7 +7,7 @@ import mmdbounds as mb
 from mmdbounds.contamination import Contamination
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Task
-from mmdbounds.search.sharp import at_most, quota_problem
+from mmdbounds.search.sharp import at_most, leading_rows, quota_problem
 from problems import (
     KERNELS,
     SMALL_KERNELS,
@@ -117,6 +117,7 @@ def test_a_kernel_that_is_not_known_to_be_definite_has_ceilings_from_the_largest
     fits, fit = [], sharp.LearnedMultipliers.fit
     monkeypatch.setattr(sharp.LearnedMultipliers, "fit", lambda *given: (fits.append(1), fit(*given)))
     monkeypatch.setattr(sharp, "DENSE_ROWS", 0)
+    monkeypatch.setattr(leading_rows, "LEADING", 0)
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(60, 3)), rng.normal(0.5, 1.0, size=(80, 3))
     result = mb.mmd_bounds(X, Y, amount, kernel=lambda A, B: np.tanh(A @ B.T / 4), rng=0)

@@ -12,7 +12,7 @@ import mmdbounds as mb
 from limited_problems import admissible_values, limited_problem, stated
 from mmdbounds.cli import main
 from mmdbounds.errors import BrokenProofError, MmdBoundsError
-from mmdbounds.search.sharp import learned
+from mmdbounds.search.sharp import leading_rows, learned
 from problems import KERNELS, all_labellings, naive_values, small_matrix, small_problem
 
 SAMPLES = {"SAMPLED": 5, "LANDMARKS": 3, "RANKED_COLUMNS": 3, "STEPS": 20}
@@ -23,10 +23,12 @@ EQUAL = 1e-11
 """Values that differ by less, in units of the largest kernel value, are equal but for rounding."""
 
 
-@pytest.fixture
-def _forced(monkeypatch):
-    """Floors through sums, learned ceilings, and samples of five rows."""
+@pytest.fixture(params=[0, 5])
+def _forced(monkeypatch, request):
+    """Floors through sums, learned ceilings (or a matrix of five rows that lead), samples of five rows."""
     monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
+    monkeypatch.setattr(leading_rows, "LEADING", request.param)
+    monkeypatch.setattr(leading_rows, "AMONG", 1)
     for name, value in SAMPLES.items():
         monkeypatch.setattr(learned, name, value)
 
@@ -75,7 +77,7 @@ def check(seeds):
 
 
 @pytest.mark.usefixtures("_forced")
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(3))
 def test_no_labelling_lies_outside_where_everything_is_learned_on_samples(block):
     assert check(range(14 * block, 14 * block + 14)) >= 10
 

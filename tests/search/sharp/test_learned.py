@@ -135,17 +135,23 @@ def test_the_bound_is_that_of_the_formula(two_way):
         np.testing.assert_array_equal(extra.T + extra, 0.0)
         x = sign[:, None] * sign * K + extra + squares
         size = np.abs(extra).max() + np.abs(K).max() + squares.max()
-        scores = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K) + np.diag(squares)
+        scores, constant = sign * f.gradient_as_filed[labelling.active] / f.c + np.diag(K), f.value_as_filed
+        parts, n = labelling.parts(), len(sign)
+        if not two_way and 2 * f.counts.n_moved > n:  # those that stay are chosen
+            among = K - np.diag(np.diag(K))
+            constant += f.c * (scores.sum() + among.sum())
+            scores, parts = -(scores + 2 * among.sum(axis=1)), [(slice(0, n), n - f.counts.n_moved)]
+        scores += np.diag(squares)
         for i in range(len(sign)):
-            for part, quota in labelling.parts():
+            for part, quota in parts:
                 others = [x[i, j] for j in range(part.start, part.stop) if j != i]
                 count = quota - (part.start <= i < part.stop)
                 scores[i] += sum(sorted(others)[len(others) - count :]) if count else 0.0
-        top = sum(np.sort(scores[part])[-quota:].sum() for part, quota in labelling.parts())
+        top = sum(np.sort(scores[part])[-quota:].sum() for part, quota in parts)
         # Thresholds come from all columns here, so nothing but rounding is lost.
         found = multipliers.ceiling(f, Effort(NO_END))
         tolerance = f.c * len(sign) ** 2 * (size + np.abs(scores).max()) * 1e-11
-        np.testing.assert_allclose(found, f.value_as_filed + f.c * top, rtol=0, atol=tolerance)
+        np.testing.assert_allclose(found, constant + f.c * top, rtol=0, atol=tolerance)
 
 
 @pytest.mark.parametrize(

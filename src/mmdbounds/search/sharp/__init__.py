@@ -35,6 +35,7 @@ from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
 from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, searched_apart, some_pairs
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import Floor, raised
+from mmdbounds.search.sharp.leading_rows import LeadingRows, few_are_chosen, rows_that_fit
 from mmdbounds.search.sharp.learned import LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import (
     BranchAndBound,
@@ -60,6 +61,7 @@ ROUNDS_ROWS = 1000  # ... and the rest grows with the rows alone beyond this man
 EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for each pooled pair
 ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
 SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
+NEAR = 1e-2  # of the gain: a proof by leading rows that is as near is not tried again by learning
 SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
 WORTH = 1e-6  # ... and a round of exchanges must gain this part of what the labelling has gained
 
@@ -297,8 +299,8 @@ class SideSearch:
     def _proved(self, i: int, slack: float, patience: float) -> Found:
         """Return the best labelling of one count with its proof."""
         n, sums = len(self._best[i].sign), self._task.totals.sums
-        if not self._best[i].parts():
-            self._take_float64(i)
+        if all(quota == part.stop - part.start for part, quota in self._best[i].parts()):
+            self._take_float64(i)  # there is one labelling
             bound: float | None = self._gain(self._best[i])
             fractional, status = bound, ""
         elif matrices_fit(n, self._side, sums.working_memory):
@@ -381,11 +383,30 @@ class SideSearch:
         """Prove by multipliers that are fitted to the best labelling: more steps where there is patience."""
         self._improved(i, np.flatnonzero(self._best[i].moved))
         self._take_float64(i)
+        bound = self._by_leading_rows(i, slack, patience)
+        if bound <= self.best_gain + max(slack, NEAR * abs(self.best_gain)):
+            return bound
         multipliers = LearnedMultipliers(self._best[i], self._task.seed)
         multipliers.fit(self.best_gain, slack, patience, effort)
-        bound = multipliers.ceiling(self._quadratics[i], effort)
-        if multipliers.row_bounds is not None:
+        learned = multipliers.ceiling(self._quadratics[i], effort)
+        if learned < bound and multipliers.row_bounds is not None:
             self._row_bounds[i] = multipliers.row_bounds
+        return min(bound, learned)
+
+    def _by_leading_rows(self, i: int, slack: float, patience: float) -> float:
+        """Prove by a matrix of the rows that add most alone, where few of many rows are chosen."""
+        labelling, memory = self._best[i], self._task.totals.sums.working_memory
+        n_leading = rows_that_fit(memory, FEWEST_MATRICES)
+        if not few_are_chosen(labelling, n_leading):
+            return np.inf
+        effort = Effort(patience * dense_effort(n_leading), self._task.meter)
+        self._efforts.append(effort)
+        squares = n_leading <= rows_that_fit(memory, MATRICES)
+        rows = LeadingRows(labelling, n_leading)
+        bound, self._row_bounds[i], suggested = rows.ceiling(
+            self.best_gain, self.best_gain + slack, effort, squares=squares
+        )
+        self._improved(i, suggested, more=False)
         return bound
 
     def _take_float64(self, i: int) -> None:

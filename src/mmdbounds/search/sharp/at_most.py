@@ -15,11 +15,19 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, Task, for_both_sides, most_extreme, outwards
+from mmdbounds.search.protocol import Found, RowBounds, Task, for_both_sides, most_extreme, outwards
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
-from mmdbounds.search.sharp.ranges import FloorRange, ceilings, dense_ceilings, from_more, joining, reached
+from mmdbounds.search.sharp.ranges import (
+    FloorRange,
+    ceilings,
+    ceilings_by_those_that_stay,
+    dense_ceilings,
+    from_more,
+    joining,
+    reached,
+)
 from mmdbounds.sums.protocol import Float64s
 
 FEW = 3  # so many counts are searched one by one
@@ -251,19 +259,34 @@ class UpperRange(CountRange):
         self._ceilings = np.full(len(self.k), self.totals.ceiling)
         self._multipliers: Float64s | None = None  # in units of kernel values...
         self._of_stays = False  # ... and whether they were fitted to the rows that stay
-        # A proof through sums takes as long as all of this may.
-        self.may_search = self.is_dense_above
         if last.certified is None:
+            self.may_search = False
             return
         is_definite = self.totals.sums.is_positive_definite
         if self.movable is None and (self.estimator == "unbiased" or is_definite):
             self._lower_to(from_more(last.certified, self.totals, self.estimator, self.k))
         if last.row_bounds is not None:
-            (_, threshold), (_, excess), alone, of_pair = last.row_bounds
-            of_rows = threshold, alone + excess, of_pair, lost_by_sums(len(alone))
-            self._lower_to(ceilings(self.totals, self.estimator, self.k, *of_rows, self.movable))
+            self._lower_by(last.row_bounds)
         self.solve(self.ends[1])
         self._try_fewer(self.started())
+        # A proof through sums takes as long as all of this may: for counts of which far less is known.
+        far = float(self._ceilings.max()) - last.certified > last.certified - last.value
+        self.may_search = self.is_dense_above or far
+
+    def keep(self, counts: Counts, found: Found) -> None:
+        """See `CountRange`; what is known of rows says something of all counts."""
+        super().keep(counts, found)
+        if found is not self.last and found.row_bounds is not None:
+            self._lower_by(found.row_bounds)
+
+    def _lower_by(self, row_bounds: RowBounds) -> None:
+        """Lower the ceilings by what partners can add to each row."""
+        (_, threshold), (_, excess), alone, of_pair = row_bounds
+        of_rows = threshold, alone + excess, of_pair, lost_by_sums(len(alone))
+        known = self.totals, self.estimator, self.k, *of_rows, self.movable
+        self._lower_to(ceilings(*known))
+        if not self.ends[1].limits():
+            self._lower_to(ceilings_by_those_that_stay(*known))
 
     def _lower_to(self, found: Float64s) -> None:
         self._ceilings = np.minimum(self._ceilings, found)

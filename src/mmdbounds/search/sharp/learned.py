@@ -57,11 +57,12 @@ class LearnedMultipliers:
 
     def __init__(self, labelling: Labelling, seed: int) -> None:
         f, n = labelling.quadratic, len(labelling.sign)
-        self._labelling, self._parts = labelling, labelling.parts()
+        self._labelling = labelling
         self.row_bounds: RowBounds | None = None  # of the last ceiling
         self._sums, self._scale = f.totals.sums.precise, f.totals.scale
-        self._linear = labelling.sign * f.gradient_as_filed[labelling.active] / f.c
-        self._linear += f.totals.diagonal[labelling.active]
+        self._constant, alone, self._parts = labelling.chosen_alone()
+        self._by_those_that_stay = self._parts != labelling.parts()
+        self._linear = alone / f.c
         self._standing = self._standings()
         self._rng = np.random.default_rng([seed, n])
         self._landmarks = self._some(n, LANDMARKS)
@@ -87,11 +88,11 @@ class LearnedMultipliers:
         n_steps, n_sampled = steps_and_rows(n, patience)
         n_sampled = min(n_sampled, int(np.sqrt(room)))
         samples = [self._sample(n_sampled) for _ in range(SAMPLES if n_sampled < n else 1)]
-        bound = f.value_as_filed + f.c * self._unit * self._rises(samples[0], NARROW)[0]
+        bound = self._constant + f.c * self._unit * self._rises(samples[0], NARROW)[0]
         n_chosen = sum(quota for _, quota in self._parts)
         width = max((bound - gain) / (f.c * self._unit * n_chosen**2), NARROW)
         mean, square = np.zeros_like(self._parameters), np.zeros_like(self._parameters)
-        enough = (gain + PROMISED * slack - f.value_as_filed) / (f.c * self._unit)
+        enough = (gain + PROMISED * slack - self._constant) / (f.c * self._unit)
         last: collections.deque[float] = collections.deque(maxlen=len(samples))
         for step in range(n_steps):
             fitted = samples[step % len(samples)]
@@ -129,10 +130,12 @@ class LearnedMultipliers:
         # Beyond `Quadratic.margin` (docs/rounding.md): pairs that a labelling consists of, and sums.
         summed = lost_by_sums(len(sizes)) * top_sum(sizes, self._parts)
         rounding = f.c * (n_chosen**2 * of_pair + summed)
-        return f.value_as_filed + f.c * top_sum(scores, self._parts, limits) + rounding
+        return self._constant + f.c * top_sum(scores, self._parts, limits) + rounding
 
     def _active_groups(self) -> list[tuple[slice, int]]:
         """Return the active rows of each group, with the number that moves: it may be none."""
+        if self._by_those_that_stay:
+            return self._parts
         n_x, counts = self._labelling.n_active_x, self._labelling.quadratic.counts
         both = (slice(0, n_x), counts.n_moved_of_x), (slice(n_x, len(self._linear)), counts.n_moved)
         return [(part, quota) for part, quota in both if part.stop > part.start]
@@ -222,7 +225,7 @@ class LearnedMultipliers:
     def _standings(self) -> Float64s:
         """Return how far each row is from the last one that the gradient lets move, in typical distances."""
         labelling = self._labelling
-        result = labelling.sign * labelling.gradient()
+        result = labelling.sign * labelling.gradient() * (-1.0 if self._by_those_that_stay else 1.0)
         for part, quota in self._parts:
             here, first = result[part], part.stop - part.start - quota
             here -= np.partition(here, first)[first]
@@ -262,7 +265,7 @@ class LearnedMultipliers:
         return np.hstack([(raw - self._centre) @ self._basis, np.ones((len(rows), 1))])
 
     def _sample(self, n_rows: int) -> Fitted:
-        drawn = sample(self._labelling, n_rows, self._rng)
+        drawn = sample(self._labelling, n_rows, self._rng, self._parts)
         drawn.values[:] /= self._unit
         np.fill_diagonal(drawn.values, 0.0)
         linear, n_groups = self._linear[drawn.rows] / self._unit, len(drawn.limits or drawn.parts)

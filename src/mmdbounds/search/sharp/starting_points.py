@@ -47,11 +47,16 @@ class Sample:
     limits: list[Part]  # strata of the sample, and how many of each may move; empty: no limits
 
 
-def sample(labelling: Labelling, n_rows: int, rng: np.random.Generator) -> Sample:
-    """Draw about `n_rows` of the active rows, the same share of each group, or take all."""
+def sample(
+    labelling: Labelling, n_rows: int, rng: np.random.Generator, groups: list[Part] | None = None
+) -> Sample:
+    """Draw about `n_rows` of the active rows, the same share of each group, or take all.
+
+    `groups` have the number of rows that are chosen; by default those that move.
+    """
     share, rows, parts, weights = n_rows / len(labelling.sign), [NO_ROWS], [], [np.empty(0)]
     limits: list[Part] = []
-    for part, quota in labelling.parts():
+    for part, quota in groups or labelling.parts():
         size, start = part.stop - part.start, sum(map(len, rows))
         drawn = rng.choice(size, int(np.clip(round(share * size), min(4, size), size)), replace=False)
         rows.append(part.start + np.sort(drawn))
