@@ -40,7 +40,6 @@ def made(*points: FrontierPoint) -> FrontierResult:
         level=0.05,
         most_y_in_x=0.4,
         is_valid=True,
-        n_solved=9,
         n_permutations=99,
         n_samples_X=27,
         n_samples_Y=30,

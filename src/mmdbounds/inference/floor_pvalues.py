@@ -10,7 +10,7 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.inference.null import Null, distinct_rows
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.objective import lost, observed_mmd2
+from mmdbounds.objective import GroupSums, lost, observed_mmd2
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter
 from mmdbounds.search.protocol import Found
@@ -62,6 +62,11 @@ class CountOutcome:
 class FloorPvalues:
     """The nulls of all true sizes of X, and p-values of floors compared with them."""
 
+    totals: GroupSums
+    observed: float
+    null: Null
+    _column: dict[int, int]
+
     def __init__(
         self,
         problem: Problem,
@@ -70,14 +75,19 @@ class FloorPvalues:
         seed: int,
         meter: Meter,
         stop_after: int | None,
+        like: FloorPvalues | None = None,
     ) -> None:
         self._problem = problem
+        if like is not None:  # has these sizes, and more
+            self.totals, self.observed = like.totals, like.observed
+            self._column, self.null = like._column, like.null
+            return
         self.totals = problem.one_pass(meter)
         self.observed = observed_mmd2(self.totals, problem.estimator)
         self._column = {size: place for place, size in enumerate(sizes)}
         order, rng = blind_order(problem), np.random.default_rng(seed)
         labellings = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, meter)
-        self.null: Null = labellings.null(distinct_rows(problem, order), sizes, stop_after)
+        self.null = labellings.null(distinct_rows(problem, order), sizes, stop_after)
 
     def is_drawn(self, outcome: CountOutcome) -> bool:
         """Return whether the p-value of a count needs no more labellings."""

@@ -61,13 +61,29 @@ class AtOnce(WorstCase):
     def _chosen(self, admissible: list[Counts]) -> list[Counts]:
         return admissible
 
+    def _pvalues(self) -> tuple[Float64s, Float64s]:
+        """Return of each count the p-values at what is proved, and at what a labelling has."""
+        every = [self.null.pvalues(each - self._tolerances, self._places) for each in self._both()]
+        return every[0], every[1]
+
+    def decision(self, level: float) -> bool | None:
+        """Return whether no p-value exceeds the level; `None` if neither this nor the contrary is shown."""
+        while True:
+            pvalues, attained = self._pvalues()
+            if (attained > level).any():
+                return False
+            above = np.flatnonzero(pvalues > level)
+            if not len(above):
+                return True
+            worst_first = above[np.argsort(-pvalues[above], kind="stable")]
+            if not any(self.closer(self.considered[place], level=level) for place in worst_first):
+                return None
+
     def _looked_at(self, level: float | None) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
         for _ in range(worst_case.MOST_TIGHTENED):
-            floors, values = self._both()
-            pvalues, attained = (
-                self.null.pvalues(each - self._tolerances, self._places) for each in (floors, values)
-            )
+            floors, _ = self._both()
+            pvalues, attained = self._pvalues()
             largest = np.flatnonzero(pvalues == pvalues.max())
             standings = (floors - self._centres) / self._spreads  # see `standing`
             worst = self.considered[largest[np.argmin(standings[largest])]]
@@ -95,10 +111,7 @@ class EverySize(AtOnce):
         )
         self._values = np.full(len(largest), np.inf)  # of labellings
         self._scale_by_null()
-        self._begin()
-
-    def _begin(self) -> None:
-        """Solve the sizes at which most rows move, and both ends: floors of all others follow."""
+        # The sizes at which most rows move, and both ends: floors of all others follow.
         for place in dict.fromkeys((self._floors.corner, 0, len(self._sizes) - 1)):
             self._solve(self.considered[place])
 

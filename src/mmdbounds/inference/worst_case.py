@@ -53,13 +53,14 @@ class WorstCase(FloorPvalues):
         meter: Meter,
         also: Sequence[Counts] = (),
         stop_after: int | None = None,
+        like: FloorPvalues | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
         self.considered = self._chosen(admissible)
         self._known: dict[Counts, CountOutcome] = {}
         self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
-        super().__init__(problem, sizes, n_permutations, seed, meter, stop_after)
+        super().__init__(problem, sizes, n_permutations, seed, meter, stop_after, like)
 
     @property
     def n_covered(self) -> int:

@@ -176,8 +176,6 @@ class FrontierResult(OfLabellings):
         The largest share of the true Y tried.
     is_valid
         Whether every p-value rests on a proof.
-    n_solved
-        Pairs of counts that were solved; the proofs of all others follow from them.
     n_permutations, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
         As in `RobustTestResult`.
     conditions, units_note, knowledge, provenance
@@ -189,7 +187,6 @@ class FrontierResult(OfLabellings):
     level: float
     most_y_in_x: float
     is_valid: bool
-    n_solved: int
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance
