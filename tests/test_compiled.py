@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from mmdbounds import compiled
@@ -41,7 +42,7 @@ used.append(strip_sums)
 SAY = """
 print(json.dumps({
     "digest": hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in found)).hexdigest(),
-    "from disk": [sum(f.stats.cache_hits.values()) for f in used],
+    "from disk": [f.n_from_disk for f in used],
 }))
 """
 """What came out, to the last bit, and how often the code of a function was found on disk."""
@@ -99,21 +100,49 @@ def test_damaged_code_on_disk_is_compiled_again_and_mended(tmp_path):
     assert all(file.stat().st_size > 100 for file in kept)
 
 
-class OfAnother:
-    """A cache in which another process has left the code for other types."""
+@pytest.mark.long
+def test_code_for_other_types_is_not_run(tmp_path, monkeypatch):
+    """Two processes that write at the same moment can leave one's list of code and the other's code."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "of_one_line.py").write_text(ONE_LINE)
+    loop = importlib.import_module("of_one_line").loop
+    assert loop(np.arange(4.0)) == 6.0
+    assert loop(np.arange(4, dtype=np.float32)) == 6.0
+    double, single = sorted(tmp_path.rglob("*.nbc"))
+    other = single.read_bytes()
+    single.write_bytes(double.read_bytes())
+    double.write_bytes(other)
+    sys.modules.pop("of_one_line")
+    again = importlib.import_module("of_one_line").loop
+    assert again(np.arange(4.0)) == 6.0
+    assert again(np.arange(4, dtype=np.float32)) == 6.0
 
-    class Code:
-        class signature:  # noqa: N801 -- as numba calls it
-            args = ("float32",)
 
-    def load_overload(self, signature, context):
-        return self.Code
+ONE_LINE = """
+from mmdbounds.compiled import entry
 
 
-def test_code_for_other_types_is_not_taken():
-    cache = compiled._Forgiving(OfAnother())
-    assert cache.load_overload(("float32",), None) is OfAnother.Code
-    assert cache.load_overload(("float64",), None) is None
+@entry()
+def loop(values):
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+"""
+
+
+def test_arguments_are_told_apart_as_the_compiler_does():
+    from numba import typeof
+
+    values = np.zeros((3, 4))
+    fixed = values.copy()
+    fixed.flags.writeable = False
+    every = [values, values.T, values[:, :2], values[0], fixed, values.astype(np.float32), np.arange(3)]
+    every += [1, 1.0, True, np.float32(1), (1, 1.0), (1, np.float32(1))]
+    kinds, signatures = [compiled._kind(each) for each in every], [typeof(each) for each in every]
+    for one, of_one in zip(kinds, signatures, strict=True):
+        for other, of_other in zip(kinds, signatures, strict=True):
+            assert one != other or of_one == of_other
 
 
 def test_without_numba_functions_stay_python(monkeypatch):
@@ -152,12 +181,24 @@ def test_code_on_disk_is_old_when_the_file_of_a_part_changes(tmp_path, monkeypat
         for name in ("formula", "loop_of_parts"):
             sys.modules.pop(name, None)
         loop = importlib.import_module("loop_of_parts").loop
-        seen.append((loop(1), sum(loop.stats.cache_hits.values())))
+        seen.append((loop(1), loop.n_from_disk))
     assert seen == [(2, 0), (2, 1), (21, 0)]
 
 
-def test_the_sums_depend_on_every_file_of_the_kernels():
-    from mmdbounds.sums.cpu import fused
+READ = """
+from pathlib import Path
+read, real = [], Path.read_bytes
+def spy(path):
+    read.append(path.name)
+    return real(path)
+Path.read_bytes = spy
+import mmdbounds.sums.cpu.fused
+print(*read)
+"""
 
-    _, files = fused.strip_sums._cache._cache_file._source_stamp
-    assert {"base.py", "rbf.py", "matern.py", "registry.py"} <= {name for name, *_ in files}
+
+@pytest.mark.long
+def test_the_sums_depend_on_every_file_of_the_kernels():
+    line = [sys.executable, "-c", READ]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=120)
+    assert {"base.py", "rbf.py", "matern.py", "registry.py"} <= set(done.stdout.split())
