@@ -421,15 +421,6 @@ def test_a_unit_is_refiled_as_a_whole():
         )
 
 
-def test_a_picture_of_other_groups_is_refused():
-    pytest.importorskip("matplotlib")
-    X, Y = two_groups()
-    result = mb.mmd_bounds(X, Y, 0.2, rng=0, verified=(["Y"] + [""] * 11, ["X"] + [""] * 15))
-    assert (result.n_samples_X, result.n_samples_Y) == (12, 16)  # the sizes alone would not tell
-    with pytest.raises(MmdBoundsError, match="groups before verified rows were refiled"):
-        mb.plotting.plot_witness(result, X, Y)
-
-
 def test_it_is_kept_in_numbers():
     X, Y = two_groups()
     stated = Contamination(0.2, strata=list("ab" * 8), limits={"a": 1})

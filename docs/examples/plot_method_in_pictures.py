@@ -55,7 +55,29 @@ plt.show()
 
 misfiled = mb.Contamination(n_moved=8, exactly=True)
 result = mb.mmd_bounds(X, Y, misfiled, rng=0)
-mb.plotting.plot_witness(result, X, Y)
+grid, bandwidth = np.linspace(-3, 4, 200), result.provenance.bandwidth
+
+
+def witness(x, y, points=grid):
+    def near(z):
+        return np.exp(-((points[:, None] - z.T) ** 2) / (2 * bandwidth**2)).mean(axis=1)
+
+    return near(x) - near(y)
+
+
+figure, ax = plt.subplots(figsize=(6.8, 3.4), layout="constrained")
+ax.plot(grid, witness(X.values, Y.values), color=black, linewidth=1)
+for group, marker, colour in ((X, "o", blue), (Y, "s", grey)):
+    values = group.values[:, 0]
+    ax.plot(values, witness(X.values, Y.values, values), marker, color=colour, markersize=4, label=group.name)
+for bound, marker in ((result.upper, "^"), (result.lower, "v")):
+    values, style = Y.values[bound.rows, 0], {"markersize": 9, "markerfacecolor": "none", "color": vermilion}
+    heights = witness(X.values, Y.values, values)
+    ax.plot(values, heights, marker, **style, label=f"moved for the {bound.side} bound")
+ax.axhline(0, color=black, linewidth=0.8)
+ax.set(xlabel="measurement", ylabel="witness (above 0: like X)")
+ax.legend(frameon=False)
+ax.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
@@ -67,15 +89,6 @@ plt.show()
 
 steps = [mb.Contamination(n_moved=m, exactly=True) for m in (0, 2, 4, 8)]
 order = [mb.mmd_bounds(X, Y, step, method="s-sd") for step in steps]
-grid = np.linspace(-3, 4, 200)
-bandwidth = result.provenance.bandwidth
-
-
-def witness(x, y):
-    near_x, near_y = (np.exp(-((grid[:, None] - z.T) ** 2) / (2 * bandwidth**2)).mean(axis=1) for z in (x, y))
-    return near_x - near_y
-
-
 figure, ax = plt.subplots(figsize=(6.8, 3.4), layout="constrained")
 for step, shade in zip(order, (0.0, 0.35, 0.55, 0.75), strict=True):
     moved = step.lower.rows

@@ -56,22 +56,6 @@ bounds.plot()
 plt.show()
 
 # %%
-# The witness, and the rows that move
-# -----------------------------------
-# Where the witness is above 0 a row looks like X, below 0 like Y. With two columns its contours are drawn;
-# with more, choose one or two with ``features``; the default is the first two principal components.
-# Triangles mark the rows that the bounds move.
-
-mb.plotting.plot_witness(bounds, X, Y)
-plt.show()
-
-# %%
-# A single column is drawn against the witness.
-
-mb.plotting.plot_witness(bounds, X, Y, features="marker A", side="lower")
-plt.show()
-
-# %%
 # The rows to check first
 # -----------------------
 # How much, at most, a bound changes once a row's true group is known. The order is that of the lower bound.

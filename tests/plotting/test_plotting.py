@@ -97,13 +97,11 @@ def certified(**changes: Any) -> mb.results.BoundsResult:
 
 def test_without_matplotlib_there_is_one_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    rows = np.zeros((4, 1)), np.ones((6, 1))
     for draw in (
         lambda: make_sweep().plot(),
         lambda: mb.plotting.plot_pvalues(make_sweep()),
         lambda: make_test().plot(),
         lambda: mb.plotting.plot_rows(certified()),
-        lambda: mb.plotting.plot_witness(make_result(), *rows),
     ):
         with pytest.raises(MmdBoundsError, match=r"^figures need matplotlib.* Install mmdbounds\[plot\]\.$"):
             draw()
@@ -357,7 +355,6 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
         make_test().plot,
         bounds.plot,
         lambda ax: mb.plotting.plot_rows(bounds, ax),
-        lambda ax: mb.plotting.plot_witness(bounds, X, Y, ax),
     ]
     for draw in draws:
         ax = Figure().subplots()
@@ -369,9 +366,6 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
         assert pyplot.gca() is not None
         new.figure.canvas.draw()
         pyplot.close(new.figure)
-    with pytest.raises(MmdBoundsError, match="features"):
-        mb.plotting.plot_witness(bounds, X, Y, features=7)
-    assert pyplot.get_fignums() == []  # an error leaves no empty figure
     assert dict(mpl.rcParams) == before
 
 

@@ -49,7 +49,6 @@ CALLS = {
     "simulate": lambda x, y: of_both(mb.simulate(x, y, 0.2, rng=0, **FIXED)),
     "one_row_each": lambda x, y: of_both(mb.one_row_each(x, y, range(12), range(20, 36), rng=0)),
 }
-WITH_A_FIGURE = {"plot_witness"}
 
 
 def frame(values: np.ndarray, names: list[str] = NAMES) -> Any:
@@ -66,7 +65,7 @@ def test_every_public_function_of_two_groups_is_here():
         if inspect.isfunction(getattr(room, name))
         and set(inspect.signature(getattr(room, name)).parameters) & {"Y", "Y_clean"}
     }
-    assert takes_two == (set(CALLS) | WITH_A_FIGURE) - {"odds", "several kernels"}
+    assert takes_two == set(CALLS) - {"odds", "several kernels"}
 
 
 @pytest.mark.full
@@ -82,20 +81,6 @@ def test_columns_in_another_order_are_put_in_order(name: str):
         DataError, match=r"must have the same columns; only `X\w*` has 'bmi' and only `Y\w*` has 'BMI'"
     ):
         call(frame(X), frame(Y, ["age", "BMI"]))
-
-
-@pytest.mark.full
-def test_a_picture_of_the_witness_matches_names():
-    from mmdbounds.plotting.witness_values import rows_shown
-
-    options = {"features": None, "side": None, "kernel": None, "max_rows": 99}
-    result = mb.mmd_bounds(X, Y, 0.1, method="s-sd", **FIXED)
-    expected = rows_shown(result, X, Y, **options).witness
-    np.testing.assert_array_equal(
-        rows_shown(result, frame(X), frame(Y)[["bmi", "age"]], **options).witness, expected
-    )
-    with pytest.raises(DataError, match=r"only `Y` has 'sex'"):
-        rows_shown(result, frame(X), frame(Y, ["age", "sex"]), **options)
 
 
 @pytest.mark.full

@@ -42,16 +42,6 @@ plt.show()
 # With 5 % misfiled, the squared MMD of the true groups can be four times the 95 % quantile of its null. A
 # test with the right labels would have found such a difference easily. There may also be no difference at
 # all.
-#
-# What would it look like?
-# ------------------------
-# The witness shows where the outputs of the two groups differ, and which men would have to be women:
-# those whose logits are most extreme on one side. Someone who knows how the form is filled in can judge
-# whether that is plausible.
-
-bounds = mb.mmd_bounds(X, Y, epsilon=0.05, rng=0)
-mb.plotting.plot_witness(bounds, X, Y, side="upper")
-plt.show()
 
 # %%
 # **What it says.** "No significant difference" holds for the groups as filed. With a twentieth of the

@@ -1,6 +1,6 @@
 """Pictures of results: each function takes a result and axes, draws, and returns the axes.
 
-Nothing is computed here that the result does not hold, but for the witness, which needs the rows. Pictures
+Nothing is computed here that the result does not hold. Pictures
 can be read in grey: lines differ in style, groups in markers, and colours in lightness.
 """
 
@@ -16,7 +16,7 @@ from mmdbounds.plotting.columns import plot_columns
 from mmdbounds.plotting.frontier import plot_frontier
 from mmdbounds.plotting.odds import plot_odds
 from mmdbounds.plotting.overviews import plot_bounds, plot_coverage, plot_null, plot_pvalues
-from mmdbounds.plotting.rows import plot_rows, plot_witness
+from mmdbounds.plotting.rows import plot_rows
 
 __all__ = [
     "plot_bounds",
@@ -29,7 +29,6 @@ __all__ = [
     "plot_pvalues",
     "plot_result",
     "plot_rows",
-    "plot_witness",
 ]
 
 PICTURES: dict[type[results.Result], Callable[..., Any]] = {
