@@ -177,9 +177,9 @@ def mmd_bounds(
     X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
     problem = pose(X, Y, how, known)
     if contamination.odds is not None:
-        from mmdbounds.search.odds import check_definite
+        from mmdbounds.search.odds import LimitedOdds
 
-        check_definite(problem)
+        search = LimitedOdds.of(problem, contamination.odds)
     estimator = problem.estimator
     wanted = problem.counts(contamination)
     admissible = problem.checked_counts(wanted, search.check)

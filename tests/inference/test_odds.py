@@ -160,7 +160,8 @@ def test_values_are_those_of_their_weights(seed: int, estimator: str):
     m, odds = 1 + seed, 1.5 + seed
     result, naive = bounds(X, Y, m, odds, estimator), Naive(X, Y, m, estimator)
     for end in (result.lower, result.upper):
-        np.testing.assert_allclose(end.value, naive.value(end.weights), rtol=0, atol=ROUNDING)
+        expected = np.clip(naive.value(end.weights), 0, 2)  # as no populations are less or further apart
+        np.testing.assert_allclose(end.value, expected, rtol=0, atol=ROUNDING)
         np.testing.assert_allclose(end.weights.mean(), 1, rtol=0, atol=ROUNDING)
         assert end.weights.max() <= odds**2 * end.weights.min() * (1 + 1e-9)
     assert result.lower.certified <= result.lower.value <= result.if_random
@@ -190,7 +191,7 @@ def test_unbiased_lower_end_lies_below_all_weights(seed: int):
     m, odds = 2 + seed, (1.3, 2.0, 4.0, 2.0)[seed]
     naive = Naive(X, Y, m, "unbiased")
     certified = bounds(X, Y, m, odds, "unbiased").lower.certified
-    expected = smallest_by_projected_gradient(naive, odds**2)
+    expected = max(smallest_by_projected_gradient(naive, odds**2), 0.0)
     assert certified <= expected + ROUNDING
     # What the proof gives away is at most the last term of the quadratic at its largest.
     lost = naive.C**2 / (naive.p - 1) * Weights(naive.p, odds**2).most_variance
@@ -267,7 +268,7 @@ def test_at_most_is_the_range_over_all_numbers(odds: float, seed: int):
 def test_the_lower_end_can_be_at_a_number_in_between(odds: float):
     X, Y = groups(5, p=30, q=40)
     problem = pose(X, Y, Comparison(bandwidth=1.0))
-    ranges = Ranges(problem.one_pass(Meter()), "unbiased")
+    ranges = Ranges(problem.one_pass(Meter()), "unbiased", (-np.inf, np.inf))
     every = [ranges.ends(range(m, m + 1), odds)[0] for m in range(20)]
     whole = ranges.ends(range(20), odds)[0]
     smallest = min(end.certified for end in every)
@@ -412,3 +413,45 @@ def test_other_functions_do_not_ignore_odds(function: Any):
 def test_an_empty_sweep_is_refused(name: str):
     with pytest.raises(MmdBoundsError, match=rf"^`{name}` must have at least one entry; got none\.$"):
         mb.odds_sweep(*groups(0), **{name: []})
+
+
+# What is possible
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_range_is_cut_off_at_what_populations_can_be(seed: int):
+    X, Y = groups(seed, p=5, q=8)
+    wide = bounds(X, Y, 6, 8, "unbiased")  # values go from -5.1 to 7.3
+    low, high = wide.interval
+    assert 0 <= low <= wide.if_random <= high == 2
+    naive = Naive(X, Y, 6, "unbiased")
+    for end, where, beyond in ((wide.lower, 0, -1), (wide.upper, 2, 1)):
+        found = naive.value(end.weights)
+        np.testing.assert_allclose(end.value, np.clip(found, 0, 2), rtol=0, atol=ROUNDING)
+        assert (f"cut off at {where}, as no squared MMD" in end.status) == (beyond * (found - where) > 0)
+    text = " ".join(wide.summary().split())
+    assert "cut off at 2, as no" in text
+    assert "(proved for all such odds, and cut off where no two populations have a value beyond)" in text
+    curve = mb.odds_sweep(X, Y, mb.Contamination(n_moved=6), 8, bandwidth=1.0, n_permutations=19, rng=0)
+    point = curve.points[0]
+    assert 0 <= point.lower <= point.point <= point.upper == 2
+
+
+def test_nothing_is_cut_off_in_between():
+    wide = bounds(*groups(0), 2, 2, "biased")
+    assert "cut off" not in wide.lower.status + wide.upper.status
+
+
+def test_the_range_of_the_linear_kernel_does_not_depend_on_where_0_is():
+    X, Y = groups(1)
+    how = {"kernel": "linear", "rng": 0}
+    amount = mb.Contamination(n_moved=3, odds=3)
+    here, there = (
+        mb.mmd_bounds(X + shift, Y + shift, amount, estimator="biased", **how) for shift in (0.0, 3.0)
+    )
+    np.testing.assert_allclose(here.interval, there.interval, rtol=0, atol=1e-9)
+    message = r"^`odds` with kernel='linear' and the unbiased estimator would depend on where 0 is.*='biased'"
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.mmd_bounds(X, Y, amount, **how)
+    with pytest.raises(MmdBoundsError, match=message):
+        mb.odds_sweep(X, Y, [0.1], [2], n_permutations=19, **how)

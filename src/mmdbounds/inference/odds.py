@@ -22,7 +22,7 @@ from mmdbounds.knowledge import refuse_known
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
 from mmdbounds.progress import Meter
 from mmdbounds.results import OddsBreakdown, OddsPoint, OddsSweepResult
-from mmdbounds.search.odds import Ranges, check_definite
+from mmdbounds.search.odds import Ranges, check_kernel, possible_values
 
 CHANCE = 0.95  # the quantile of random labellings up to which a value counts as chance
 EPSILONS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
@@ -85,7 +85,7 @@ def odds_sweep(
     refuse_known(X, Y, "odds_sweep")
     seed = check_seed(rng)
     problem = pose(X, Y, comparison("odds_sweep", options))
-    check_definite(problem)
+    check_kernel(problem)
     shares = [as_contamination(each, exactly) for each in _as_list(epsilons, "epsilons")]
     numbers_by_share = [misfiled_numbers(share, problem) for share in shares]
     runs = [run for _, run in sorted({run[-1]: run for run in numbers_by_share}.items())]
@@ -96,7 +96,7 @@ def odds_sweep(
             totals, problem.estimator, blind_order(problem), n_permutations, np.random.default_rng(seed)
         )
         chance = float(np.quantile(null.values([problem.p]), CHANCE, method="higher"))
-        ranges = Ranges(totals, problem.estimator)
+        ranges = Ranges(totals, problem.estimator, possible_values(problem.kernel))
         points = [_point(ranges, numbers, factor, problem) for numbers in runs for factor in factors]
         breakdown = [
             OddsBreakdown(

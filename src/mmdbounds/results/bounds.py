@@ -157,7 +157,9 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
     @property
     def if_random(self) -> float:
         """Squared MMD of the populations, estimated, if `n_moved` rows of X were misfiled at random."""
-        return self.observed / (1 - self.share_of_y) ** 2
+        estimate = self.observed / (1 - self.share_of_y) ** 2
+        # Equal odds are among limited ones, whose range is cut off where no population has a value beyond.
+        return estimate if self.odds is None else min(max(estimate, self.lower.value), self.upper.value)
 
     @property
     def is_crossed(self) -> bool:

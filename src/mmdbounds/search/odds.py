@@ -8,16 +8,21 @@ two things to the quadratic of `hidden_weights`. They let t count for more (kapp
 groups as filed its smallest value falls and its largest rises. And they enlarge the scale itself. So over a
 range of numbers the upper end is that of the largest, and the lower end is searched: between two numbers it
 is at least the smallest value at the larger one, on the scale of the smaller one.
+
+What is estimated, the squared MMD of two populations, is not negative, and bounded where the kernel is. Both
+ends are cut off there (`possible_values`): an estimate beyond is further off, and so is a proof about it.
 """
 
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
+from mmdbounds.kernels import Kernel
 from mmdbounds.objective import GroupSums
 from mmdbounds.problem import Problem
 from mmdbounds.results import Estimator, Side
@@ -28,6 +33,7 @@ from mmdbounds.sums.protocol import Float64s
 
 MOST_NUMBERS = 24  # of misfiled rows at which the lower end is computed
 CLOSE = 1e-3  # how near its proof comes for the numbers in between, as a share of the width
+NON_NEGATIVE = (0.0, math.inf)
 SAME = 0.01  # factors that differ by less, relative to each other, are one
 
 
@@ -46,13 +52,22 @@ class End(NamedTuple):
     certified: float | None  # no admissible weights go beyond
     n_moved: int
     weights: Float64s  # shape (p,), their mean is 1
+    cut_off: float | None = None  # where, if what was found lies beyond all that is possible
+
+    def within(self, possible: tuple[float, float]) -> End:
+        """Return the end, cut off where no population has a value beyond."""
+        least, most = possible
+        value = min(max(self.value, least), most)
+        certified = None if self.certified is None else min(max(self.certified, least), most)
+        cut_off = None if value == self.value else value
+        return self._replace(value=value, certified=certified, cut_off=cut_off)
 
 
 class Ranges:
     """Both ends for any number of misfiled rows and any factor."""
 
-    def __init__(self, totals: GroupSums, estimator: Estimator) -> None:
-        self._p, self._q = totals.p, totals.q
+    def __init__(self, totals: GroupSums, estimator: Estimator, possible: tuple[float, float]) -> None:
+        self._p, self._q, self._possible = totals.p, totals.q, possible
         self.hidden = HiddenWeights(totals, estimator)
 
     def amount(self, m: int) -> Amount:
@@ -62,12 +77,14 @@ class Ranges:
 
     def point(self, m: int) -> float:
         """Return the estimate if m rows are misfiled at random."""
-        return self.amount(m).scale * self.hidden.observed
+        least, most = self._possible
+        return min(max(self.amount(m).scale * self.hidden.observed, least), most)
 
     def ends(self, numbers: range, factor: float) -> tuple[End, End]:
         """Return both ends over these numbers of misfiled rows."""
         upper = self._upper(numbers, factor)
-        return self._lower(numbers, factor, upper.value), upper
+        lower = self._lower(numbers, factor, upper.value)
+        return lower.within(self._possible), upper.within(self._possible)
 
     def _upper(self, numbers: range, factor: float) -> End:
         """Return the upper end: at the largest number, unless all values are negative."""
@@ -133,6 +150,7 @@ class LimitedOdds(Method):
     """The range if the odds of being misfiled lie within a factor `odds` of one value."""
 
     odds: float
+    possible: tuple[float, float] = NON_NEGATIVE
     name: ClassVar[str] = "odds"
 
     @classmethod
@@ -144,6 +162,16 @@ class LimitedOdds(Method):
             raise MmdBoundsError(msg)
         return cls(odds)
 
+    @classmethod
+    def of(cls, problem: Problem, odds: float) -> LimitedOdds:
+        """Return the method for a problem, whose kernel says what is possible."""
+        check_kernel(problem)
+        return cls(odds, possible_values(problem.kernel))
+
+    def options(self) -> dict[str, Any]:
+        """Return the factor: what is possible follows from the kernel."""
+        return {"odds": self.odds}
+
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse rows that are known: the range says nothing of single rows of Y."""
         if counts.movable is not None:
@@ -153,12 +181,22 @@ class LimitedOdds(Method):
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return both ends over all admissible counts."""
         numbers = range(task.admissible[0].n_moved, task.admissible[-1].n_moved + 1)
-        lower, upper = Ranges(task.totals, task.estimator).ends(numbers, self.odds)
+        lower, upper = Ranges(task.totals, task.estimator, self.possible).ends(numbers, self.odds)
         return _found(lower, "lower"), _found(upper, "upper")
 
 
-def check_definite(problem: Problem) -> None:
-    """Refuse kernels for which the lower end would not be proved."""
+def possible_values(kernel: Kernel) -> tuple[float, float]:
+    """Return the smallest and the largest squared MMD that two populations can have with this kernel."""
+    return 0.0, (2 if kernel.is_nonnegative else 4) * kernel.upper_bound
+
+
+def check_kernel(problem: Problem) -> None:
+    """Refuse kernels for which the lower end is not proved, or the range depends on where 0 is."""
+    kernel = problem.kernel
+    if problem.estimator == "unbiased" and kernel.geometry == "inner" and kernel.shift_invariant:
+        what = f"`odds` with kernel={kernel.name!r} and the unbiased estimator would depend on where 0 is"
+        msg = f"{what}, because k(x, x) does. Use estimator='biased', which does not."
+        raise MmdBoundsError(msg)
     if not problem.kernel.is_conditionally_definite:
         came = problem.kernel.name
         msg = f"`odds` needs a kernel that is known to be positive definite; got kernel={came!r}."
@@ -167,5 +205,8 @@ def check_definite(problem: Problem) -> None:
 
 def _found(end: End, side: Side) -> Found:
     rows = f"with {end.n_moved:,} misfiled row{'' if end.n_moved == 1 else 's'}"
+    if end.cut_off is not None:
+        beyond = "below" if side == "lower" or not end.cut_off else "above"
+        rows += f"; cut off at {end.cut_off:g}, as no squared MMD of populations is {beyond} that"
     found = Found(end.value, None, kind="weights", status=rows, weights=end.weights)
     return found.proved(end.certified, side)

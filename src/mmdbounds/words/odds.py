@@ -37,6 +37,8 @@ def range_finding(result: BoundsResult) -> str:
     if result.is_certified:
         ends = f"{proved_number(low, 'lower')} and {proved_number(high, 'upper')}"
         proof = "proved: no such odds give an estimate outside"
+        if any("cut off" in end.status for end in (result.lower, result.upper)):
+            proof = "proved for all such odds, and cut off where no two populations have a value beyond"
     return (
         f"The {statistic(result)} of the true populations is estimated to be between {ends} ({proof}). "
         f"{filed} {random} If the odds differ by more, or more rows are misfiled, it can lie outside this "
