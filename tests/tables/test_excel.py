@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mmdbounds.errors import DataError
+from mmdbounds.errors import DataError, MmdBoundsError
 from mmdbounds.tables import groups
 from mmdbounds.tables.files import load_file
 from mmdbounds.tables.reading import Reading
@@ -86,3 +86,62 @@ def test_without_the_extra_the_message_says_what_to_install(monkeypatch: pytest.
         load_file(io.BytesIO(workbook({"s": ROWS})))
     with pytest.raises(DataError, match=r"^`sheet` is for Excel files; 'open file' is none\."):
         load_file(io.BytesIO(as_csv()), reading=Reading(sheet="s"))
+
+
+@pytest.mark.full
+@pytest.mark.usefixtures("another_process")
+@pytest.mark.parametrize(
+    ("rows", "wanted"),
+    [
+        ([["g", "", "a"], ["A", None, 1], ["B", None, 2]], [1.0]),  # an empty column between two others
+        ([["g", None, "a"], ["A", None, 1], ["B", None, 2]], [1.0]),
+        ([["g", "a"], ["A", 10**19], ["B", 3]], [1e19]),
+        ([["g", "a", "void"], ["A", 7, None], ["B", 3, None], [None, None, None]], [7.0]),
+    ],
+)
+def test_sound_workbooks_are_read(rows: list, wanted: list, capfd: pytest.CaptureFixture[str]):
+    X, _ = split(workbook({"s": rows}), scale="none", columns="a")
+    assert X.values.tolist() == [wanted]
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.full
+def test_title_rows_above_the_header():
+    rows = [["Study 7"], [None], ["g", "age"], ["A", 61], ["B", 55]]
+    book = workbook({"s": [[*row, *[None] * (2 - len(row))] for row in rows]})
+    X, Y = split(book, header_row=3, scale="none")
+    assert (X.values.tolist(), Y.values.tolist(), X.file_rows.tolist()) == ([[61.0]], [[55.0]], [1])
+    assert X.record["header_row"] == 3
+    with pytest.raises(DataError, match=r"has 5 rows; `header_row` must be one of them, got 9\."):
+        split(book, header_row=9)
+    three = workbook({"s": [[*row, *["x"] * (3 - len(row))] if i > 1 else row for i, row in enumerate(rows)]})
+    with pytest.raises(DataError, match=r"2 columns without a name\. .*further down, set `header_row=`\.$"):
+        split(three)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Study 7\n\ng,age\nA,61\nB,55\n", r"is ragged: row 2 .*further down, set `header_row=`\.$"),
+        ("Study 7,\n,\ng,age\nA,61\nB,55\n", r"no column 'g', named in `group=`"),
+        ("Study 7,,\n,,\ng,age,b\nA,61,1\nB,55,2\n", r"2 columns without a name\. .*set `header_row=`\.$"),
+        ("Study 7\n\ng;age\nA;61\nB;55\n", r"no column 'g'.* further down, set `header_row=`\.$"),
+    ],
+)
+def test_title_rows_of_text_files(text: str, message: str):
+    with pytest.raises(DataError, match=message):
+        split(text.encode())
+    X, Y = split(text.encode(), header_row=3, scale="none", columns="age")
+    assert (X.values.tolist(), Y.values.tolist(), X.file_rows.tolist()) == ([[61.0]], [[55.0]], [1])
+
+
+def test_rows_of_a_header_that_cannot_be():
+    with pytest.raises(DataError, match=r"has 3 rows; `header_row` must be one of them, got 4\."):
+        split(b"g,a\nA,1\nB,2\n", header_row=4)
+    with pytest.raises(MmdBoundsError, match=r"`header_row` must be"):
+        split(b"g,a\nA,1\nB,2\n", header_row=0)
+    with pytest.raises(DataError, match=r"`header_row` is for files; got 2 with a DataFrame"):
+        groups({"g": ["A", "B"], "a": [1, 2]}, "g", hidden="A", among="B", header_row=2)
+    lines = b'{"g": "A", "a": 1}\n{"g": "B", "a": 2}'
+    with pytest.raises(DataError, match=r"`header_row` is for CSV and Excel files; 'open file' is none"):
+        split(lines, header_row=2)

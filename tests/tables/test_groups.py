@@ -69,6 +69,7 @@ def test_rows_names_and_record(write: Write):
             "decimal": None,
             "dates": "refuse",
             "sheet": None,
+            "header_row": None,
             "fold_labels": False,
             "removed_signs": {},
             "n_missing_cells": {},

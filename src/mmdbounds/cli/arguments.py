@@ -84,15 +84,15 @@ class Table:
     )
     encoding: str | None = option(None, "Encoding of a text file, such as cp1252.  [default: utf-8]", "NAME")
     sheet: str | None = option(None, "Sheet of an Excel file.  [default: the first]", "NAME")
+    header_row: int | None = option(None, "Row of the file with the column names.  [default: the first]", "N")
     fold_labels: bool = option(False, "Read labels that differ only in case or blanks as one group.")
 
     def reading(self) -> Reading:
         """Return how the table is to be read."""
         from mmdbounds.tables.reading import Reading
 
-        return Reading(
-            tuple(self.na or ()), self.encoding, self.decimal, self.dates, self.sheet, self.fold_labels
-        )
+        names = ("encoding", "decimal", "dates", "sheet", "fold_labels", "header_row")
+        return Reading(tuple(self.na or ()), **{name: getattr(self, name) for name in names})
 
 
 @options(MISFILED)

@@ -227,7 +227,7 @@ def _table_options(record: Options) -> dict[str, Any]:
     }
     groups, how = (
         {name: record.get(name) for name in names}
-        for names in (("hidden", "among"), ("scale", "missing", "encoding", "decimal", "sheet"))
+        for names in (("hidden", "among"), ("scale", "missing", "encoding", "decimal", "sheet", "header_row"))
     )
     asked = record.get("dates", "refuse")
     dates = {} if asked == "refuse" else {"dates": asked}

@@ -17,9 +17,11 @@ import numpy as np
 
 from mmdbounds.errors import DataError, counted
 from mmdbounds.tables.cells import EXACT_UP_TO, Cells, Floats, of_floats
+from mmdbounds.tables.reading import FURTHER_DOWN
 from mmdbounds.tables.text_numbers import NUMBER, has_sure_point, is_missing
 
 BLOCK_CELLS = 1 << 18  # that are read at a time
+TITLE_ROWS = 5  # rows below a first one that may be a title, not a header
 _NUMBER = re.compile(NUMBER)
 
 
@@ -74,7 +76,8 @@ class CsvFile:
         for number, row in enumerate(rows, start=before + 1):
             if row and len(row) != self.n_columns:
                 has = f"has {counted(len(row), 'field')}, but the header has {self.n_columns}"
-                msg = f"{self.label} is ragged: row {number} below the header {has}."
+                hint = f" {FURTHER_DOWN}" if self.n_columns < len(row) and number <= TITLE_ROWS else ""
+                msg = f"{self.label} is ragged: row {number} below the header {has}.{hint}"
                 raise DataError(msg)
         return [row or [""] * self.n_columns for row in rows]
 

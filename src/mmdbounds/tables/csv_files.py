@@ -9,11 +9,11 @@ import io
 import itertools
 from collections.abc import Collection, Iterator
 
-from mmdbounds.errors import DataError, shown_value
+from mmdbounds.errors import DataError, counted, shown_value
 from mmdbounds.tables.cells import of_texts
 from mmdbounds.tables.csv_columns import CsvFile, lines_of, numbers_and_texts, records_of
 from mmdbounds.tables.frames import require_unique_names
-from mmdbounds.tables.reading import Reading
+from mmdbounds.tables.reading import Reading, refuse_unnamed
 from mmdbounds.tables.text_numbers import Understood, numbers_from_text
 
 SEPARATORS = {",": "comma", ";": "semicolon", "\t": "tab"}  # the first one wins a tie
@@ -76,8 +76,14 @@ def read_csv(data: bytes, text: Collection[str], reading: Reading, label: str) -
 
     Cells of the columns in `text` are kept as they are typed.
     """
+    if (at := reading.header_row) is not None:
+        lines = data.rstrip(b"\n").count(b"\n") + 1
+        if at > lines:
+            msg = f"{label} has {counted(lines, 'row')}; `header_row` must be one of them, got {at}."
+            raise DataError(msg)
+        data = data.split(b"\n", at - 1)[-1]
     separator = sniff_separator(data)
-    names = read_header(data, separator, label)
+    names = read_header(data, separator, reading.header_row, label)
     if data.count(b"\r") != data.count(b"\r\n"):
         _require_one_line_end(data, separator, label)
     file = CsvFile(data, separator, len(names), label)
@@ -119,13 +125,14 @@ def sniff_separator(data: bytes) -> str:
     return max(SEPARATORS, key=evenness)
 
 
-def read_header(data: bytes, separator: str, label: str) -> list[str]:
+def read_header(data: bytes, separator: str, header_row: int | None, label: str) -> list[str]:
     """Return the column names without blanks around them; refuse names that occur twice."""
     try:
         names = [name.strip() for name in next(records_of(data, separator))]
     except (csv.Error, StopIteration):
         msg = f"{label} has a header that cannot be read. Check its quotation marks."
         raise DataError(msg) from None
+    refuse_unnamed(names, header_row, label)
     require_unique_names(names, label)
     return names
 

@@ -67,7 +67,7 @@ def open_table(data: Any, text: Collection[Any], reading: Reading) -> Table:
         msg = f"`data` must be {wanted}. Pass arrays to `mmd_bounds(X, Y, ...)` directly."
         raise DataError(msg)
     check_encoding(reading.encoding)
-    for name in ("encoding", "sheet"):
+    for name in ("encoding", "sheet", "header_row"):
         if (given := getattr(reading, name)) is not None:
             msg = f"`{name}` is for files; got {shown_value(given)} with a DataFrame. Leave it out."
             raise DataError(msg)
@@ -132,9 +132,12 @@ def load_file(source: Any, text: Collection[str] = (), reading: Reading | None =
 
 def _require_fitting(reading: Reading, which: str | None, label: str) -> None:
     """Refuse options that say nothing about a file of this format."""
-    if which is not None and reading.encoding is not None:
+    if which not in ("JSON lines", None) and reading.encoding is not None:
         article = "an" if which[0] in "AE" else "a"
         msg = f"`encoding` is for text; {label} is {article} {which} file. Leave it out."
+        raise DataError(msg)
+    if which not in ("Excel", None) and reading.header_row is not None:
+        msg = f"`header_row` is for CSV and Excel files; {label} is none. Leave it out."
         raise DataError(msg)
     if which != "Excel" and reading.sheet is not None:
         msg = f"`sheet` is for Excel files; {label} is none. Leave it out."
@@ -153,7 +156,8 @@ def _read_text(
         if file_formats.ending(name) not in file_formats.EXPORT:
             raise
         raise DataError(file_formats.binary_refusal(file_formats.ending(name), "", label)) from None
-    if file_formats.text_format(data, name, label) == "JSON lines":
+    if (which := file_formats.text_format(data, name, label)) == "JSON lines":
+        _require_fitting(reading, which, label)
         return _understood(read_json_lines(data, text, label), text, reading, label), "JSON lines"
     return read_csv(data, text, reading, label)
 

@@ -40,6 +40,7 @@ def groups(
     decimal: str | None = None,
     encoding: str | None = None,
     sheet: str | None = None,
+    header_row: int | None = None,
     fold_labels: bool = False,
 ) -> tuple[Group, Group]:
     """Split a table with a group column into X and Y, ready for `mmd_bounds`.
@@ -95,6 +96,9 @@ def groups(
         Encoding of a text file, by default UTF-8 with or without byte-order mark.
     sheet
         Name of the sheet of an Excel file, by default the first one.
+    header_row
+        Row of a CSV or Excel file with the names of the columns, if titles stand above it: 1 is the first row
+        that is not blank.
     fold_labels
         Whether labels that differ only in case or blanks, such as "MI" and "mi", are one group. By default
         they are refused where a row would be left out because of it.
@@ -140,7 +144,7 @@ def groups(
         exclude=exclude,
         scale=scale,
         missing=missing,
-        reading=Reading(names_given(na, "na"), encoding, decimal, dates, sheet, fold_labels),
+        reading=Reading(names_given(na, "na"), encoding, decimal, dates, sheet, fold_labels, header_row),
     )
     return split.X, split.Y
 

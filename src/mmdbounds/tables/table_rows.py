@@ -31,7 +31,7 @@ from mmdbounds.tables.columns import (
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
 from mmdbounds.tables.group_column import GroupColumn
-from mmdbounds.tables.reading import Reading
+from mmdbounds.tables.reading import FURTHER_DOWN, Reading
 from mmdbounds.tables.row_columns import RowColumns
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
 from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
@@ -191,6 +191,7 @@ def _known_column(given: Any, names: Collection[str], argument: str) -> str:
     name = str(given)
     if name not in names:
         hint = f"{did_you_mean(name, names)} The columns are {quoted_list(names, 10)}."
+        hint += f" {FURTHER_DOWN}" if len(names) == 1 else ""
         msg = f"there is no column {quoted(name)}, named in `{argument}=`.{hint}"
         raise DataError(msg)
     return name
