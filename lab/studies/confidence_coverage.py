@@ -28,7 +28,7 @@ import numpy as np
 import mmdbounds as mb
 from lab.studies import records
 from mmdbounds.inference.confidence import confidence_interval
-from mmdbounds.theory import deviation_radius
+from mmdbounds.inference.radii import deviation_radius
 
 LEVEL = 0.95
 HOLDOUT = 0.2

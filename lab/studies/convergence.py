@@ -27,12 +27,12 @@ import mmdbounds as mb
 from lab.paper.presets import SHARP
 from lab.paper.printed import QNO, S_SD, SD
 from lab.paper.results import mean_and_error, write_results
+from lab.paper.theory import proposition_1, proposition_3
 from lab.studies import convergence_page, drawing, records
 from lab.studies.population import POPULATIONS, sharp_bounds
 from mmdbounds.baselines import QuasiNewton
 from mmdbounds.plotting.canvas import check_available
 from mmdbounds.search import Sharp, StepwiseDominance
-from mmdbounds.theory import proposition_1, proposition_3
 
 EPSILON, DELTA, SEED = 0.2, 0.05, 0
 SIZES = (20, 50, 100, 200, 500, 1000, 2000, 5000)

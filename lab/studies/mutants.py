@@ -40,7 +40,7 @@ EXPLAINED = Path(__file__).with_name("mutants_explained.json")
 SEED = "mutants|1"
 COMPUTING = (
     *("sums", "search", "inference"),
-    *("kernels", "theory.py", "objective.py", "contamination.py", "bounds.py"),
+    *("kernels", "objective.py", "contamination.py", "bounds.py"),
 )
 """Rooms whose lines are drawn more often than others."""
 WEIGHT = 4.0

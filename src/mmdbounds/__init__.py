@@ -2,7 +2,7 @@
 
 The names below are loaded on first use, so that importing the package costs no more than importing NumPy.
 Beside them stand the modules `results` (what the functions return), `baselines`, `kernels`, `plotting`,
-`errors` (and warnings) and `theory`.
+and `errors` (and warnings).
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from mmdbounds._version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mmdbounds import baselines, errors, kernels, plotting, results
-    from mmdbounds import theory as theory
     from mmdbounds import words as words
     from mmdbounds.bounds import mmd2, mmd_bounds
     from mmdbounds.columns import column_table
@@ -94,7 +93,7 @@ _HOME = {
     "tables": ("Group", "groups"),
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
-_ROOMS = ("baselines", "errors", "kernels", "plotting", "results", "theory", "words")
+_ROOMS = ("baselines", "errors", "kernels", "plotting", "results", "words")
 
 
 def __getattr__(name: str) -> Any:

@@ -12,10 +12,10 @@ from lab.studies import confidence_coverage as study
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.confidence import ALIKE, alike, confidence_interval, largest_variance
+from mmdbounds.inference.radii import deviation_radius, variance_radius
 from mmdbounds.objective import group_sums
 from mmdbounds.results.intervals import ConfidenceInterval
 from mmdbounds.sums import make_sums
-from mmdbounds.theory import deviation_radius, variance_radius
 from notebooks import page_of
 from problems import Signed, all_labellings, naive_values
 

@@ -37,6 +37,7 @@ from mmdbounds.costs import one_pass
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.holdout import Kept, hold_out
+from mmdbounds.inference.radii import deviation_radius, kernel_bound, variance_radius
 from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.knowledge import refuse_known
 from mmdbounds.objective import GroupSums
@@ -46,7 +47,6 @@ from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.tables import Group, as_groups
-from mmdbounds.theory import deviation_radius, kernel_bound, variance_radius
 from mmdbounds.words.phrases import rows
 
 ENOUGH = Sharp(gap=0.02)  # proofs that end where what they leave open no longer matters beside the radius
