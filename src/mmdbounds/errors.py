@@ -1,6 +1,7 @@
 """Errors and warnings, and the pieces of their messages: what is wrong, which value came, what to do.
 
-Every message is one line. It shows names and counts, never the cells of a table.
+Every message is one line. It shows names and counts, and of the cells of a table only those that an option
+has to name.
 """
 
 from __future__ import annotations

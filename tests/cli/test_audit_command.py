@@ -142,7 +142,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     [
         (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
         (["--certify", "maybe"], "`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'."),
-        (["--order", "b", "--by", "effect"], "`by='effect'` and `order` name different rows first."),
+        (["--order", "b", "--by", "effect"], "`--by effect` and `order` name different rows first."),
         (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
         (
             ["--audit-level", "95"],
@@ -153,3 +153,14 @@ def test_every_keyword_is_a_flag_with_the_same_default():
 )
 def test_refusals(options: list[str], message: str, patients: Path, refused: Refused):
     assert message.rstrip(".") in refused("audit", str(patients), *GROUPS, *options)
+
+
+def test_advice_about_repeated_names_is_no_option_that_an_audit_refuses(
+    patients: Path, capsys: pytest.CaptureFixture[str]
+):
+    patients.write_text(patients.read_text().replace("\np1,", "\np0,").replace("\np22,", "\np0,"))
+    run(["audit", str(patients), *GROUPS, *QUICK])
+    err = capsys.readouterr().err
+    assert "3 rows share their 'name' with another row." in err
+    assert "if these are such rows, give a table with one row per name." in err
+    assert "--unit" not in err

@@ -151,6 +151,26 @@ def test_a_dry_run_refuses_what_leaves_too_few_rows(command: str, tmp_path: Path
     assert why.startswith("with 1 of the 2 rows of `Y` moved to `X`, the true `Y` would have 1 row;")
 
 
+@pytest.mark.usefixtures("_known_rate")
+def test_a_refusal_says_how_to_see_all_problems_and_the_flags_solve_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: Refused
+):
+    path = tmp_path / "words.csv"
+    rows = ["MI,1,n/a", "MI,2,2", "MI,unknown,3", "healthy,3,pending", "healthy,lost,5", "healthy,4,6"]
+    path.write_text("\n".join(["dx,a,b", *rows, "MI,7,8", "healthy,8,9"]))
+    command = ["bounds", str(path), *GROUPS, "--n-moved", "1"]
+    message = refused(*command)
+    assert (
+        "'a' (numbers and text, 2 words: 'lost', 'unknown'), 'b' (numbers and text, 1 word: 'pending')"
+        in message
+    )
+    assert message.endswith("Add --dry-run to see all problems at once, and the flags that solve them.")
+    assert run([*command, "--dry-run"]) == 2
+    flags = capsys.readouterr().err.rstrip("\n").split("For example, add: ")[1]
+    assert flags == "--na lost --na unknown --missing impute --na pending"
+    assert run([*command, *flags.split(), "--dry-run"]) == 0
+
+
 MESSY = """\
 patient;dx;seen;income;rate;fee;sex;bmi;note
 P1;MI;2020-01-31;1,234;12 %;$5;m;27.5;a

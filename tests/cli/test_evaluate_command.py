@@ -167,7 +167,7 @@ def test_stopped_with_a_checkpoint_it_says_where_it_goes_on(
         ),
         (["--sizes", "3,-4"], r"^`--sizes` must be two numbers"),
         (["--sizes", "3,9"], r"^`sizes` must not exceed the 5 rows of `Y_clean`"),
-        (["--methods", "ssd"], r"got 'ssd'\. Did you mean 's-sd'\?$"),
+        (["--methods", "shrp"], r"got 'shrp'\. Did you mean 'sharp'\?$"),
         (["--methods", "sd", "--methods", "sd"], r"different labels; got 'sd' twice"),
         (["--n-trials", "0"], r"^`n_trials` must be a whole number from 1; got 0\.$"),
         (["--n-processes", "0"], r"^`n_processes` must be a whole number from 1; got 0\.$"),

@@ -56,5 +56,7 @@ def test_odds_over_shares_and_factors(said, table, groups):
 
 def test_what_is_refused(refused, table):
     asked = ["bounds", table, *ASKED, "--epsilon", "0.2", "--odds", "2"]
-    assert refused(*asked, "--method", "s-sd").startswith("`odds` has a method of its own; got method='s-sd'")
+    assert refused(*asked, "--method", "s-sd").startswith(
+        "`odds` has a method of its own; got `--method s-sd`"
+    )
     assert refused(*asked, "--y-in-x", "0.1").startswith("`odds` cannot be combined with two-way misfiling")

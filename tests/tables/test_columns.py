@@ -173,7 +173,7 @@ def test_categories_match_as_printed():
         ),
         (["2020-01-01", "2020-02-01"] * 3, r"'c' \(text, dates\)"),
         ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)] * 3, r"'c' \(dates or times\)"),
-        (["10", "20", "30", "unknown"] * 3, r"'c' \(numbers and text, 1 word\)\. .*`na=`"),
+        (["10", "20", "30", "unknown"] * 3, r"'c' \(numbers and text, 1 word: '.+'\)\. .*`na=`"),
         (["1.5", "2,5"] * 3, r"'c' \(numbers with commas\)"),
     ],
 )
@@ -292,7 +292,7 @@ def test_words_and_numbers_for_missing_cells(tmp_path):
     assert X.record["n_filled_cells"] == {"a": 1, "b": 2, "c": 1}
     assert X.record["na"] == ["-99", "?"]
     assert Y.values[0, 2:].tolist() == [1.0, 0.0]
-    with pytest.raises(DataError, match=r"'b' \(numbers and text, 1 word\)"):
+    with pytest.raises(DataError, match=r"'b' \(numbers and text, 1 word: '.+'\)"):
         split(path, na="-99", missing="impute")
     # The group column and booleans mean what they say.
     X, _ = split(table(a=OK, t=[True, False] * 3), na=["MI", "1"], missing="impute")

@@ -97,11 +97,11 @@ def test_the_user_settles_it():
         ),
         (["1,234", "2.5", "900", "7"], r"or set `decimal=` to 'point' if commas separate thousands\.$"),
         (["1.234", "2,5", "900", "7"], r"or set `decimal=` to 'comma' if points separate thousands\.$"),
-        (["1,2,3", "2", "3", "4"], r"\(numbers and text, 1 word\)"),
+        (["1,2,3", "2", "3", "4"], r"\(numbers and text, 1 word: '.+'\)"),
         (["1,5", "2.5", "9", "7"], r"\(numbers with commas\)\. .*, or write decimals with a point\.$"),
         (["12 %", "7", "3 %", "4 %"], r"\(numbers, not all with the same sign\)\. .*one percent or currency"),
         (["$5", "7 €", "$3", "$4"], r"\(numbers, not all with the same sign\)"),
-        (["12 %", "7 %", "3 %", "unknown"], r"\(numbers and text, 1 word\)\. .*`na=`"),
+        (["12 %", "7 %", "3 %", "unknown"], r"\(numbers and text, 1 word: '.+'\)\. .*`na=`"),
     ],
 )
 def test_what_is_refused_says_which_option_helps(cells: list, message: str):

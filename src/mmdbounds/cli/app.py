@@ -26,8 +26,8 @@ from mmdbounds.cli.known_truth import evaluate_command
 from mmdbounds.cli.odds import odds_command
 from mmdbounds.cli.options import ARGUMENTS, SECTIONS
 from mmdbounds.cli.picture import plot_command
-from mmdbounds.cli.plan import as_flags
 from mmdbounds.cli.reporting import report_command
+from mmdbounds.cli.spoken import as_flags
 from mmdbounds.errors import LONGEST_VALUE, MmdBoundsError, did_you_mean, shown_value
 
 # Section of what has none of its own: the version, the help.

@@ -26,6 +26,7 @@ from mmdbounds.cli.options import (
     options,
 )
 from mmdbounds.cli.side_files import STDIN, beside_the_answer, plan_file, say
+from mmdbounds.cli.spoken import in_flags
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, shown_value
 
 if TYPE_CHECKING:
@@ -371,7 +372,7 @@ class Output:
         elif self.csv:
             say(formats.as_csv(result).rstrip("\n"))
         else:
-            say(formats.as_bare(result) if self.quiet else result.summary())
+            say(formats.as_bare(result) if self.quiet else in_flags(result.summary()))
 
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""

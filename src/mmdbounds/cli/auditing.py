@@ -102,7 +102,7 @@ def audit_command(
             order=auditing.order,
         )
     X, Y = recorded(split, table)
-    note_repeated_ids(X, Y, table, output)
+    note_repeated_ids(X, Y, table, output, takes_units=False)
     if output.dry_run:
         asked = {name: given[name] for name in ("audit_level", "by", "certify", "n_permutations")}
 

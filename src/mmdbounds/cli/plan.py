@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mmdbounds.cli.spoken import as_flags
 from mmdbounds.errors import counted, listed, quoted, quoted_list
 
 if TYPE_CHECKING:
@@ -175,12 +175,6 @@ def flags_to_add(survey: Survey) -> str:
     if excluded and not any("," in name for name in excluded):
         excluded = [",".join(excluded)]
     return typed(word for flag in (*flags, *(("--exclude", name) for name in excluded)) for word in flag)
-
-
-def as_flags(message: str) -> str:
-    """Return a message of the library on one line, with flags for its keywords: `id=` becomes `--id`."""
-    flag = re.sub(r"`([a-z_]+)=(?:True)?`", lambda found: f"`--{found[1].replace('_', '-')}`", message)
-    return " ".join(flag.split())
 
 
 def misfiled_in_words(counts: Iterable[Counts], Y: Group) -> str:

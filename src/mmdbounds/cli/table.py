@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from mmdbounds.cli import plan
 from mmdbounds.cli.side_files import STDIN, say
+from mmdbounds.cli.spoken import as_flags
 from mmdbounds.errors import MmdBoundsError, counted, quoted
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mmdbounds.tables.table_rows import Survey
 
 STDERR = 2
+ALL_PROBLEMS = "Add --dry-run to see all problems at once, and the flags that solve them."
 USUAL_SHARE = 0.1  # of the true X, where a page is about every share, or none was named
 
 
@@ -49,7 +51,8 @@ def read_split(
         split = _split(table, known, scale, order)
     except TableError as error:
         if output is None or not output.dry_run:
-            raise
+            msg = f"{error} {ALL_PROBLEMS}"
+            raise MmdBoundsError(msg) from None
         refuse_all(error.survey, output, amount)
     _require_units(split)
     return split
@@ -66,7 +69,7 @@ def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> 
     survey = dataclasses.replace(survey, problems=[*survey.problems, *more])
     flags = plan.flags_to_add(survey)
     if output.json:
-        known = {"data": survey.record, "problems": list(map(plan.as_flags, survey.problems)), "add": flags}
+        known = {"data": survey.record, "problems": list(map(as_flags, survey.problems)), "add": flags}
         say(json.dumps(known, indent=2, ensure_ascii=False))
     else:
         say("\n".join(plan.problems_in_words(survey)))
@@ -168,16 +171,17 @@ def note_changes(X: Group, output: Output) -> None:
         output.note(text)
 
 
-def note_repeated_ids(X: Group, Y: Group, table: Table, output: Output) -> None:
+def note_repeated_ids(X: Group, Y: Group, table: Table, output: Output, *, takes_units: bool = True) -> None:
     """Say on standard error that rows share a name, which is what rows of one patient do."""
     if table.id is None or table.unit is not None or X.ids is None or Y.ids is None:
         return
     names = Counter(name for name in [*X.ids.tolist(), *Y.ids.tolist()] if name)
     repeated = sum(times for times in names.values() if times > 1)
     if repeated:
+        to_do = f"add --unit {table.id}" if takes_units else f"give a table with one row per {table.id}"
         output.note(
             f"{repeated:,} rows share their {table.id!r} with another row. The test assumes exchangeable "
-            f"rows, which rows of one patient are not; if these are such rows, add --unit {table.id}."
+            f"rows, which rows of one patient are not; if these are such rows, {to_do}."
         )
 
 

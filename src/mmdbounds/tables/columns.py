@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import DataError, counted, listed, quoted
+from mmdbounds.errors import DataError, counted, listed, quoted, quoted_list
 from mmdbounds.tables import dates
 from mmdbounds.tables.cells import MOST_DIGITS, Cells, n_rounded
 from mmdbounds.tables.group import require_finite
@@ -37,6 +37,7 @@ Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]  # places of rows in the table
 MISSING = ("refuse", "drop", "impute")  # what can be done about missing cells
 MAX_CATEGORIES = 50  # most values of a text column that is a category
+MOST_WORDS = 20  # words among numbers that a message lists, so that `na=` can name them
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,8 +182,9 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
         return _number_trouble(names)
     # A few words among numbers are slips or words for missing cells, not categories.
     if 2 * n_numerals > len(names):
-        words = f"numbers and text, {counted(len(names) - n_numerals, 'word')}"
-        return Trouble(words, "name words for missing cells with `na=`")
+        words = tuple(name for name in names if not is_numeral(name))
+        holds = f"numbers and text, {counted(len(words), 'word')}"
+        return Trouble(holds, "name words for missing cells with `na=`", names=words)
     if len(names) > 1 and len(names) == n_rows:
         return _IN_EVERY_ROW
     return Trouble(f"text, {len(names)} different values", advice) if too_many else None
@@ -233,8 +235,13 @@ def refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     use = f" If {quoted(naming)} names the rows, set `id=` to it." if is_id else ""
     advice = dict.fromkeys(trouble.advice for trouble in refused.values() if trouble.advice)
     to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
-    parts = listed([f"{quoted(name)} ({trouble.words})" for name, trouble in refused.items()])
+    parts = listed([f"{quoted(name)} ({_with_names(trouble)})" for name, trouble in refused.items()])
     return f"{counted(len(refused), 'column')} cannot be compared: {parts}.{use} {to_do}."
+
+
+def _with_names(trouble: Trouble) -> str:
+    """Return what is in the way of a column, with all words that `na=` has to name."""
+    return f"{trouble.words}: {quoted_list(trouble.names, MOST_WORDS)}" if trouble.names else trouble.words
 
 
 def remedies(refused: Mapping[str, Trouble], id_: str | None) -> list[tuple[str, str]]:
@@ -242,6 +249,9 @@ def remedies(refused: Mapping[str, Trouble], id_: str | None) -> list[tuple[str,
     found: list[tuple[str, str]] = []
     for name, trouble in refused.items():
         can_name = trouble is _IN_EVERY_ROW and id_ is None and "id" not in dict(found)
+        if 0 < len(trouble.names) <= MOST_WORDS:
+            found += [*(("na", word) for word in trouble.names), ("missing", "impute")]
+            continue
         found.append(trouble.remedy or (("id" if can_name else "exclude"), name))
     return list(dict.fromkeys(found))
 

@@ -57,3 +57,4 @@ class Trouble(NamedTuple):
     words: str
     advice: str = ""
     remedy: tuple[str, str] | None = None  # the option to set and its value; `None` to exclude the column
+    names: tuple[str, ...] = ()  # words among numbers, which may stand for missing cells: `na=` takes them

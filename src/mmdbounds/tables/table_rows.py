@@ -255,6 +255,7 @@ def completed(table: Table, read: ReadColumns, rows: Rows, record: Mapping[str, 
     id_, missing = record["id_column"], record["missing"]
     problems = [refusal(read.refused, id_)] if read.refused else []
     found = remedies(read.refused, id_)
+    found = [each for each in found if missing == "refuse" or each[0] != "missing"]
     try:
         if read.columns:
             whole = complete(read.values, read.columns, missing, table.subject)
