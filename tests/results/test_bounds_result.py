@@ -331,3 +331,16 @@ def test_repr_is_one_line(changes: dict[str, Any], text: str):
     assert repr(make_result(**changes)) == (
         f"BoundsResult(mmd2 in [-0.333333, 0.7] attained, observed 0.5, {text}, method 's-sd')"
     )
+
+
+@pytest.mark.parametrize(
+    ("upper", "gap"), [(0.7, "below 0.1 %"), (0.705, "0.48 %"), (0.9, "19 %"), (4.0, "319 %")]
+)
+def test_the_one_line_print_states_the_gap(upper: float, gap: str):
+    result = make_result()
+    proved = dataclasses.replace(
+        result,
+        lower=dataclasses.replace(result.lower, certified=result.lower.value),
+        upper=dataclasses.replace(result.upper, certified=upper),
+    )
+    assert f"] certified, gap {gap} of the width, observed" in repr(proved)

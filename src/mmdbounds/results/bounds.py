@@ -203,9 +203,20 @@ class BoundsResult(TwoSided, OfGroups, ReportedResult):
             tables.append(row_columns(self.name_x, places, self.ids_of_x, self.file_rows_of_x, of_x))
         return ranked(tables)
 
+    def _proof(self) -> str:
+        """Say that both sides are proved, and how far from what is reached."""
+        gap = max(self.lower.gap or 0.0, self.upper.gap or 0.0)
+        if self.width <= 0:
+            return "certified"
+        share = gap / self.width
+        how_far = (
+            "below 0.1 %" if share < 1e-3 else f"{100 * share:.2g} %" if share < 1 else f"{100 * share:.0f} %"
+        )
+        return f"certified, gap {how_far} of the width"
+
     def __repr__(self) -> str:
         low, high = self.interval
-        proof = "certified" if self.is_certified else "attained"
+        proof = self._proof() if self.is_certified else "attained"
         others = [b.kind for b in (self.lower, self.upper) if b.kind != "labelling"]
         if self.odds is not None:
             proof = f"estimated for odds within a factor of {self.odds:g}, {self.if_random:.6g} if random"

@@ -47,7 +47,8 @@ def drawn(seed):
     m, m_d, rng = problem.counts.n_moved, problem.counts.n_moved_of_x, np.random.default_rng(seed)
     assumed = mb.Contamination(n_moved=m, n_moved_of_x=m_d, exactly="at most" not in kind)
     if kind == "shares":  # few rows of one group: no pair may move rows of both
-        assumed = mb.Contamination(rng.uniform(0.1, 0.35), y_in_x=rng.uniform(0.01, 0.3))
+        share = rng.uniform(1.01 / (problem.p + 1), 0.4)  # a row or more
+        assumed = mb.Contamination(share, y_in_x=rng.uniform(0.01, 0.3))
     K = small_matrix(problem)
     values = [
         naive_values(K, all_labellings(problem.p, problem.q, counts), problem.estimator)

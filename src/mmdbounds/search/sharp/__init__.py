@@ -35,7 +35,7 @@ from mmdbounds.search.sharp.at_most import FEW, RangeSearch, best_on_the_way
 from mmdbounds.search.sharp.both_ways import PairSearch, largest_last, searched_apart, some_pairs
 from mmdbounds.search.sharp.ceiling import ceiling as relax_above
 from mmdbounds.search.sharp.floor import Floor, raised
-from mmdbounds.search.sharp.leading_rows import LeadingRows, few_are_chosen, rows_that_fit
+from mmdbounds.search.sharp.leading_rows import LeadingRows, few_are_chosen, rows_that_fit, separable
 from mmdbounds.search.sharp.learned import LearnedMultipliers
 from mmdbounds.search.sharp.quota_problem import (
     BranchAndBound,
@@ -62,6 +62,7 @@ EFFORT_THROUGH_SUMS = 1e9, 0.05  # ... or ten seconds, and half a nanosecond for
 ROUGHLY = 0.25  # share of the slack that the shares of a relaxation may be off
 SEVERAL_STARTS = 25_000  # up to this many rows, a lower side that is not proved gets more starts
 NEAR = 1e-2  # of the gain: a proof by leading rows that is as near is not tried again by learning
+FAR = 100.0  # times the slack: a proof that is as far from the gain is compared with that of no multipliers
 SHARED = 1e-3  # where rows are many, shares start a search once their gap is this part of S-SD's...
 WORTH = 1e-6  # ... and a round of exchanges must gain this part of what the labelling has gained
 
@@ -388,10 +389,15 @@ class SideSearch:
             return bound
         multipliers = LearnedMultipliers(self._best[i], self._task.seed)
         multipliers.fit(self.best_gain, slack, patience, effort)
-        learned = multipliers.ceiling(self._quadratics[i], effort)
-        if learned < bound and multipliers.row_bounds is not None:
-            self._row_bounds[i] = multipliers.row_bounds
-        return min(bound, learned)
+        for is_last in (False, True):
+            learned = multipliers.ceiling(self._quadratics[i], effort)
+            if learned < bound and multipliers.row_bounds is not None:
+                self._row_bounds[i] = multipliers.row_bounds
+            bound = min(bound, learned)
+            if is_last or bound <= self.best_gain + FAR * slack:
+                break
+            multipliers.forget()  # what was learned on samples may be worse than nothing
+        return min(bound, separable(self._best[i]))
 
     def _by_leading_rows(self, i: int, slack: float, patience: float) -> float:
         """Prove by a matrix of the rows that add most alone, where few of many rows are chosen."""

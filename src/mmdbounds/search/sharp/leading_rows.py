@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from mmdbounds.objective import Indices, Labelling
-from mmdbounds.search.protocol import NO_ROWS, RowBounds, largest_places, largest_sums
+from mmdbounds.search.protocol import NO_ROWS, RowBounds, largest_places, largest_sums, top_sum
 from mmdbounds.search.sharp.ceiling import EPS, ceiling
 from mmdbounds.search.sharp.learned import lost_by_sums
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound, exchanged
@@ -111,3 +111,15 @@ def few_are_chosen(labelling: Labelling, n_leading: int) -> bool:
         return False
     [(_, quota)] = labelling.stays() or labelling.parts()
     return AMONG * quota <= n_leading
+
+
+def separable(labelling: Labelling) -> float:
+    """Return a value that no labelling exceeds: each pair that is chosen is worth as much as any can be."""
+    constant, alone, parts = labelling.chosen_alone()
+    n_chosen, totals = sum(quota for _, quota in parts), labelling.quadratic.totals
+    n_pairs = sum(quota * (quota - 1) for _, quota in parts)
+    if not totals.sums.is_nonnegative:  # pairs of both groups have the sign minus
+        n_pairs = n_chosen * (n_chosen - 1)
+    summed = lost_by_sums(len(alone)) * top_sum(np.abs(alone), parts)
+    best = top_sum(alone, parts, labelling.limits())
+    return constant + best + labelling.quadratic.c * n_pairs * totals.scale + summed

@@ -108,6 +108,10 @@ class LearnedMultipliers:
             size = np.sqrt(square / (1 - SQUARE ** (step + 1)))
             self._parameters -= length * mean / np.maximum(size, np.finfo(np.float64).tiny)
 
+    def forget(self) -> None:
+        """Set all multipliers to 0: each row counts on its best partners, whatever they count on."""
+        self._parameters = np.zeros_like(self._parameters)
+
     def ceiling(self, quadratic: Quadratic, effort: Effort) -> float:
         """Return a value that no labelling exceeds, with sums of `quadratic`: one pass over active rows."""
         f, added, limits = quadratic, self._factors(), self._labelling.limits()
