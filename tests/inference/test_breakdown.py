@@ -196,6 +196,32 @@ def test_many_points_are_at_round_shares(sizes, step):
     assert usual_counts(20, 2, unbiased=True) == [0]
 
 
+def test_goes_on_beyond_a_half_until_it_breaks_down():
+    """With the documented recipe, a plan of an audit, which needs a breakdown."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 1)), rng.normal(4, 1, size=(60, 1))
+    result = mb.sweep(X, Y, n_permutations=99, rng=0)
+    assert result.breakdown_epsilon > 0.5
+    assert result.breakdown_n_moved <= result.most_moved == result.points[-1].n_moved
+    mb.plan_audit(len(Y), result.breakdown_n_moved)
+    named = mb.sweep(X, Y, epsilons=[0.5], n_permutations=99, rng=0)
+    assert (named.most_moved, named.breakdown_n_moved) == (8, None)
+    tested = [
+        mb.robust_test(X, Y, mb.Contamination(n_moved=m), n_permutations=99, rng=0).pvalue <= 0.05
+        for m in (result.holds_n_moved, result.breakdown_n_moved)
+    ]
+    assert tested == [True, False]
+
+
+def test_goes_on_until_nothing_is_left_to_move():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(8, 1)), rng.normal(4, 1, size=(60, 1))
+    which = mb.Contamination(may_move=np.arange(60) < 12)
+    result = mb.sweep(X, Y, which=which, n_permutations=99, rng=0)
+    assert result.breakdown_n_moved is None
+    assert result.most_moved == 12  # a share of 0.6
+
+
 def poor_outcome(monkeypatch):
     """Let the scan's proofs, one by one, be far off."""
     monkeypatch.setattr(count_range, "FEW", 1000)

@@ -185,7 +185,7 @@ class Sweeping(Permutations):
 
     epsilons: list[float] | None = option(
         None,
-        "Shares of the true A rows to try, separated by commas.  [default: 0 to 0.5]",
+        "Shares of the true A rows to try, separated by commas.  [default: 0 to 0.5, or to the breakdown]",
         "SHARE,...",
         MISFILED,
     )

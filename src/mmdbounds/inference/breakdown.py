@@ -38,7 +38,7 @@ from mmdbounds.words.testing import sweep_conditions
 STEPS = (0.025, 0.01, 0.005, 0.0025, 0.001)  # between points of the curve, unless the user names them: the
 POINTS = 10  # first with at least so many
 FEW = 20  # misfiled rows up to which every count is a point
-LARGEST_SHARE = 0.5  # share up to which the curve goes, unless the user names its points
+LARGEST_SHARE = 0.5  # share up to which the curve goes first, unless the user names its points
 
 
 @compares()
@@ -67,7 +67,8 @@ def sweep(
     X, Y, verified, kernel, bandwidth, estimator, backend, dtype, working_memory, progress
         As in `mmd_bounds`.
     epsilons : sequence of float, optional
-        The shares of the curve; by default in round steps from 0 to 0.5, rounded down to whole rows.
+        The shares of the curve; by default in round steps from 0 to 0.5, rounded down to whole rows. If the
+        finding survives all of these, the curve goes on until it breaks down, or no more rows can move.
     y_in_x : float, default=0
         Two-way: the largest share of the true Y that may be filed under X. The result is then the frontier:
         for each of `epsilons` (by default from 0 to the first that explains the finding away by itself) the
@@ -133,7 +134,15 @@ def sweep(
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
-        where = {**_breakdown(scan, level), **_breakdown_of_value(scan, value)}
+        where, largest = _breakdown(scan, level), LARGEST_SHARE
+        while shares is None and where["breakdown_n_moved"] is None:
+            largest = (1 + largest) / 2
+            if (longer := _grid(problem, None, largest))[-1] == grid[-1]:  # nothing is left to move
+                break
+            grid = longer
+            scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
+            where = _breakdown(scan, level)
+        where |= _breakdown_of_value(scan, value)
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
     return SweepResult(
         **where,
@@ -368,9 +377,10 @@ def _checked_which(which: Any, y_in_x: float = 0.0) -> Contamination:
     return replace(which, x_in_y=0.0, y_in_x=y_in_x) if y_in_x else which
 
 
-def usual_counts(p: int, q: int, *, unbiased: bool) -> list[int]:
+def usual_counts(p: int, q: int, *, unbiased: bool, largest: float | None = None) -> list[int]:
     """Return the counts of a curve whose shares nobody named: round shares up to a half, or every count."""
-    most = min(Contamination(LARGEST_SHARE).n_moved_for(p), q - (2 if unbiased else 1))
+    share = LARGEST_SHARE if largest is None else largest
+    most = min(Contamination(share).n_moved_for(p), q - (2 if unbiased else 1))
     if most <= FEW:
         return list(range(most + 1))
     shares = round_shares(most / (p + most))
@@ -383,13 +393,13 @@ def round_shares(largest: float) -> list[float]:
     return [round(i * step, 4) for i in range(int(largest / step + 1e-9) + 1)]
 
 
-def _grid(problem: Problem, shares: list[float] | None) -> list[Counts]:
+def _grid(problem: Problem, shares: list[float] | None, largest: float | None = None) -> list[Counts]:
     """Return the counts of the curve, ascending, without repetition."""
     p, q = problem.p, problem.q
     unbiased = problem.estimator == "unbiased"
     check_sizes(Counts(0, 0, p, q), p, q, unbiased=unbiased)
     if shares is None:
-        moved = usual_counts(p, q, unbiased=unbiased)
+        moved = usual_counts(p, q, unbiased=unbiased, largest=largest)
     else:
         moved = sorted({Contamination(share).n_moved_for(p) for share in shares})
     if problem.known.movable is not None:  # no more than can be misfiled at all
