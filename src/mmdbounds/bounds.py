@@ -122,7 +122,9 @@ def mmd_bounds(
         ``StepwiseDominance(n_steps=50)``. The paper's methods that bound nothing are in `baselines`.
     exactly : bool, optional
         Whether exactly m rows are misfiled, as the paper assumes. By default at most m are: any smaller
-        number is possible too, the value as filed lies inside, and a larger `epsilon` gives a wider interval.
+        number is possible too, the value as filed lies inside, and a larger `epsilon` gives a wider interval
+        (what is proved is never narrower than what a smaller one reaches: by `Bound.gap` it may be; within a
+        `sweep` it is nested).
     verified : pair, optional
         What was looked up of the rows of `X`, and of `Y`: an array with the true group of each row (its name,
         or ``"X"`` and ``"Y"``; `None`, NaN or ``""`` where nothing was looked up), a mask that is true for
