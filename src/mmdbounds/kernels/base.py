@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import is_number
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.checks import check_flag, is_number
+from mmdbounds.errors import MmdBoundsError, shown_value
 
 Geometry = Literal["distance2", "l1", "inner", "function", "matrix"]
 Floats = NDArray[np.floating[Any]]
@@ -218,15 +218,29 @@ class BandwidthKernel(PairKernel):
 
 @dataclass(frozen=True)
 class FunctionKernel(Kernel):
-    """A user's function ``k(A, B)`` that returns the block of kernel values, shape (len(A), len(B))."""
+    """A user's function ``k(A, B)`` that returns the block of kernel values, shape (len(A), len(B)).
+
+    With ``is_positive_definite=True`` proofs rely on what the user says of it, and results state that.
+    Without it the lower side of many rows stays without a proof.
+    """
 
     function: Callable[[Floats, Floats], Any]
+    # Of other kernels it is a fact of their class.
+    is_positive_definite: bool | None = field(default=None, kw_only=True)  # type: ignore[misc]
     name = "function"
     geometry = "function"
 
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            msg = f"`function` must be a function k(A, B); got {shown_value(self.function)}."
+            raise MmdBoundsError(msg)
+        if self.is_positive_definite is not None:
+            check_flag(self.is_positive_definite, "is_positive_definite")
+
     def options(self) -> dict[str, float | str]:
-        """Return the name of the function."""
-        return {"function": getattr(self.function, "__qualname__", type(self.function).__name__)}
+        """Return the name of the function, and what was said of it."""
+        named = {"function": getattr(self.function, "__qualname__", type(self.function).__name__)}
+        return {**named, "is_positive_definite": True} if self.is_positive_definite else named
 
 
 @dataclass(frozen=True)

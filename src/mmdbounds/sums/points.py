@@ -33,6 +33,8 @@ TILE = 112  # rows and columns of a block where there are few rows: less than me
 FLOAT32_LOSS = 1e-3  # float32 is refused where eps times the largest squared norm, in bandwidths, exceeds it
 MOST_VANISHED = 1e-6  # error of values, from differences that vanish, beyond which rows are refused
 SMALLEST_VALUE = {"float64": 1e-280, "float32": 1e-28}  # below, products are no normal numbers
+NO_DIAGONAL = 1e-6  # of the largest value: what a distance of a row to itself may be by rounding
+LAST_DIGITS = 32  # units of float64 by which the same value may differ in two blocks of a user's function
 OF_A_MEAN = 0.25  # error of a mean of float32 values, in units of eps; standard deviation 0.2 on FOREST
 
 
@@ -276,7 +278,8 @@ def ready(Z: Float64s, kernel: Kernel, dtype: str) -> Points:
 def kernel_matrix(Z: Float64s, kernel: Kernel) -> tuple[Float64s, float]:
     """Return the whole kernel matrix of the rows `Z`, and how far a value can be off."""
     if isinstance(kernel, FunctionKernel):
-        return symmetrised(function_block(kernel, Z, Z)), 0.0
+        K = function_block(kernel, Z, Z)
+        return symmetrised(K), asymmetry_of(K)
     kernel = with_formula(kernel)
     points = ready(Z, kernel, "float64")
     if points.is_product:
@@ -402,6 +405,11 @@ def symmetrised(K: Float64s) -> Float64s:
     return np.asarray((K + K.T) / 2)
 
 
+def asymmetry_of(K: Float64s) -> float:
+    """Return how far the mean of the two values of a pair is from either, relative to the largest value."""
+    return float(np.abs(K - K.T).max(initial=0.0)) / 2 / max(float(np.abs(K).max(initial=0.0)), 1e-300)
+
+
 def function_block(kernel: FunctionKernel, A: NDArray[Any], B: NDArray[Any]) -> Float64s:
     """Call a user's kernel for one block and check what comes back."""
     values = np.asarray(kernel.function(A, B))
@@ -417,21 +425,54 @@ def function_block(kernel: FunctionKernel, A: NDArray[Any], B: NDArray[Any]) -> 
     return _finite(values.astype(np.float64))
 
 
-def check_function(kernel: FunctionKernel, Z: Float64s) -> None:
-    """Try a user's kernel on a few rows: right shape, numbers, symmetric, the same row by row."""
+def check_function(kernel: FunctionKernel, Z: Float64s) -> float:
+    """Try a user's kernel on a few rows: right shape, numbers, symmetric, the same row by row.
+
+    Returns how far a value may differ from block to block, relative to the largest: 0 where values agree to
+    the last digits of float64.
+    """
     few = Z[np.unique(np.linspace(0, len(Z) - 1, num=min(len(Z), 7)).astype(np.intp))]
     values = function_block(kernel, few, few)
-    tolerance = 1e-9 * max(float(np.abs(values).max()), 1e-300)
-    asymmetry = float(np.abs(values - values.T).max())
+    largest = max(float(np.abs(values).max()), 1e-300)
+    unit = rounding.precision(np.asarray(kernel.function(few, few)))
+    tolerance = rounding.handed_in(unit)
+    asymmetry = float(np.abs(values - values.T).max()) / largest
     if asymmetry > tolerance:
-        msg = f"`kernel` must be symmetric, k(A, B) = k(B, A).T; two rows differ by {asymmetry:.3g}."
+        msg = (
+            f"`kernel` must be symmetric, k(A, B) = k(B, A).T; two rows differ by {asymmetry * largest:.3g}."
+        )
         raise MmdBoundsError(msg)
     alone = function_block(kernel, few[:1], few)
-    if float(np.abs(alone - values[:1]).max()) > tolerance:
+    apart = float(np.abs(alone - values[:1]).max()) / largest
+    if apart > tolerance:
         msg = (
             "`kernel` must give each pair the same value in every block; it does not. "
             "Fix whatever it computes from the block itself (a bandwidth, a mean) beforehand."
         )
+        raise MmdBoundsError(msg)
+    refuse_distances(symmetrised(values), "`kernel` gives")
+    least = float(np.linalg.eigvalsh(symmetrised(values))[0])
+    if kernel.is_positive_definite and least < -largest * max(tolerance, len(few) * LAST_DIGITS * unit):
+        what = "the kernel values of a few rows already have a negative eigenvalue"
+        msg = f"`kernel` is not positive definite: {what}. Leave `is_positive_definite` out."
+        raise MmdBoundsError(msg)
+    agrees = max(asymmetry, apart) <= LAST_DIGITS * rounding.unit_roundoff("float64")
+    return 0.0 if agrees and unit == rounding.unit_roundoff("float64") else tolerance
+
+
+def refuse_distances(K: Float64s, what: str) -> None:
+    """Refuse a matrix of distances: 0 on the diagonal, positive elsewhere.
+
+    No value of a positive definite kernel exceeds the largest one on the diagonal. A negative distance is
+    conditionally definite, and a kernel of the MMD.
+    """
+    if (
+        K.size
+        and float(np.abs(K.diagonal()).max()) < NO_DIAGONAL * float(K.max())
+        and K.min() >= -K.max() * NO_DIAGONAL
+    ):
+        to_do = "Hand in kernel values such as `np.exp(-D**2 / (2 * s**2))`, or `-D` for the energy distance"
+        msg = f"{what} distances D: 0 on the diagonal and positive elsewhere. {to_do}."
         raise MmdBoundsError(msg)
 
 

@@ -37,6 +37,8 @@ ARITHMETIC = 1e-12  # the least that is ever claimed. A fifth of it is for the a
 PROOFS = 1.25  # factor by which a proof allows for more than values and sums can lose
 FORMULA = 16  # operations of a formula, counted generously
 VANISHING = 2.0**-537  # the root of the smallest number there is
+# A product of rows with thousands of columns, of which a BLAS adds the terms in another order each time.
+MANY_TERMS, LEAST_TOLERANCE, MOST_TOLERANCE = 2000, 1e-9, 0.01
 PIECE = 128  # sums of at least so many values are put together in float64, twice for a symmetric matrix
 HALVES = 2.0  # what rows in two halves of fp16 (22 bits) lose beside float32 (24), accumulator included
 
@@ -44,6 +46,25 @@ HALVES = 2.0  # what rows in two halves of fp16 (22 bits) lose beside float32 (2
 def unit_roundoff(dtype: str) -> float:
     """Return u, the largest relative error of one operation."""
     return float(np.finfo(dtype).eps) / 2
+
+
+def precision(values: NDArray[Any]) -> float:
+    """Return u of what a user has computed: by its type, or by its digits where it was converted since.
+
+    Whole numbers, halves and the like, which few digits hold, are exact in any precision.
+    """
+    if values.dtype.kind == "f" and values.dtype.itemsize < 8:
+        return float(np.finfo(values.dtype).eps) / 2
+    for short in (np.float16, np.float32):
+        with np.errstate(over="ignore"):
+            if np.array_equal(values, values.astype(short)):
+                return unit_roundoff("float64" if short is np.float16 else "float32")
+    return unit_roundoff("float64")
+
+
+def handed_in(unit: float) -> float:
+    """Return by how much two computations of the same kernel value may differ, relative to the largest."""
+    return max(LEAST_TOLERANCE, min(MANY_TERMS * unit, MOST_TOLERANCE))
 
 
 def pair_error(n_columns: int, kernel: Kernel) -> float:

@@ -272,6 +272,8 @@ def settings(made: Provenance, *lead: str) -> str:
     length = made.options.get("bandwidth") if made.bandwidth is None else f"{made.bandwidth:.6g}"
     power = made.kernel_options.get("exponent", 1)
     kernel = made.kernel if power == 1 else f"{made.kernel}, exponent {power}"
+    if made.kernel_options.get("function") and made.kernel_options.get("is_positive_definite"):
+        kernel = f"{made.kernel}, which proofs take as positive definite because you said so"
     if several := made.options.get("kernels"):
         lengths = [each["bandwidth"] for each in several]
         kernel = ", ".join(dict.fromkeys(str(each["kernel"]) for each in several))

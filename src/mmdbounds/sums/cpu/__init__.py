@@ -16,7 +16,7 @@ from mmdbounds.sums import plan, points
 from mmdbounds.sums.cpu.blocked import BlockedSums, Span
 from mmdbounds.sums.protocol import Float64s, KernelSums, Options, PooledRows, Rows
 from mmdbounds.sums.registry import IN_MEMORY, Backend, Status, measured, processor, timed_kernel, version_of
-from mmdbounds.sums.rounding import ARITHMETIC, claimed, sum_error
+from mmdbounds.sums.rounding import ARITHMETIC, LEAST_TOLERANCE, claimed, handed_in, precision, sum_error
 from mmdbounds.sums.threads import in_order, thread_count, threads_for
 
 T = TypeVar("T")
@@ -36,9 +36,11 @@ class ProcessorBackend(Backend):
         """Return sums over a matrix if it is small or given, else over blocks."""
         Z = np.asarray(rows)
         if isinstance(kernel, Precomputed):
-            return MatrixSums(checked_matrix(Z), **options)
+            K, error = checked_matrix(Z)
+            return MatrixSums(K, value_error=error, **options)
+        varies = 0.0
         if isinstance(kernel, FunctionKernel):
-            points.check_function(kernel, Z)
+            varies = points.check_function(kernel, Z)
         elif not isinstance(kernel, PairKernel):
             msg = (
                 f"the kernel {type(kernel).__name__} has no formula. Derive it from PairKernel and define "
@@ -46,7 +48,9 @@ class ProcessorBackend(Backend):
             )
             raise MmdBoundsError(msg)
         if not plan.matrix_fits(len(Z), options["working_memory"]):
-            return BlockedSums(Z, kernel, few_rows=len(Z) <= plan.FEW * plan.SMALL_ROWS, **options)
+            return BlockedSums(
+                Z, kernel, few_rows=len(Z) <= plan.FEW * plan.SMALL_ROWS, varies=varies, **options
+            )
         if options["dtype"] == "float32" and points.by_product(kernel):
             points.prepare(Z, kernel, "float32")  # the same refusals for few rows as for many
         if isinstance(kernel, PairKernel) and (ready := points.ready(Z, kernel, "float64")).is_product:
@@ -80,19 +84,21 @@ class ProcessorBackend(Backend):
         return True, ""
 
 
-def checked_matrix(K: Float64s) -> Float64s:
-    """Return a kernel matrix that the user gave, symmetric to the last bit, or refuse it."""
+def checked_matrix(K: Float64s) -> tuple[Float64s, float]:
+    """Return a kernel matrix that the user gave, symmetric to the last bit, and its error; or refuse it."""
     if K.shape[0] != K.shape[1]:
         msg = (
             f"with kernel='precomputed', `X` and `Y` must be the rows of one pooled N x N matrix (X first), "
             f"{K.shape[0]} x {K.shape[0]} in all; got {K.shape[1]} columns."
         )
         raise MmdBoundsError(msg)
-    asymmetry = float(np.abs(K - K.T).max(initial=0.0))
-    if asymmetry > 1e-9 * max(float(np.abs(K).max(initial=0.0)), 1e-300):
+    error = points.asymmetry_of(K)
+    if 2 * error > LEAST_TOLERANCE and 2 * error > handed_in(precision(K)):
+        asymmetry = float(np.abs(K - K.T).max(initial=0.0))
         msg = f"the precomputed kernel matrix must be symmetric; two entries differ by {asymmetry:.3g}."
         raise MmdBoundsError(msg)
-    return points.symmetrised(K)
+    points.refuse_distances(K, "the precomputed matrix holds")
+    return points.symmetrised(K), error
 
 
 class MatrixSums(KernelSums):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar, Unpack
 
@@ -49,12 +50,15 @@ class BlockedSums(KernelSums):
         n_threads: int | None = None,
         block: tuple[int, int] | None = None,
         few_rows: bool = False,
+        varies: float = 0.0,
         **options: Unpack[Options],
     ) -> None:
         self._set_options(len(Z), kernel.reach, options)
         self.is_nonnegative = kernel.is_nonnegative
         self._Z, self._kernel, self._few_rows = Z, kernel, few_rows
         self._points = ready(Z, kernel, self.dtype)
+        if varies:  # values of a user's function differ from block to block
+            self._points = replace(self._points, value_error=self._points.value_error + varies)
         self._plain = PlainEngine(self._points, kernel, self.dtype)
         self.is_compiled, self.dtype = is_compiled(self._points, kernel), self._plain.dtype
         self.backend = "numba" if self.is_compiled else "numpy"
@@ -62,7 +66,7 @@ class BlockedSums(KernelSums):
         self._n_threads = n_threads or thread_count()
         in_one_go = max(self._height, self._width)
         self.rounding = claimed(self._points.value_error, sum_error(self.n_rows, in_one_go, self.dtype))
-        self.tie_width = tie_error(self._points.typical_spread, self.dtype)
+        self.tie_width = max(varies, tie_error(self._points.typical_spread, self.dtype))
 
     @cached_property
     def _engine(self) -> PlainEngine:
