@@ -57,9 +57,9 @@ class Test(_Second, mb.RobustTest):
 @pytest.mark.parametrize(
     ("estimator", "not_applicable"),
     [
-        (Bounds(0.1), {}),
-        (Bounds(0.1, method="s-sd", kernel="precomputed"), PRECOMPUTED),
-        (Test(0.1, n_permutations=19), {}),
+        (Bounds(0.2), {}),
+        (Bounds(0.2, method="s-sd", kernel="precomputed"), PRECOMPUTED),
+        (Test(0.2, n_permutations=19), {}),
     ],
     ids=str,
 )
@@ -157,13 +157,13 @@ def test_last_step_of_a_pipeline():
     np.testing.assert_allclose(found.interval_, expected.interval, rtol=0, atol=1e-12)
     assert make_pipeline(StandardScaler(), PCA(2), clone(asked)).fit(X, LABELS)[-1].n_features_in_ == 2
     units = np.arange(len(X))
-    tested = make_pipeline(StandardScaler(), mb.RobustTest(0.1, hidden="MI", n_permutations=19, rng=0))
+    tested = make_pipeline(StandardScaler(), mb.RobustTest(0.2, hidden="MI", n_permutations=19, rng=0))
     assert tested.fit(X, LABELS, robusttest__unit=units)[-1].result_.units_note
 
 
 def test_what_is_known_of_rows_is_routed():
     units = [f"{label} {i // 4}" for i, label in enumerate(LABELS)]
-    front = mb.RobustTest(0.1, hidden="MI", n_permutations=19, rng=0)
+    front = mb.RobustTest(0.2, hidden="MI", n_permutations=19, rng=0)
     alone = clone(front).fit(X, LABELS, unit=units)
     with config_context(enable_metadata_routing=True):
         asked = make_pipeline(StandardScaler(), clone(front).set_fit_request(unit=True))

@@ -371,7 +371,7 @@ def test_axes_in_and_out_and_nothing_left_behind(pyplot: Any):
 
 @pytest.mark.full
 def test_columns_are_drawn_with_the_surest_on_top(pyplot: Any):
-    table = mb.column_table([[1.0, 5], [2, 6], [1, 7]], [[1.0, 1], [2, 2], [2, 3], [1, 1]], 0.2)
+    table = mb.column_table([[1.0, 5], [2, 6], [1, 7]], [[1.0, 1], [2, 2], [2, 3], [1, 1]], 0.3)
     ax = table.plot()
     assert [tick.get_text() for tick in ax.get_yticklabels()] == ["column 1", "column 0"]
     assert ax.get_ylim() == (1.5, -0.5)

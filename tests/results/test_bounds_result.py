@@ -172,7 +172,7 @@ def test_what_is_no_saved_result(change: Callable[[dict[str, Any]], Any], messag
 
 @pytest.mark.parametrize("given", [[0], 3])
 def test_a_pair_has_two_values(given: Any):
-    saved = mb.column_table([[0.0], [1.0]], [[2.0], [4.0]], 0.1).to_dict()
+    saved = mb.column_table([[0.0], [1.0]], [[2.0], [4.0]], 0.4).to_dict()
     with pytest.raises(DataError, match=r"^`n_dropped` must be a list of 2 values; got"):
         mb.results.ColumnTable.from_dict({**saved, "n_dropped": given})
 

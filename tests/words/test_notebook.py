@@ -97,7 +97,7 @@ KINDS = {
     "FrontierResult": lambda X, Y: mb.sweep(X, Y, epsilons=[0, 0.1], y_in_x=0.1, n_permutations=19, rng=0),
     "AuditResult": lambda X, Y: mb.audit(X, Y, n_permutations=19, rng=0),
     "OddsSweepResult": lambda X, Y: mb.odds_sweep(X, Y, epsilons=[0.1], n_permutations=19, rng=0),
-    "PairwiseTable": lambda X, Y: mb.pairwise_bounds(np.vstack([X, Y]), np.repeat(list("abc"), 9), 0.05),
+    "PairwiseTable": lambda X, Y: mb.pairwise_bounds(np.vstack([X, Y]), np.repeat(list("abc"), 9), 0.1),
     "HsicResult": lambda X, Y: mb.hsic_bounds(
         np.vstack([X, Y]), np.repeat(list("abc"), 9), epsilon=0.05, transitions="any"
     ),
