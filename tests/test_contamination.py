@@ -1,5 +1,6 @@
 """Counts and sizes from shares, one-way and two-way."""
 
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -58,6 +59,14 @@ def test_the_count_is_the_largest_with_a_share_of_at_most_epsilon(p, q, share):
         m,
         m - 1 if Fraction(m, p + m) > Fraction(share) else m,
     )
+
+
+@given(p=st.integers(1, 10**6), q=st.integers(3, 10**6))
+def test_the_share_that_is_advised_stands_for_its_rows(p, q):
+    with pytest.raises(MmdBoundsError) as refused:
+        Contamination(n_moved=q + 1).counts(p, q)
+    share, rows = re.search(r" is ([0-9.]+) \(([0-9,]+) rows?\)\.$", str(refused.value)).groups()
+    assert int(rows.replace(",", "")) == q - 2 == Contamination(float(share)).counts(p, q).n_moved
 
 
 def test_admissible_counts():

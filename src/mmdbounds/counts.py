@@ -6,7 +6,6 @@ X to Y; the true sizes are n_X = p + m - m_D and n_Y = q - m + m_D. One-way misf
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -107,8 +106,18 @@ def _largest(p: int, q: int) -> str:
     """Say which one-way amount is the largest for `p` and `q` rows; two rows must stay in Y."""
     if q < 3:
         return "Give a smaller amount."
-    share = math.floor(1000 * (q - 2) / (p + q - 2)) / 1000
-    return f"The largest `epsilon` for groups of {p} and {q} rows is {share:g} ({counted(q - 2, 'row')})."
+    share, rows = _typed_share(q - 2, p), counted(q - 2, "row")
+    return f"The largest `epsilon` for groups of {p} and {q} rows is {share} ({rows})."
+
+
+def _typed_share(m: int, p: int) -> str:
+    """Return the shortest share that stands for `m` rows beside `p` others: one that is rounded up."""
+    digits = 3
+    while True:
+        share = -(-(10**digits) * m // (p + m)) / 10**digits
+        if share == m / (p + m) or share * p < (m + 1) * (1 - share):
+            return f"{share:.{digits}f}".rstrip("0").rstrip(".")
+        digits += 1
 
 
 def limited(admissible: list[Counts], movable: Movable) -> list[Counts]:
