@@ -32,7 +32,7 @@ LISTED = 200
 
 KERNELS = ("rbf", "laplacian", "matern52", "polynomial", "linear")
 RECORDED = """
-    lower upper value certified fractional rows rows_of_x effects effects_of_x kind is_certified observed
+    lower upper value certified rows rows_of_x effects effects_of_x kind is_certified observed
     n_moved n_moved_of_x epsilon share_of_y provenance bandwidth
     statistic pvalue pvalue_range is_valid is_tight null null_quantile pvalue_as_filed null_quantile_as_filed
     counts n_admissible attained best_case points breakdown_n_moved breakdown_epsilon holds_n_moved

@@ -273,7 +273,6 @@ def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) ->
         side=side,
         value=found.value,
         certified=found.certified,
-        fractional=found.fractional,
         rows=known.of_y.back(rows),
         rows_of_x=known.of_x.back(of_x),
         ids=None if Y.ids is None else Y.ids[rows],

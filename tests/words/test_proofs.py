@@ -183,27 +183,6 @@ def test_one_labelling_has_no_width():
     assert "gap" not in words.finding(only)
 
 
-CLAIM = "    at least 0.2701 (proved) if rows may count in part (Claim 1 of the paper)"
-
-
-@pytest.mark.parametrize(
-    ("fractional", "lines"),
-    [(0.27012, [CLAIM]), (None, []), (0.275392, []), (0.2759, [])],  # none, as good, and better than needed
-)
-def test_claim_1_has_a_line_where_it_says_more(fractional: float | None, lines: list[str]):
-    which = proved(0.27539, 0.39801)
-    low = bound(which.lower, fractional=fractional)
-    assert words.side_lines(low, which)[2:] == lines
-
-
-def test_claim_1_above():
-    which = proved(0.27539, 0.39801)
-    high = bound(which.upper, fractional=0.40001)
-    assert words.side_lines(high, which)[-1].startswith(
-        "    at most 0.4001 (proved) if rows may count in part"
-    )
-
-
 def test_long_lines_of_the_table_are_wrapped():
     status = "too many rows to check that the kernel is positive definite"
     lines = bound(LOWER, status=status)

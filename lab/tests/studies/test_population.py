@@ -32,8 +32,8 @@ def test_against_the_package_on_rows_in_exact_proportions(population):
     lower, upper = sharp_bounds(population, EPSILON)
     how = {"kernel": population.kernel, "estimator": "biased", "method": mb.Sharp(gap=0.01), "rng": 0}
     r = mb.mmd_bounds(X, Y, mb.Contamination(n_moved=20, exactly=True), **how)
-    # Claim 1 on these rows is Claim 1 in the population; a vertex of its set is a labelling.
-    np.testing.assert_allclose(r.lower.fractional, lower, rtol=0, atol=1e-9)
+    # Labellings are among the distributions that Claim 1 allows; a vertex of its set is a labelling.
+    assert r.lower.value >= lower - 1e-12
     np.testing.assert_allclose(r.upper.value, upper, rtol=0, atol=1e-12)
 
 

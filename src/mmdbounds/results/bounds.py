@@ -30,9 +30,6 @@ class Bound(OneSide):
         it is neither attained with the stated counts nor proved.
     certified
         A number proved to lie beyond every labelling, or `None` where nothing was proved.
-    fractional
-        The same for labellings that may split rows, which is the paper's Claim 1: all distributions of
-        the misfiled rows within Y. Known for the biased estimator and one-way misfiling.
     rows
         Positions in `Y`, from 0, of the rows that are moved to X to reach `value`.
     rows_of_x
@@ -60,7 +57,6 @@ class Bound(OneSide):
         In words how the search ended.
     """
 
-    fractional: float | None = None
     rows_of_x: NDArray[np.intp]
     ids_of_x: NDArray[np.str_] | None = None
     file_rows_of_x: NDArray[np.intp] | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -59,7 +59,6 @@ class Found:
     kind: str = "labelling"
     status: str = ""
     certified: float | None = None
-    fractional: float | None = None
     row_bounds: RowBounds | None = None  # if they prove an upper side: ceilings of other counts follow
     weights: Float64s | None = None  # of the rows of X, in place of a labelling (limited odds)
 
@@ -233,14 +232,9 @@ def most_extreme(every: list[Found], side: Side) -> Found:
         msg = "there is no count of misfiled rows to search."
         raise MmdBoundsError(msg)
     outermost = max if side == "upper" else min
-
-    def proved(values: Iterable[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return outermost(known) if len(known) == len(every) else None
-
+    proofs = [found.certified for found in every if found.certified is not None]
     best = outermost(every, key=lambda found: found.value)  # the first of equals
-    best = dataclasses.replace(best, fractional=proved(found.fractional for found in every))
-    return best.proved(proved(found.certified for found in every), side)
+    return best.proved(outermost(proofs) if len(proofs) == len(every) else None, side)
 
 
 def spread_evenly(counts: list[Counts], most: int) -> list[Counts]:

@@ -153,7 +153,7 @@ def side_lines(bound: Bound, result: BoundsResult) -> list[str]:
         if len(places):
             named = named_rows(letter, places, ids, file_rows)
             lines.append(wrapped(f"moves {rows(len(places))} filed under {shown(name)}: {named}", "    "))
-    return lines + _fractional_lines(bound)
+    return lines
 
 
 def _value_line(bound: Bound, result: BoundsResult) -> str:
@@ -180,17 +180,6 @@ def _joined(*parts: str) -> str:
 
 def _cells(word: str, value: str, text: str) -> str:
     return f"{word:<16}{value:>12} {text}".rstrip()
-
-
-def _fractional_lines(bound: Bound) -> list[str]:
-    """Return a line for the bound over all distributions of the misfiled rows, if it lies further out."""
-    if bound.fractional is None or bound.certified is None:
-        return []
-    outside = min if bound.side == "lower" else max
-    word, limit = _limit(outside(bound.fractional, bound.certified), bound.side)
-    if limit == proved_number(bound.certified, bound.side):
-        return []
-    return [wrapped(f"{word} {limit} (proved) if rows may count in part (Claim 1 of the paper)", "    ")]
 
 
 def top_rows(result: BoundsResult) -> str:

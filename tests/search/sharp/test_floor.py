@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
-from mmdbounds.search.protocol import Task
-from mmdbounds.search.sharp import SideSearch, dense_effort, pairwise_steps
+from mmdbounds.search.sharp import pairwise_steps
 from mmdbounds.search.sharp.floor import EXTRA, Floor, filled, raised, tightest
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem
 from mmdbounds.search.sharp.through_sums import Mixture, SharedRows
@@ -17,17 +16,13 @@ from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.cpu.blocked import BlockedSums
 from problems import (
     Problem,
-    all_labellings,
     naive_extension,
     naive_gradient,
-    naive_matrix,
-    naive_values,
     quadratic_of,
     small_choice,
     small_matrix,
     small_problem,
     sum_zero_basis,
-    totals_of,
 )
 from tolerances import of_a_sum, of_mmd2
 
@@ -328,64 +323,6 @@ def test_few_rows_at_a_time_find_the_same_floor(monkeypatch, estimator, of_x):
     np.testing.assert_allclose(few.share[:-90].sum(), of_x, rtol=0, atol=1e-12)
 
 
-def test_fractions_of_rows_cost_no_more_than_other_proofs(monkeypatch):
-    monkeypatch.setattr("mmdbounds.search.sharp.floor.MOST_STEPS", 1000)
-    rng = np.random.default_rng(2)  # on a line, shares can be improved for ever, by less and less
-    X, Y = rng.normal(size=(2, 1)), rng.normal(size=(40, 1))
-    problem = Problem(X, Y, mb.kernels.RBF(1.0), "biased", Counts(20, 0, 22, 20))
-    search = SideSearch(Task(totals_of(problem), [problem.counts], "biased"), "lower", 2, certify=True)
-    [found] = search.finish(1.0, 1.0)
-    assert search.spent < 1e-3 * dense_effort(40)
-    assert -1e-3 < found.fractional < 1e-3
-
-
-def test_fractions_of_rows_are_bounded_for_the_biased_one_way_case_only():
-    for seed in range(34):
-        problem = small_problem(seed, most=(9, 6), kernel=None if seed < 30 else "energy")
-        lower, upper = mb.Sharp().both_sides(
-            Task(totals_of(problem), [problem.counts], problem.estimator, seed)
-        )
-        claim = problem.estimator == "biased" and not problem.counts.n_moved_of_x
-        if not claim:
-            assert lower.fractional is None
-            assert upper.fractional is None
-            continue
-        known = problem.kernel.is_conditionally_definite
-        assert (lower.fractional is not None) == known, seed
-        if known:
-            values = naive_values(
-                small_matrix(problem), all_labellings(problem.p, problem.q, problem.counts), "biased"
-            )
-            assert lower.fractional <= values.min()
-            assert values.max() <= upper.fractional
-
-
-def test_what_holds_for_fractions_is_no_tighter_than_what_holds_for_whole_rows():
-    for seed in range(12):
-        rng = np.random.default_rng(seed)
-        Z = rng.normal(size=(90, [1, 2, 5, 20][seed % 4]))
-        Z[30:] += rng.normal()
-        m = int(rng.integers(1, 40))
-        problem = Problem(Z[:30], Z[30:], mb.kernels.RBF(1.5), "biased", Counts(m, 0, 30 + m, 60 - m))
-        task = Task(totals_of(problem), [problem.counts], "biased")
-        lower, upper = mb.Sharp(gap=[1e-3, 0.2][seed % 2], n_starts=2).both_sides(task)
-        assert lower.fractional <= lower.certified, seed
-        assert upper.certified <= upper.fractional, seed
-
-
-def test_nothing_is_said_of_fractions_where_the_kernel_may_be_indefinite():
-    # Minus a Gaussian kernel: shares of 1/2 lie above every labelling.
-    Z = np.random.default_rng(0).normal(size=(12, 2))
-    K = -np.exp(-((Z[:, None] - Z[None]) ** 2).sum(axis=2))
-    counts = Counts(4, 0, 8, 4)
-    problem = Problem(K[:4], K[4:], mb.kernels.Precomputed(), "biased", counts)
-    halves = naive_extension(K, np.r_[np.ones(4), np.full(8, 0.5)], counts, "biased")
-    values = naive_values(K, all_labellings(4, 8, counts), "biased")
-    assert halves > values.max()
-    _, upper = mb.Sharp().both_sides(Task(totals_of(problem), [counts], "biased"))
-    assert upper.fractional is None or upper.fractional >= halves
-
-
 # -- against Clarabel, an interior-point solver that shares no code with this package
 
 
@@ -463,45 +400,6 @@ def naive_matrix_fast(problem):
     """The Gaussian kernel matrix from differences, one row at a time."""
     Z = problem.Z
     return np.array([np.exp(-((Z - z) ** 2).sum(axis=1) / (2 * problem.kernel.bandwidth**2)) for z in Z])
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("name", ["one-way", "one-way, one column", "one-way, many columns"])
-def test_the_bound_over_fractions_is_the_optimum_of_clarabel(name):
-    problem = large_problem("biased", *LARGE[name])
-    expected = clarabel_minimum(naive_matrix_fast(problem), problem.p, problem.counts, "biased")
-    task = Task(totals_of(problem), [problem.counts], "biased")
-    lower, upper = mb.Sharp(n_starts=2, gap=0.1).both_sides(task)
-    assert lower.fractional <= expected + 1e-12
-    np.testing.assert_allclose(lower.fractional, expected, rtol=0, atol=1e-8 * (upper.value - lower.value))
-
-
-@pytest.mark.full
-def test_the_bound_over_fractions_is_sharp_where_the_groups_can_be_made_alike():
-    # Half of Y moves: the smallest value is nearly 0, and the steps end before the gap does.
-    problem = large_problem("biased", 100, 150, 0, 2)
-    expected = clarabel_minimum(naive_matrix_fast(problem), problem.p, problem.counts, "biased")
-    task = Task(totals_of(problem), [problem.counts], "biased")
-    lower, upper = mb.Sharp(n_starts=2, gap=0.1).both_sides(task)
-    assert lower.fractional <= expected + 1e-12
-    np.testing.assert_allclose(lower.fractional, expected, rtol=0, atol=1e-5 * (upper.value - lower.value))
-
-
-@pytest.mark.full
-def test_small_problems_over_fractions_agree_with_clarabel_and_lie_below_whole_rows():
-    compared = 0
-    for seed in range(30):
-        problem = small_problem(seed, kernel="rbf", estimator="biased", two_way=False)
-        K = naive_matrix(problem)
-        if np.ptp(K) < 0.1:  # nearly constant: Clarabel itself is not that exact
-            continue
-        compared += 1
-        lower, _ = mb.Sharp().both_sides(Task(totals_of(problem), [problem.counts], "biased"))
-        values = naive_values(K, all_labellings(problem.p, problem.q, problem.counts), "biased")
-        expected = clarabel_minimum(K, problem.p, problem.counts, "biased")
-        assert lower.fractional <= values.min()
-        np.testing.assert_allclose(lower.fractional, expected, rtol=0, atol=1e-8)
-    assert compared > 15
 
 
 @pytest.mark.full

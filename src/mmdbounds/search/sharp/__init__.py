@@ -303,42 +303,32 @@ class SideSearch:
         if all(quota == part.stop - part.start for part, quota in self._best[i].parts()):
             self._take_float64(i)  # there is one labelling
             bound: float | None = self._gain(self._best[i])
-            fractional, status = bound, ""
+            status = ""
         elif matrices_fit(n, self._side, sums.working_memory):
             effort = Effort(patience * dense_effort(n), self._task.meter)
             self._efforts.append(effort)
-            bound, fractional, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
+            bound, status = self._branched(i, slack, effort, sums.working_memory * MIB / 2)
         else:
             bound, status = self._through_sums(i, slack, patience)
-            fractional = bound
         f = self._quadratics[i]
         margin = f.margin_by_gradient  # what rounding can do
         if self._side == "upper":
             margin = f.margin_of_those_that_stay if self._best[i].stays() else f.margin
-        # Over Claim 1's distributions something is proved for the biased, one-way case alone.
-        known = self._task.estimator == "biased" and not f.counts.n_moved_of_x and sums.is_positive_definite
         most = f.totals.ceiling if self._side == "upper" else np.inf  # which is less where few rows stay
-        certified, fractional = (
-            None if proved is None else self._out * min(proved + margin, most)
-            for proved in (bound, fractional if known else None)
-        )
+        certified = None if bound is None else self._out * min(bound + margin, most)
         known_of_rows = self._row_bounds.get(i)
-        found = Found.at(self._best[i], status=status, fractional=fractional, row_bounds=known_of_rows)
+        found = Found.at(self._best[i], status=status, row_bounds=known_of_rows)
         return found.proved(certified, self._side)
 
-    def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, float | None, str]:
-        """Prove by branch and bound; also return what is proved over fractions of rows."""
+    def _branched(self, i: int, slack: float, effort: Effort, room: float) -> tuple[float, str]:
+        """Prove by branch and bound."""
         self._take_float64(i)
         problem = QuotaProblem.of(Labelling(self._quadratics[i]), self._side)
         memory = self._task.totals.sums.working_memory
         with_squares = matrices_fit(len(problem.rows), self._side, memory, MATRICES)
         relax: Relaxation = partial(relax_above, squares=with_squares)
-        fractional = None
         if self._side == "lower":
             relax = self._floor(i, problem, slack)
-            if self._task.estimator == "biased" and self._task.totals.sums.is_positive_definite:
-                exact = replace(relax, tolerance=self._quadratics[i].totals.margin)
-                fractional = exact.plain(problem, effort).bound
         flipped = np.zeros(len(problem.rows), dtype=np.bool_)
         if self._side == "upper":
             problem, flipped = problem.by_those_that_stay()
@@ -352,11 +342,8 @@ class SideSearch:
         proof = search.run(problem)
         if proof.rows is not None:
             improve(proof.rows)
-        bound = max(min(proof.bound, np.inf if fractional is None else fractional), self.best_gain)
-        n = proof.n_nodes
-        # A convex function is largest where no row is split.
-        fractional = bound if self._side == "upper" else fractional
-        return bound, fractional, f"branch and bound: {n:,} branch{'' if n == 1 else 'es'}" if n else ""
+        bound, n = max(proof.bound, self.best_gain), proof.n_nodes
+        return bound, f"branch and bound: {n:,} branch{'' if n == 1 else 'es'}" if n else ""
 
     def _floor(self, i: int, problem: QuotaProblem, slack: float) -> Floor:
         f, labelling = self._quadratics[i], self._best[i]

@@ -129,7 +129,7 @@ class CountRange:
     def keep(self, counts: Counts, found: Found) -> None:
         """Note what a search of one count found."""
         self.searched[counts] = found
-        self.best.append(replace(found, certified=None, fractional=None))
+        self.best.append(replace(found, certified=None))
 
     def proved(self) -> Float64s:
         """Return what is proved of each count."""
@@ -185,14 +185,13 @@ class LowerRange(CountRange):
 
     def __init__(self, of: RangeSearch, last: Found, slack: float, left: float) -> None:
         super().__init__(of, last, slack, left)
-        self._range = self._floors(is_dense=of.is_dense)
+        ends = int(self.k[0]), int(self.k[-1])
+        self._range = FloorRange(
+            self.totals, self.estimator, ends, is_dense=of.is_dense, movable=self.movable
+        )
         self._from_last = np.full(len(self.k), -np.inf)
         if self.estimator == "unbiased" and last.certified is not None and self.movable is None:
             self._from_last = from_more(last.certified, self.totals, self.estimator, self.k)
-
-    def _floors(self, *, is_dense: bool) -> FloorRange:
-        ends = int(self.k[0]), int(self.k[-1])
-        return FloorRange(self.totals, self.estimator, ends, is_dense=is_dense, movable=self.movable)
 
     def proofs(self) -> Float64s:
         """See `CountRange`."""
@@ -210,16 +209,6 @@ class LowerRange(CountRange):
             self.refined(self._range.solve(start, self.slack / 4, effort))
             self.left -= effort.spent
         return True
-
-    def found(self) -> Found:
-        """See `CountRange`."""
-        found = super().found()
-        if self.last.fractional is None or found.certified is None:
-            return found
-        plain = self._floors(is_dense=False)  # over fractions of rows
-        for start in (self.started(), plain.start(self.ends[0])):
-            plain.solve(start, 0.0, Effort(max(self.left, LEAST), self.of.task.meter))
-        return replace(found, fractional=float(plain.floors.min()))
 
 
 class NoFloors(CountRange):
@@ -326,11 +315,6 @@ class UpperRange(CountRange):
         self.left -= effort.spent
         pairs, multipliers = problem.pairs, proof.state[0]
         return np.divide(pairs, f.c, pairs), np.divide(multipliers, f.c, multipliers)
-
-    def found(self) -> Found:
-        """See `CountRange`; a convex function is largest where no row is split."""
-        found = super().found()
-        return found if self.last.fractional is None else replace(found, fractional=found.certified)
 
     def _try_fewer(self, last: Labelling) -> None:
         """Refine the best labelling with fewer rows of the one found for the largest count."""
