@@ -47,14 +47,14 @@ SAID: dict[str, tuple[pd.Series, Callable[[Any], Any]]] = {
     "labels bounded": (LABELS, lambda s: mb.hsic_bounds(Z, s, n_moved=2, **HOW).upper.value),
     "unit": (
         UNITS_Y,
-        lambda s: mb.robust_test(X, Y, 0.1, unit=(UNITS_X, s), n_permutations=9, **HOW).statistic,
+        lambda s: mb.robust_test(X, Y, 0.2, unit=(UNITS_X, s), n_permutations=9, **HOW).statistic,
     ),
     "units_y": (UNITS_Y, lambda s: mb.one_row_each(X, Y, UNITS_X, s, rng=1).rows_of_y.tolist()),
     "unit of refiled rows": (
         UNITS_Y,
         lambda s: (
             mb.robust_test(
-                X, Y, 0.1, unit=(UNITS_X, s), verified=(None, UNITS_Y == "q3"), n_permutations=9, **HOW
+                X, Y, 0.2, unit=(UNITS_X, s), verified=(None, UNITS_Y == "q3"), n_permutations=9, **HOW
             ).statistic
         ),
     ),
@@ -69,7 +69,7 @@ SAID: dict[str, tuple[pd.Series, Callable[[Any], Any]]] = {
     "unit of fit": (
         pd.concat([UNITS_X, UNITS_Y]),
         lambda s: (
-            mb.RobustTest(0.1, hidden=1, n_permutations=9, **HOW)
+            mb.RobustTest(0.2, hidden=1, n_permutations=9, **HOW)
             .fit(Z, np.repeat([1, 0], [12, 20]), unit=s)
             .statistic_
         ),
