@@ -33,7 +33,7 @@ FULL_TESTS := $(WITH_DATA) MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2
 
 help:
 	@echo "make demo     set up and run the demo"
-	@echo "make test     set up and run the tests (run-time dependencies only)"
+	@echo "make test     set up and run the tests (run-time dependencies and scikit-learn)"
 	@echo "make perturbed  the tests again where sums are added up in another order (processor, blocks, threads, no numba)"
 	@echo "make check    lint, format, types, direction of imports"
 	@echo "make full     all tests but the slow ones, with every optional package; a skip is a failure"
@@ -174,7 +174,7 @@ $(VENV)/.stamp-test: $(VENV)/.stamp-pip pyproject.toml
 	@touch $@
 
 $(FULL)/.stamp-full: $(FULL)/.stamp-pip pyproject.toml
-	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[files,plot,gpu,dask]' --group full --group mimic --group lint --group docs --group release
+	$(FULL_BIN)/python -m pip install --quiet -c constraints.txt -e '.[files,plot,sklearn,gpu,dask]' --group full --group mimic --group lint --group docs --group release
 	@touch $@
 
 # Oldest versions on the oldest Python, pinned versions on the newest one that is found.

@@ -117,6 +117,14 @@ def test_without_anything_but_numpy_and_scipy_arrays_still_work():
     np.testing.assert_allclose([float(v) for v in interval], sharp.interval, rtol=0, atol=of_mmd2(40))
 
 
+def test_the_estimators_say_what_they_need():
+    code = BLOCKER.format(names=["sklearn"]) + (
+        "import mmdbounds as mb\n"
+        "try:\n    mb.MMDBounds\nexcept mb.MmdBoundsError as error:\n    print(error)\n"
+    )
+    assert python(code).endswith("need scikit-learn. Install it with: pip install 'mmdbounds[sklearn]'.\n")
+
+
 def test_every_public_name_exists_and_is_listed():
     for name in mb.__all__:
         assert getattr(mb, name) is not None

@@ -7,9 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils import ClassifierTags, Tags
-from sklearn.utils.validation import validate_data
 
 from mmdbounds.bounds import mmd_bounds
 from mmdbounds.contamination import Contamination
@@ -24,6 +21,16 @@ from mmdbounds.tables import Group, as_group
 from mmdbounds.tables.by_row import ByRow, index_of
 from mmdbounds.tables.cells import EXACT_UP_TO
 from mmdbounds.tables.group_column import group_name
+
+try:
+    from sklearn.base import BaseEstimator
+    from sklearn.utils import ClassifierTags, Tags
+    from sklearn.utils.validation import validate_data
+except ImportError:
+    MISSING = (
+        "`MMDBounds` and `RobustTest` need scikit-learn. Install it with: pip install 'mmdbounds[sklearn]'."
+    )
+    raise MmdBoundsError(MISSING) from None
 
 LABELS_NAMED = 5  # in a message
 
