@@ -107,6 +107,7 @@ def test_a_group_called_true_is_named_with_its_column(tmp_path: Path, capsys: py
     ("amount", "least"),
     [(["--epsilon", "0.001"], "0.25 (1 of 4)"), (["--share-of-y", "0.01"], "0.2 (1 of 5)")],
 )
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.AmountWarning")  # of less than one row
 def test_less_than_a_row_is_no_row(table: str, amount: list, least: str, capsys: pytest.CaptureFixture[str]):
     for command in ("bounds", "test", "columns"):
         assert run([command, table, *GROUPS, *amount, "--id", "name"]) == 0

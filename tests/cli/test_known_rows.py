@@ -98,6 +98,7 @@ def test_a_dry_run_knows_it(known: str, command: str, capsys: pytest.CaptureFixt
     assert "Columns: 2 columns" in out
 
 
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.AmountWarning")  # of less than one row
 def test_a_report_says_it(known: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     page = tmp_path / "page.html"
     arguments = ["sweep", known, *GROUPS, *KNOWN, *LIMITS, "--epsilons", "0.2", "--n-permutations", "19"]

@@ -48,6 +48,7 @@ def arguments(command: str, file: str, folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.AmountWarning")  # of less than one row
 def test_rows_in_neither_group_are_named(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     file = written(LABELS, tmp_path / "t.csv")
     assert run(arguments(command, file, tmp_path)) == 0
@@ -64,6 +65,7 @@ def test_labels_in_two_spellings_stop_it(command: str, tmp_path: Path, refused: 
     )
 
 
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.AmountWarning")  # of less than one row
 def test_folded_labels_are_one_group_on_the_page_too(tmp_path: Path):
     plain = written([label for label in LABELS if label], tmp_path / "plain.csv")
     spelt = [label.upper() if i % 3 else f" {label.lower()} " for i, label in enumerate(LABELS) if label]
