@@ -12,7 +12,8 @@ correcting. Mean :math:`a_k` and standard deviation :math:`s_k` come from the po
 of their own: taken from those that are counted, they would not treat the true labelling like the others.
 
 The largest of the kernels' floors is a floor of the maximum. It need not be reached by any labelling even if
-each of them is by one, because these labellings differ; `is_tight` says whether one comes near.
+each of them is by one, because these labellings differ. Where that matters, a combination of the kernels
+proves more (`joint_floor`); `is_tight` says whether a labelling comes near.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.floor_pvalues import CountOutcome
+from mmdbounds.inference.joint_floor import JointFloor, fits, joint_floor
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.inference.worst_case import WorstCase, expected_work, is_open, is_tight, tighten
 from mmdbounds.kernels import Kernel, Precomputed
@@ -34,6 +36,7 @@ from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem, is_list
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import CountTest, KernelPart
+from mmdbounds.search.protocol import Found
 from mmdbounds.sums.bandwidth import resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 
@@ -109,10 +112,10 @@ class Member:
             standardised=None if proved is None else float(self.standardised(proved, counts)),
         )
 
-    def value(self, other: CountOutcome) -> float:
+    def value(self, counts: Counts, found: Found) -> float:
         """Return this kernel's statistic for a labelling that was found with another kernel."""
-        f = Quadratic(self.worst.totals, other.counts, self.problem.estimator)
-        labelling, found = Labelling(f), other.found
+        f = Quadratic(self.worst.totals, counts, self.problem.estimator)
+        labelling = Labelling(f)
         of_x = found.rows_of_x - labelling.active.start
         labelling.move(np.concatenate([of_x, labelling.n_active_x + found.rows]))
         return labelling.value()
@@ -129,6 +132,7 @@ class Together:
     pvalue: float
     attained: float
     is_proved: bool  # whether a kernel has a proof; others are left out of the floor
+    joint: JointFloor | None = None  # what combinations of kernels prove, where that was looked for
 
     def as_test(self) -> CountTest:
         """Return this as plain numbers."""
@@ -155,7 +159,7 @@ class Several:
         *,
         stop_after: int | None = None,
     ) -> None:
-        self.members, self._meter = list[Member](), meter
+        self.members, self._meter, self._seed = list[Member](), meter, seed
         for one in posed:
             meter.phase("kernel", len(self.members), len(posed))
             worst = WorstCase(one, admissible, n_permutations, seed, meter, stop_after=stop_after)
@@ -196,7 +200,7 @@ class Several:
         while not self._is_drawn(max(found, key=lambda each: each.pvalue)):
             for member in self.members:
                 member.worst.null.draw()
-            found = self._looked_at([self._together(o.counts, list(o.each)) for o in found], level)
+            found = self._looked_at([self._together(o.counts, list(o.each), o.joint) for o in found], level)
         return found
 
     def _looked_at(self, found: list[Together], level: float | None) -> list[Together]:
@@ -222,10 +226,14 @@ class Several:
         nulls = [m.standardised(m.worst.null_of(counts), counts) for m in self.members]
         return np.asarray(np.max(nulls, axis=0))
 
-    def at(self, values: Sequence[float], counts: Counts) -> float:
-        """Return the maximum for one statistic of each kernel, each lowered by what ties are worth."""
+    def each(self, values: Sequence[float], counts: Counts) -> Float64s:
+        """Return the standardised statistics of the kernels, each lowered by what ties are worth."""
         pairs = zip(self.members, values, strict=True)
-        return max(float(m.standardised(value - m.worst.tolerance(counts), counts)) for m, value in pairs)
+        return np.array([m.standardised(value - m.worst.tolerance(counts), counts) for m, value in pairs])
+
+    def at(self, values: Sequence[float], counts: Counts) -> float:
+        """Return the largest of them."""
+        return float(self.each(values, counts).max())
 
     def pvalue(self, level: float, counts: Counts, null: Float64s) -> float:
         """Return the share of labellings, the true one included, for which `null` is no smaller."""
@@ -234,7 +242,7 @@ class Several:
     def _values(self, one: CountOutcome, each: list[CountOutcome]) -> list[float]:
         """Return every kernel's statistic for the labelling that one of them found."""
         pairs = zip(self.members, each, strict=True)
-        return [own.found.value if own is one else member.value(one) for member, own in pairs]
+        return [own.found.value if own is one else m.value(one.counts, one.found) for m, own in pairs]
 
     def _tightened(self, known: Together) -> Together:
         """Prove more of this count where it raises the floor."""
@@ -242,14 +250,44 @@ class Several:
         for k, member in enumerate(self.members):
             if float(member.standardised(each[k].found.value, known.counts)) > known.floor:
                 each[k] = member.worst.tightened(each[k])
-        return self._together(known.counts, each)
+        new = self._together(known.counts, each, known.joint)
+        if new.joint is not None or is_tight([new]) or not self._may_join(new):
+            return new
+        return self._together(known.counts, each, self._joined(new))
 
-    def _together(self, counts: Counts, each: list[CountOutcome]) -> Together:
+    def _may_join(self, known: Together) -> bool:
+        """Return whether combinations of the kernels may prove more."""
+        moves = known.counts.n_moved or known.counts.n_moved_of_x
+        return bool(moves) and len(self.members) > 1 and fits(self.members[0].problem)
+
+    def _joined(self, known: Together) -> JointFloor:
+        """Return what combinations of the kernels prove of a count."""
+        counts, scales = known.counts, []
+        for member in self.members:
+            tie, spread = member.worst.tolerance(counts), member.spread[counts.n_x]
+            is_constant = spread <= tie
+            scales.append((member.centre[counts.n_x] + tie, np.inf if is_constant else spread))
+        return joint_floor(
+            self.members[0].problem,
+            counts,
+            [member.worst.totals.precise.sums for member in self.members],
+            scales,
+            lambda found: self.each([member.value(counts, found) for member in self.members], counts),
+            [one.found for one in known.each],
+            self._seed,
+            self._meter,
+        )
+
+    def _together(
+        self, counts: Counts, each: list[CountOutcome], joint: JointFloor | None = None
+    ) -> Together:
         is_proved = any(one.is_proved for one in each)
         floors = [one.floor if one.is_proved or not is_proved else -np.inf for one in each]
         floor = self.at(floors, counts)
         null = self.null_of(counts)
         value = min(self.at(self._values(one, each), counts) for one in each)
+        if joint is not None:
+            floor, value = max(floor, joint.floor), min(value, joint.value)
         return Together(
             counts=counts,
             each=tuple(each),
@@ -258,4 +296,5 @@ class Several:
             pvalue=self.pvalue(floor, counts, null),
             attained=self.pvalue(value, counts, null),
             is_proved=is_proved,
+            joint=joint,
         )
