@@ -184,5 +184,5 @@ def test_nobody_goes_on_after_the_end(how, trials, tmp_path):
         assert complaints.count("Traceback") == complaints.count("\nKeyboardInterrupt") == 1
     whole = path.read_bytes().splitlines()
     if trials == "short":
-        evaluate(X, Y, 0.2, methods=["sd"], only=[0], rng=0, checkpoint=path)
+        evaluate(X, Y, 0.2, methods=["sd"], n_trials=1, rng=0, checkpoint=path)
         assert len(whole) >= 10

@@ -54,9 +54,6 @@ class Trials:
     )
     replace: bool = option(False, "Draw rows with replacement.")
     n_trials: int = option(100, "Number of trials.", "NUMBER")
-    only: list[int] | None = option(
-        None, "Run only the trials of these numbers, from 0, separated by commas.", "NUMBER,..."
-    )
     n_processes: int | None = option(
         None, "Processes that run trials.  [default: one per core]", "NUMBER", COMPUTED
     )

@@ -76,7 +76,6 @@ PARSERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("SHARE", "MIB", "VALUE", "FACTOR"), number),
     **dict.fromkeys(("ROWS", "S", "STARTS", "SEED", "NUMBER"), whole_number),
     "SHARE,...": several(number),
-    "NUMBER,...": several(whole_number),
     "VALUE,...": several(number),
     "NAME,...": several(str),
 }

@@ -56,7 +56,6 @@ def evaluate(
     sizes: tuple[int | None, int | None] | None = None,
     replace: bool = False,
     n_trials: int = 100,
-    only: Iterable[int] | None = None,
     mechanism: MechanismLike = "nonrandom",
     scale: str = "none",
     exactly: bool = True,
@@ -89,8 +88,6 @@ def evaluate(
         groups, and only the misfiling differs.
     n_trials : int, default=100
         Number of trials.
-    only : sequence of int, optional
-        Numbers of the trials to run instead, from 0; each gives the same result as in a full run.
     mechanism : {"nonrandom", "random"} or callable, default="nonrandom"
         Which rows are misfiled, as in `simulate`.
     scale : {"none", "standard"}, default="none"
@@ -141,7 +138,7 @@ def evaluate(
     True
     """
     check_progress(progress)
-    trials = _trial_numbers(n_trials, only)
+    trials = range(check_count(n_trials, "n_trials", least=1, most=MOST_TRIALS))
     n_processes = thread_count() if n_processes is None else check_processes(n_processes)
     if checkpoint is not None and rng is None:
         msg = "`checkpoint` needs a seed (`rng`): without one, a run that was stopped cannot resume."
@@ -197,21 +194,6 @@ def labelled_methods(methods: Any) -> dict[str, Method | Baseline]:
         msg = f"`methods` must have different labels; got {twice[0]!r} twice. {hint}"
         raise MmdBoundsError(msg)
     return dict(pairs)
-
-
-def _trial_numbers(n_trials: Any, only: Any) -> list[int]:
-    """Return the numbers of the trials, ascending."""
-    n_trials = check_count(n_trials, "n_trials", least=1, most=MOST_TRIALS)
-    if only is None:
-        return list(range(n_trials))
-    if isinstance(only, str) or not isinstance(only, Iterable):
-        msg = f"`only` must be a list of trial numbers; got {only!r}."
-        raise MmdBoundsError(msg)
-    numbers = sorted({check_count(trial, "only") for trial in only})
-    if not numbers:
-        msg = "`only` must name at least one trial; got none."
-        raise MmdBoundsError(msg)
-    return numbers
 
 
 def _collected(

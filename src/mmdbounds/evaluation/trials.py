@@ -312,7 +312,7 @@ def _named_in_errors(where: str) -> Iterator[None]:
         msg = f"{where}: {error}"
         raise MmdBoundsError(msg) from error
     except Exception as error:
-        error.add_note(f"This was in {where} of `evaluate`; `only` runs a single trial.")
+        error.add_note(f"This was in {where} of `evaluate`.")
         raise
 
 
