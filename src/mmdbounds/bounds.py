@@ -193,7 +193,9 @@ def mmd_bounds(
         found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
         meter.phase("effects")
         most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
-        lower, upper = (_named(each, side, problem, most) for each, side in zip(found, SIDES, strict=True))
+        lower, upper = (
+            _named(each, side, problem, admissible) for each, side in zip(found, SIDES, strict=True)
+        )
     return BoundsResult(
         lower=lower,
         upper=upper,
@@ -263,12 +265,12 @@ def _row_fields(problem: Problem, *, two_way: bool) -> dict[str, Any]:
     return fields
 
 
-def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) -> Bound:
+def _named(found: Found, side: Side, problem: Problem, admissible: list[Counts]) -> Bound:
     """Put the names of the rows to what a search found, and what each row does to it."""
     found = found.proved(found.certified, side)  # methods from elsewhere need not have asked
     X, Y, known = problem.X, problem.Y, problem.known
     rows, of_x = known.of_y.in_order(found.rows), known.of_x.in_order(found.rows_of_x)
-    effects, effects_of_x = _effects(found, side, most)
+    effects, effects_of_x = _effects(found, side, admissible)
     return Bound(
         side=side,
         value=found.value,
@@ -287,9 +289,10 @@ def _named(found: Found, side: Side, problem: Problem, most: tuple[int, int]) ->
     )
 
 
-def _effects(found: Found, side: Side, most: tuple[int, int]) -> tuple[Float64s | None, Float64s | None]:
+def _effects(found: Found, side: Side, admissible: list[Counts]) -> tuple[Float64s | None, Float64s | None]:
     """Return the effects of the rows of Y and, if rows of X may move, of X."""
-    if found.labelling is None or found.kind != "labelling" or not any(most):
+    of_any, of_x = (any(getattr(c, name) for c in admissible) for name in ("n_moved", "n_moved_of_x"))
+    if found.labelling is None or found.kind != "labelling" or not (of_any or of_x):
         return None, None
-    of_y, of_x = effects_by_group(found.labelling, side)
-    return of_y, of_x if most[1] else None
+    for_y, for_x = effects_by_group(found.labelling, side, admissible)
+    return for_y, for_x if of_x else None

@@ -1,5 +1,7 @@
 """What each row does to a bound: every exchange by the definition, and what the numbers promise."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -213,9 +215,48 @@ def test_where_there_is_nothing_to_say():
     for bound in (nothing.lower, nothing.upper, printed.upper):
         assert bound.effects is None
         assert bound.effects_of_x is None
+
+
+def test_without_an_exchange_a_row_changes_sides_alone():
     # Groups that are equal as filed: nothing moved is smallest, so no exchange is possible there.
-    same = mb.mmd_bounds(A[:15], A[:15], TWO_WAY, exactly=False, estimator="biased", method="s-sd")
+    how = {"bandwidth": 1.5, "estimator": "biased"}
+    same = mb.mmd_bounds(A[:15], A[:15], TWO_WAY, method="s-sd", **how)
     assert (same.lower.n_moved, same.lower.n_moved_of_x) == (0, 0)
-    assert np.isnan(same.lower.effects).tolist() == [True] * 15
-    assert np.isnan(same.lower.effects_of_x).tolist() == [True] * 15
+    for i in range(15):
+        one, other = np.concatenate([A[:15], A[[i]]]), np.delete(A[:15], i, axis=0)
+        alone = mb.mmd2(one, other, **how) - same.lower.value
+        for effect in (same.lower.effects[i], same.lower.effects_of_x[i]):
+            np.testing.assert_allclose(effect, alone, rtol=0, atol=of_mmd2(30, smallest=14))
     assert not np.isnan(same.upper.effects).any()
+
+
+def test_rows_that_cannot_be_on_the_other_side_have_no_effect():
+    free = [True] * 4 + [False] * 2
+    every = mb.mmd_bounds(A, B[:6], mb.Contamination(n_moved=4, exactly=True, may_move=free), rng=0)
+    assert len(every.lower.effects) == 4
+    assert np.isnan(every.lower.effects).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("estimator", ["unbiased", "biased"])
+def test_bounds_rise_by_no_more_once_a_row_is_known(seed, estimator):
+    """Of all labellings of at most so many rows, those with the row on the other side reach what is said."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(6, 2)), rng.normal(0.5 * (seed % 3), 1, size=(7, 2))
+    most = 2 + seed % 2
+    limits = {"strata": list("aabbbbb"), "limits": {"a": 1}} if seed % 4 == 3 else {}
+    amount = mb.Contamination(n_moved=most, **limits)
+    result = mb.mmd_bounds(X, Y, amount, estimator=estimator, bandwidth=1.0, rng=0)
+    values = {}
+    for m in range(most + 1):
+        for rows in map(list, itertools.combinations(range(7), m)):
+            if not limits or not {0, 1} <= set(rows):
+                moved = np.concatenate([X, Y[rows]]), np.delete(Y, rows, axis=0)
+                values[tuple(rows)] = mb.mmd2(*moved, estimator=estimator, bandwidth=1.0)
+    for bound, best, sign in ((result.lower, min, 1), (result.upper, max, -1)):
+        assert not np.isnan(bound.effects).any()
+        for i, effect in enumerate(bound.effects):
+            known = best(v for rows, v in values.items() if (i in rows) != (i in bound.rows))
+            assert sign * known <= sign * (bound.value + effect) + 1e-12
+            rise = sign * (known - bound.certified)
+            assert rise <= sign * effect + abs(bound.value - bound.certified) + 1e-12

@@ -226,6 +226,14 @@ def test_one_row_to_check():
     )
 
 
+def test_a_proved_bound_rises_by_the_gap_more():
+    some = with_effects([0.1, 0.05], [-0.2, -0.1])
+    lower = dataclasses.replace(some.lower, certified=some.lower.value - 0.02)
+    assert "can raise the lower bound by up to 0.1201 (" in words.top_rows(
+        dataclasses.replace(some, lower=lower)
+    )
+
+
 def test_rows_of_x_to_check():
     two_way = dataclasses.replace(
         with_effects([0.1, 0.2], [-0.1, -0.1], n_samples_X=2, n_moved_of_x=1),

@@ -41,10 +41,11 @@ class Bound(OneSide):
     effects, effects_of_x
         One number for each row of `Y` (two-way: and of `X`) that may be misfiled: the change of `value` if
         that row were on the other side of the filing than here, and the row of its group that suits best
-        took its place. So by at most so much the upper bound falls (the lower one rises) once that row is
-        known to be there. With the other sign it is an exchange that the search has missed. NaN for a group
-        of which all rows move, or none; `None` if nothing is misfiled and for other kinds than
-        ``"labelling"``.
+        took its place. So by at most so much `value` falls (on the lower side rises) once that row is known
+        to be there, and `certified` by at most the distance between the two more. With the other sign it is
+        an exchange that the search has missed. If all rows of the group move, or none, the row changes sides
+        alone, to another admissible number; NaN if there is none. `None` if nothing is misfiled and for other
+        kinds than ``"labelling"``.
     kind
         ``"labelling"``: the value of one labelling with the stated counts.
         ``"resized labelling"``: the value of a labelling that moves another number of

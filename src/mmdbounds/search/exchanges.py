@@ -6,13 +6,13 @@ most promising gradients, many at a time; where there are few rows, among all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from mmdbounds.costs import columns
 from mmdbounds.counts import Counts
-from mmdbounds.objective import Indices, Labelling, Mask
+from mmdbounds.objective import Indices, Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.results import Side
@@ -154,12 +154,53 @@ def _exchangeable(labelling: Labelling) -> Iterator[tuple[Indices, Indices]]:
             yield stayed[stratum[stayed] == k], moved[(left[k] > 0) | (stratum[moved] == k)]
 
 
-def effects_by_group(labelling: Labelling, side: Side) -> tuple[Float64s, Float64s]:
-    """Return `row_effects` of all rows of Y, and of all rows of X: NaN for rows that cannot move."""
-    t = labelling.quadratic.totals
+def effects_by_group(
+    labelling: Labelling, side: Side, admissible: Iterable[Counts] = ()
+) -> tuple[Float64s, Float64s]:
+    """Return the effects of all rows of Y, and of all rows of X.
+
+    A row that no exchange can concern changes sides alone, where one row more or less is admissible: its
+    effect is NaN only if that is not so either.
+    """
+    t, out = labelling.quadratic.totals, outwards(side)
     effects = np.full(t.p + t.q, np.nan)
     effects[labelling.active] = row_effects(labelling, side)
+    is_open = np.isnan(effects)
+    for counts in _neighbours(labelling.quadratic.counts, admissible) if is_open.any() else ():
+        rows, changes = _alone(labelling, counts)
+        changes[~is_open[rows]] = np.nan
+        effects[rows] = out * np.fmax(out * effects[rows], out * changes)
     return effects[t.p :], effects[: t.p]
+
+
+def _neighbours(here: Counts, admissible: Iterable[Counts]) -> list[Counts]:
+    """Return the admissible counts with one row more, or one less, of one of the groups."""
+
+    def distance(counts: Counts) -> int:
+        return abs(counts.n_moved - here.n_moved) + abs(counts.n_moved_of_x - here.n_moved_of_x)
+
+    return [counts for counts in admissible if distance(counts) == 1]
+
+
+def _alone(labelling: Labelling, counts: Counts) -> tuple[Indices, Float64s]:
+    """Return the pooled rows of which one alone can change sides, to these counts, and what that changes."""
+    f, before = labelling.quadratic, labelling.quadratic.counts
+    there = Labelling(Quadratic(f.totals, counts, "unbiased" if f.o else "biased"))
+    if labelling.moved.any():
+        if there.active != labelling.active:  # rows of X begin to move, or end: their sums are not at hand
+            return np.empty(0, dtype=np.intp), np.empty(0)
+        there.moved, there.shift = labelling.moved.copy(), labelling.shift.copy()
+    step = counts.n_moved - before.n_moved + counts.n_moved_of_x - before.n_moved_of_x
+    in_group = (there.sign > 0) == (counts.n_moved != before.n_moved)
+    may = in_group & (there.moved if step < 0 else ~there.moved)
+    if step > 0 and (limits := there.limits()):
+        left = np.array([most for _, most in limits_left(limits, there.moved)])
+        may &= left[strata_of(limits)] > 0
+    rows = np.flatnonzero(may)
+    # The quadratic of the new sizes, at the old labelling and one step from there.
+    own = there.quadratic.c * f.totals.diagonal[there.active][rows]
+    slope = step * (there.sign * there.gradient())[rows]
+    return there.active.start + rows, there.value() - labelling.value() + slope + own
 
 
 def expected_effects(problem: Problem, counts: Counts) -> Phase:

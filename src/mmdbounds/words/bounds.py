@@ -195,9 +195,12 @@ def top_rows(result: BoundsResult) -> str:
     who = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
     single = len(names) == 1
     known_of = "its true group" if single else "the true group of one of them"
+    rise, lower = number(change[0]), result.lower
+    if lower.certified is not None:  # the proved bound can come up to where the value then is
+        rise = proved_number(change[0] + (lower.value - lower.certified), "upper")
     return (
         f"Row{'' if single else 's'} to check first: {who}. Knowing {known_of} can raise the lower bound "
-        f"by up to {number(change[0])} (`row_table()` lists all rows in this order). "
+        f"by up to {rise} (`row_table()` lists all rows in this order). "
         f"{'It' if single else 'They'} need not be misfiled."
     )
 
