@@ -238,4 +238,4 @@ def test_verified_rows_are_refiled_and_stay():
 )
 def test_columns_of_zeros_and_ones_are_shares(of_x: list[float], of_y: list[float], is_share: bool):
     x, y = ([[float(value)] for value in values] for values in (of_x, of_y))
-    assert mb.column_table(x, y, 0.1).rows[0].is_share is is_share
+    assert mb.column_table(x, y, mb.Contamination(n_moved=1)).rows[0].is_share is is_share
