@@ -283,3 +283,24 @@ def test_a_saved_result_as_each_shell_saves_it(
     saved.write_bytes(bounded.to_json().encode(encoding))
     assert run(["report", str(saved), "--out", str(tmp_path / "page.html")]) == 0
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.usefixtures("without_vega")
+@pytest.mark.parametrize("command", ["report", "bounds"])
+def test_the_page_shows_what_the_terminal_was_told(
+    command: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    lines = table.read_text(encoding="utf-8").splitlines()
+    other = tmp_path / "noted.csv"
+    other.write_text(
+        "\n".join([f"{lines[0]},always", *(f"{line},1" for line in lines[1:])]), encoding="utf-8"
+    )
+    page = tmp_path / "noted.html"
+    out = ["--out" if command == "report" else "--report", str(page)]
+    assert run([command, str(other), *GROUPS, "--epsilon", "0.2", *out]) == 0
+    notes = [line for line in capsys.readouterr().err.splitlines() if "mmdbounds: note: " in line]
+    assert any("'always'" in note for note in notes)
+    told = Parsed(page.read_text(encoding="utf-8")).words
+    for note in notes:
+        said = note.removeprefix("mmdbounds: note: ")
+        assert f"{said[0].upper()}{said[1:]}" in told

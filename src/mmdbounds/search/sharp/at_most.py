@@ -60,12 +60,13 @@ class RangeSearch:
         all_of_it = len(self.task.admissible) * self.unit
         left = [max(AGAIN * each, self.least) if self.gap else all_of_it for each in spent]
         kinds = self.kinds()
-        return for_both_sides(
-            lambda side: self.look_closer(
-                kinds[side](self, ends[side == "upper"], slack, left[side == "upper"])
-            ),
-            self.task,
-        )
+
+        def find(side: Side) -> Found:
+            known = kinds[side](self, ends[side == "upper"], slack, left[side == "upper"])
+            known.explore()
+            return self.look_closer(known)
+
+        return for_both_sides(find, self.task)
 
     @property
     def least(self) -> float:
@@ -139,6 +140,9 @@ class CountRange:
             if found.certified is not None:
                 proofs[place] = out * min(out * proofs[place], out * found.certified)
         return proofs
+
+    def explore(self) -> None:
+        """Look for better labellings of other counts, before more is proved."""
 
     def place(self, counts: Counts) -> int:
         """Return the place of a count among all."""

@@ -12,7 +12,7 @@ import numpy as np
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Labelling
 from mmdbounds.results import Side
-from mmdbounds.search.protocol import Found, most_extreme
+from mmdbounds.search.protocol import Found, leading, most_extreme, outwards
 from mmdbounds.search.sharp.at_most import LEAST, RANKING, CountRange, NoFloors, RangeSearch
 from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
@@ -23,6 +23,8 @@ from mmdbounds.sums.protocol import Float64s
 
 MUCH = 0.75  # of the rows that a pair moves: another one that moves so many is not much smaller
 SOME = 9  # true sizes of which the largest pair is searched where nothing is to be proved
+SPREAD = 4  # numbers of rows of X of which pairs are tried first...
+NEAR, NEAR_OF_MANY, MANY = 60, 12, 2500  # ... and pairs near the best at most, up to so many rows and beyond
 LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
 
 
@@ -57,6 +59,16 @@ def searched_apart(admissible: list[Counts]) -> list[list[Counts]]:
     return [part for part in (of_y, of_x, both) if part]
 
 
+def spread_out(admissible: list[Counts]) -> list[Counts]:
+    """Return some pairs far apart: for a few numbers of rows of X, the most rows of Y and half of them."""
+    of_x = np.unique([counts.n_moved_of_x for counts in admissible])
+    some: list[Counts] = []
+    for m_d in of_x[np.unique(np.linspace(0, len(of_x) - 1, SPREAD).round().astype(int))]:
+        column = sorted((c for c in admissible if c.n_moved_of_x == m_d), key=lambda c: c.n_moved)
+        some += [column[-1], column[len(column) // 2]]
+    return [counts for counts in dict.fromkeys(some) if counts.n_moved or counts.n_moved_of_x]
+
+
 class PairSearch(RangeSearch):
     """The search of both sides over all pairs of counts."""
 
@@ -82,6 +94,43 @@ class PairRange(CountRange):
         self._order = np.array(
             [first[self._size_of[c.n_x]] + c.n_moved - self.size_of(c).fewest for c in of.task.admissible]
         )
+
+    def explore(self) -> None:
+        """See `CountRange`: pairs far apart, then from the best of all to better ones near it.
+
+        The largest pair need not be the most extreme one: moving a row the other way costs one that would
+        make the groups differ more.
+        """
+        for counts in spread_out(self.of.task.admissible):
+            self.refined(StepwiseDominance().from_quadratic(self.quadratic(counts), self.side))
+        tried, left = set[Counts](), NEAR if len(self.started().sign) <= MANY else NEAR_OF_MANY
+        step = 1 << (max(self.ends[1].n_moved, self.ends[1].n_moved_of_x) // 4).bit_length()
+        while step and left > 0:
+            best = most_extreme(self.best, self.side)
+            if best.labelling is None:
+                return
+            for counts in self._near(best.labelling.quadratic.counts, step):
+                if counts not in tried and left > 0:
+                    tried.add(counts)
+                    self.refined(self._changed(best.labelling, counts))
+                    left -= 1
+            if most_extreme(self.best, self.side).value == best.value:
+                step //= 2
+
+    def _near(self, counts: Counts, step: int) -> list[Counts]:
+        """Return the pairs that differ by a step in one or both numbers."""
+        ways = [(m, m_d) for m in (-step, 0, step) for m_d in (-step, 0, step) if m or m_d]
+        pairs = {(each.n_moved, each.n_moved_of_x): each for each in self.of.task.admissible}
+        near = (pairs.get((counts.n_moved + m, counts.n_moved_of_x + m_d)) for m, m_d in ways)
+        return [each for each in near if each is not None]
+
+    def _changed(self, labelling: Labelling, counts: Counts) -> Labelling:
+        """Return the labelling of a pair that another one's labelling asks for."""
+        f, here = self.quadratic(counts), labelling.pooled(np.flatnonzero(labelling.moved))
+        filed = Labelling(f)
+        there = here[(here >= filed.active.start) & (here < filed.active.stop)] - filed.active.start
+        asked = Labelling(f, there)
+        return Labelling(f, leading(filed, outwards(self.side) * filed.sign * asked.gradient()))
 
     def by_pair(self, of_sizes: list[Float64s]) -> Float64s:
         """Return what is known of each pair, in the order of the task, from what is known of each size."""
