@@ -345,3 +345,11 @@ def test_a_share_of_less_than_one_row_is_noted(name: str, called: str, share: fl
 @pytest.mark.parametrize("amount", [{"x_in_y": 0.0}, {"n_moved": 0}, {"share_of_y": 0.0}, {"x_in_y": 0.1667}])
 def test_nothing_is_noted_where_it_is_meant(amount: dict):
     assert Contamination(**amount).possible(5, 60, None)
+
+
+@pytest.mark.parametrize(("p", "q"), [(2, 3), (5, 7), (40, 60), (999, 1001), (3, 40_000), (40_000, 3)])
+def test_the_largest_share_that_a_message_names_is_that_many_rows(p: int, q: int):
+    with pytest.raises(MmdBoundsError, match="The largest `epsilon` for groups of") as caught:
+        Contamination(0.9999999).counts(p, q)
+    share = float(str(caught.value).split(" rows is ")[1].split(" ")[0])
+    assert Contamination(share).counts(p, q).n_moved == q - 2

@@ -350,12 +350,9 @@ class Contamination:
         if not self.says_how_many:
             amount = Contamination(n_moved=most)
         every = amount.how_many().admissible(p, q)
-        # A single row is another matter: the unbiased estimator refuses it.
-        if p > 1 and not any(counts.n_moved or counts.n_moved_of_x for counts in every):
-            self._warn_of_nothing(p, q)
         return every if movable is None else limited(every, movable)
 
-    def _warn_of_nothing(self, p: int, q: int) -> None:
+    def warn_of_nothing(self, p: int, q: int) -> None:
         """Warn of a share that is not 0 and less than one row: an interval then has no width."""
         least = {"epsilon": (self.x_in_y, 1 / (p + 1)), "share_of_y": (self.share_of_y, 1 / q)}
         for name, (share, of_one) in least.items():

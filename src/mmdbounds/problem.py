@@ -137,7 +137,11 @@ class Problem:
 
     def counts(self, contamination: Contamination) -> list[Counts]:
         """Return every pair of counts that is meant and possible, those that move the fewest rows first."""
-        return contamination.possible(self.p, self.q, self.known.movable)
+        every = contamination.possible(self.p, self.q, self.known.movable)
+        # A single row is another matter: the unbiased estimator refuses it.
+        if self.p > 1 and not any(counts.n_moved or counts.n_moved_of_x for counts in every):
+            contamination.warn_of_nothing(self.p, self.q)
+        return every
 
     def knowledge_fields(self, contamination: Contamination, admissible: Sequence[Counts]) -> dict[str, Any]:
         """Return the field of a result that says what was known of the rows, if anything was."""

@@ -103,6 +103,7 @@ def test_a_group_called_true_is_named_with_its_column(tmp_path: Path, capsys: py
     assert "of the 10 rows filed under case = false" in out
 
 
+@pytest.mark.filterwarnings("ignore::mmdbounds.errors.AmountWarning")
 @pytest.mark.parametrize(
     ("amount", "least"),
     [(["--epsilon", "0.001"], "0.25 (1 of 4)"), (["--share-of-y", "0.01"], "0.2 (1 of 5)")],

@@ -15,14 +15,14 @@ from mmdbounds.report.record import recipe
 
 GROUPS = ["--group", "dx", "--hidden", "MI", "--among", "Healthy"]
 COMMANDS = {
-    "bounds": ["--epsilon", "0.1", "--method", "s-sd"],
-    "test": ["--epsilon", "0.1", "--n-permutations", "9"],
+    "bounds": ["--epsilon", "0.2", "--method", "s-sd"],
+    "test": ["--epsilon", "0.2", "--n-permutations", "9"],
     "sweep": ["--n-permutations", "9", "--epsilons", "0,0.1"],
     "audit": ["--n-permutations", "9"],
-    "columns": ["--epsilon", "0.1"],
-    "report": ["--epsilon", "0.1", "--n-permutations", "9"],
+    "columns": ["--epsilon", "0.2"],
+    "report": ["--epsilon", "0.2", "--n-permutations", "9"],
     "odds": ["--epsilons", "0.1", "--odds", "2", "--n-permutations", "19"],
-    "evaluate": ["--epsilon", "0.1", "--n-trials", "2"],
+    "evaluate": ["--epsilon", "0.2", "--n-trials", "2"],
 }
 LABELS = ["MI"] * 8 + ["Healthy"] * 12 + ["Diabetes"] * 3 + ["stroke"] + [""] * 2
 NOTES = [
@@ -70,7 +70,7 @@ def test_folded_labels_are_one_group_on_the_page_too(tmp_path: Path):
     plain = written([label for label in LABELS if label], tmp_path / "plain.csv")
     spelt = [label.upper() if i % 3 else f" {label.lower()} " for i, label in enumerate(LABELS) if label]
     file, page = written(spelt, tmp_path / "spelt.csv"), tmp_path / "page.html"
-    how = ["--epsilon", "0.1", "--n-permutations", "9", "--rng", "0", "--out", str(page)]
+    how = ["--epsilon", "0.2", "--n-permutations", "9", "--rng", "0", "--out", str(page)]
     assert run(["report", file, *GROUPS, *how, "--fold-labels"]) == 0
     text = html.unescape(page.read_text())
     assert "4 rows of other groups (DIABETES (3), STROKE (1))" in text
@@ -82,7 +82,7 @@ def test_folded_labels_are_one_group_on_the_page_too(tmp_path: Path):
     (X, Y), (X_spelt, Y_spelt) = same
     np.testing.assert_array_equal(X.values, X_spelt.values)
     np.testing.assert_array_equal(Y.values, Y_spelt.values)
-    assert "fold_labels=True" in recipe(mb.mmd_bounds(X_spelt, Y_spelt, 0.1, method="s-sd"))
+    assert "fold_labels=True" in recipe(mb.mmd_bounds(X_spelt, Y_spelt, 0.2, method="s-sd"))
 
 
 def test_several_groups(tmp_path: Path, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]):

@@ -12,7 +12,7 @@ from lab.datasets import load_bio, load_forest, load_standin
 
 pytestmark = pytest.mark.data
 
-SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)
+SHARES = (0.03, 0.05, 0.1, 0.2, 0.3)
 LOADERS = {
     "forest": load_forest,
     "bio": load_bio,
