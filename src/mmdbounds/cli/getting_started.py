@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mmdbounds._version import __version__
 from mmdbounds.cli.options import SHOWN, option, options
 from mmdbounds.cli.side_files import plan_file, say, write_beside
+from mmdbounds.cli.spoken import in_flags
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +62,7 @@ def demo_command(wanted: Demonstration) -> None:
     )
     say(wrapped(opening))
     result = mmd_bounds(X, Y, Contamination(n_moved=n_overlooked), rng=0)
-    say(f"\n{result.summary()}\n")
+    say(f"\n{in_flags(result.summary())}\n")
     truth = mmd2([*X.values, *Y.values[overlooked]], Y.values[~overlooked])
     say(wrapped(_ending(truth, result, n_overlooked)))
     if save is not None:
