@@ -64,7 +64,7 @@ demo: $(VENV)/.stamp-demo
 	$(BIN)/mmdbounds demo
 
 test: $(VENV)/.stamp-test
-	$(BIN)/python -m pytest -n 2 -m "not slow and not long and not data and not full and not programs"
+	$(BIN)/python -m pytest -n 2 tests -m "not slow and not long and not data and not full"
 
 check: $(FULL)/.stamp-full
 	$(FULL_BIN)/ruff check

@@ -28,6 +28,7 @@ HOMES = {
     "matplotlib": {"plotting/canvas.py"},
     "monai": set(),
     "PIL": set(),
+    "lab": set(),  # it is not installed
     "narwhals": {"tables/frames.py"},
     "polars": {"tables/frames.py"},
     "click": {"cli"},

@@ -55,7 +55,7 @@ SWAPPED = {"//": "*", "not": "", **dict(PAIRS), **{right: left for left, right i
 COPIED = ("src", "tests", "lab", "docs")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "_build", "gallery", "generated", "checkpoints", "*.jsonl")
 MARKS = "not slow and not data and not full"
-OPTIONAL = ("dask", "torch", "plotting", "paper")
+OPTIONAL = ("dask", "torch", "plotting")
 """Parts of the names of files that only tests marked `full` see; for all others those tests are left out."""
 WIDER = ("tests/sums", "tests/search", "tests/inference", "tests/cli", "tests/report")
 IGNORED = ("tests/report/test_browser.py",)

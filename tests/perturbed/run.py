@@ -19,7 +19,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SELECTION = [
     "-m",
-    "not slow and not long and not data and not full and not programs",
+    "not slow and not long and not data and not full",
     "-q",
     "-p",
     "no:cacheprovider",
@@ -65,7 +65,7 @@ def main() -> int:
         for name in names:
             begun = time.monotonic()
             done = subprocess.run(
-                [sys.executable, "-m", "pytest", *SELECTION, *(rest or ["-n", "2"])],
+                [sys.executable, "-m", "pytest", *SELECTION, *(rest or ["-n", "2", "tests"])],
                 cwd=HERE.parent.parent,
                 env={**os.environ, **known[name]},
                 stdout=subprocess.PIPE,
