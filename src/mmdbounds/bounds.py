@@ -54,8 +54,9 @@ def mmd2(
         an object such as `RBF`, a function ``k(A, B)`` that returns the
         block of kernel values, or ``"precomputed"``: then `X` and `Y` are the rows of the
         pooled N x N matrix, X first.
-    bandwidth : float or "median", default="median"
-        Length of a distance kernel given by name; the median distance over pairs of pooled rows.
+    bandwidth : float or str, default="median"
+        Length of a distance kernel given by name; ``"median"`` is the median distance over pairs of pooled
+        rows, and ``"0.5 median"`` half of it.
     estimator : {"unbiased", "biased"}, default="unbiased"
         U-statistic or V-statistic.
     backend : {"auto", "numpy", "torch", "dask"}, default="auto"

@@ -27,7 +27,7 @@ from mmdbounds.tables import Group
 from mmdbounds.tables.group import group_fields
 
 KernelLike = str | Kernel | Callable[[Any, Any], Any]
-Bandwidth = float | Literal["median"]
+Bandwidth = float | str  # a number, "median", or a multiple of it such as "0.5 median"
 Kernels = KernelLike | Sequence[KernelLike]  # several of them, or several bandwidths, in one test
 Bandwidths = Bandwidth | Sequence[Bandwidth]
 DType = Literal["float64", "float32"]

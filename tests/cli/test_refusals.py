@@ -125,7 +125,10 @@ def test_bad_numbers(flag: str, text: str, message: str, table: str, refused: Re
     [
         (["--bandwidth", "0"], r"^`bandwidth` must be a positive finite number; got 0"),
         (["--bandwidth", "-1"], r"^`bandwidth` must be a positive finite number; got -1"),
-        (["--bandwidth", "wide"], r"^`--bandwidth` must be 'median' or a positive number; got 'wide'\.$"),
+        (
+            ["--bandwidth", "wide"],
+            r"^`--bandwidth` must be 'median', a multiple .*; got 'wide'\.$",
+        ),
         (["--working-memory", "0"], r"^`working_memory` must be a number of MiB from 1; got 0"),
         (["--working-memory", "nan"], r"^`working_memory` must be a number of MiB from 1; got nan\.$"),
         (["--method", "shrp"], r"^`method` must be one of .*; got 'shrp'\. Did you mean 'sharp'\?$"),

@@ -188,7 +188,7 @@ def test_every_keyword_is_a_flag_with_the_same_default():
         (["--n-moved", "1", "--beta", "5%"], r"'--beta': must be a number; got '5%'\. Did you mean 0\.05\?"),
         (["--n-moved", "1", "--beta", "1"], r"^`beta` must be in \[0, 1\); got 1\.$"),
         (["--n-moved", "1", "--kernel", "precomputed"], r"^`--kernel precomputed` needs a matrix"),
-        (["--n-moved", "1", "--bandwidth", "wide"], r"^`--bandwidth` must be 'median' or a positive number"),
+        (["--n-moved", "1", "--bandwidth", "wide"], r"^`--bandwidth` must be 'median', a multiple"),
         (["--n-moved", "1", "--rng", "-1"], r"^`rng` must be a whole number from 0, .*; got -1\.$"),
         (["--n-moved", "1", "--exact"], r"^No such option: --exact.* See `mmdbounds test --help`\.$"),
         (["--n-moved", "1", "--columns", "z"], r"^there is no column 'z'"),

@@ -43,7 +43,10 @@ X, Y = clean()
         ({"kernel": "precomputed"}, r"^`kernel` must be computed from the rows, which change places here"),
         ({"kernel": "rbd"}, r"^`kernel` must be one of .* Did you mean 'rbf'\?$"),
         ({"kernel": "linear", "bandwidth": 2.0}, r"^`bandwidth` goes with a distance kernel given by name"),
-        ({"bandwidth": "mean"}, r"^`bandwidth` must be 'median' or a positive number; got 'mean'\.$"),
+        (
+            {"bandwidth": "mean"},
+            r"^`bandwidth` must be 'median', a multiple .*; got 'mean'\.$",
+        ),
         ({"bandwidth": -1.0}, r"^`bandwidth` must be a positive finite number; got -1\.0\.$"),
         ({"estimator": "V"}, r"^`estimator` must be one of 'unbiased', 'biased'; got 'V'\.$"),
         ({"dtype": "float16"}, r"^`dtype` must be one of"),

@@ -350,7 +350,10 @@ def test_the_result_is_plain_data_and_back():
         ({"bandwidth": ()}, r"`bandwidth` must name at least one; got an empty list\."),
         ({"kernel": ["rbf"], "best_case": True}, r"`best_case` is for one kernel; got several\."),
         ({"bandwidth": [1.0, -2.0]}, r"`bandwidth` must be a positive finite number; got -2\.0\."),
-        ({"bandwidth": ["mean"]}, r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
+        (
+            {"bandwidth": ["mean"]},
+            r"`bandwidth` must be 'median', a multiple .*; got 'mean'\.",
+        ),
         ({"kernel": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
         ({"kernel": ["precomputed"]}, r"`kernel` must be computed from the rows.*; got 'precomputed'\."),
         ({"level": 0}, r"`level` must be larger than 0"),

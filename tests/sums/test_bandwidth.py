@@ -92,7 +92,11 @@ def test_equal_rows_are_an_error():
     [
         ("rbf", 0, r"`bandwidth` must be a positive finite number; got 0\."),
         ("rbf", float("nan"), r"`bandwidth` must be a positive finite number; got nan\."),
-        ("rbf", "mean", r"`bandwidth` must be 'median' or a positive number; got 'mean'\."),
+        (
+            "rbf",
+            "mean",
+            r"`bandwidth` must be 'median', a multiple .*; got 'mean'\.",
+        ),
         (
             "linear",
             2.0,
@@ -133,3 +137,21 @@ def test_a_row_far_out_costs_the_median_no_digit():
     Z[-1] *= 1e10
     exact = np.sqrt(((Z[:, None].astype(np.longdouble) - Z) ** 2).sum(axis=-1))[np.triu_indices(4, 1)]
     np.testing.assert_allclose(median_distance(Z), float(np.median(exact)), rtol=1e-13)
+
+
+MULTIPLES = [("median", 1), ("0.5 median", 0.5), (" 2median ", 2), ("1e-1 median", 0.1)]
+NO_MULTIPLES = ["-1 median", "0 median", "half median", "median 2", "nan median", "inf median"]
+
+
+@pytest.mark.parametrize(("asked", "factor"), MULTIPLES)
+def test_a_multiple_of_the_median(asked, factor):
+    Z = np.random.default_rng(0).normal(size=(40, 3))
+    for kernel in ("rbf", "laplacian"):
+        median = resolve_kernel(kernel, "median", Z)
+        assert resolve_kernel(kernel, asked, Z).bandwidth == factor * median.bandwidth
+
+
+@pytest.mark.parametrize("asked", NO_MULTIPLES)
+def test_what_is_no_multiple_of_the_median_is_refused(asked):
+    with pytest.raises(MmdBoundsError, match="`bandwidth` must be 'median', a multiple such as"):
+        resolve_kernel("rbf", asked, np.zeros((3, 1)))

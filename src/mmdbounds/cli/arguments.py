@@ -8,7 +8,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -266,8 +266,8 @@ class Comparison:
     kernel: str = option("rbf", "Kernel: {kernels}. A test takes several, separated by commas.", "NAME")
     bandwidth: str = option(
         "median",
-        "Kernel bandwidth: 'median' (of the distances between rows) or a number. A test takes several, "
-        "separated by commas.",
+        "Kernel bandwidth: 'median' (of the distances between rows), a multiple such as '0.5 median', or a "
+        "number. A test takes several, separated by commas.",
         "LENGTH",
     )
     exponent: float | None = option(
@@ -322,13 +322,16 @@ class Comparison:
         return Energy(exponent)
 
 
-def _bandwidth(given: str) -> float | Literal["median"]:
-    if given.strip() == "median":
-        return "median"
+def _bandwidth(given: str) -> float | str:
+    from mmdbounds.sums.bandwidth import median_factor
+
+    if median_factor(given) is not None:
+        return given.strip()
     try:
         return float(given)
     except ValueError:
-        msg = f"`--bandwidth` must be 'median' or a positive number; got {shown_value(given)}."
+        known = "'median', a multiple such as '0.5 median', or a positive number"
+        msg = f"`--bandwidth` must be {known}; got {shown_value(given)}."
         raise MmdBoundsError(msg) from None
 
 

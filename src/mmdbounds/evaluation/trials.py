@@ -41,7 +41,7 @@ from mmdbounds.results.evaluation import Trial, TrialBounds
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method
 from mmdbounds.search.protocol import check_exact_count
-from mmdbounds.sums.bandwidth import resolve_kernel
+from mmdbounds.sums.bandwidth import median_factor, resolve_kernel
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.tables.scaling import SCALES, standardise, varying_columns
@@ -112,7 +112,7 @@ class Design:
     def fixed_kernel(self) -> Kernel | None:
         """Return the kernel if it is the same in every trial, `None` if its bandwidth depends on the rows."""
         kernel, bandwidth = self.how.kernel, self.how.bandwidth
-        if isinstance(bandwidth, str) and bandwidth == "median" and takes_bandwidth(kernel):
+        if median_factor(bandwidth) is not None and takes_bandwidth(kernel):
             return None
         return resolve_kernel(kernel, bandwidth, self.X.values[:1])
 
@@ -136,7 +136,7 @@ class Design:
             "scale": self.scale,
             "mechanism": _name_in_module(self.mechanism),
             "kernel": self.kernel_name if kernel is None else _kernel_settings(kernel),
-            "bandwidth": "median" if kernel is None else kernel.length,
+            "bandwidth": self.how.bandwidth if kernel is None else kernel.length,
             "estimator": self.how.estimator,
             "exactly": bool(self.exactly),
             "backend": self.how.backend,

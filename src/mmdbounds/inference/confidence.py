@@ -46,6 +46,7 @@ from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.search.protocol import check_exact_count
+from mmdbounds.sums.bandwidth import median_factor
 from mmdbounds.tables import Group, as_groups
 from mmdbounds.words.phrases import rows
 
@@ -201,9 +202,9 @@ def count_fields(
 def _check_choice(kernel: KernelLike, bandwidth: Bandwidth, fixed: bool, holdout: float | None) -> None:
     """Refuse statements about the kernel that contradict each other."""
     is_median = _is_median(kernel, bandwidth)
-    if holdout is not None and not is_median:
+    if holdout is not None and not (is_median and bandwidth == "median"):
         known = ", ".join(map(repr, kernel_names("bandwidth")))
-        msg = f"`holdout` chooses a median bandwidth, so `kernel` must be one of {known} without a number."
+        msg = f"`holdout` chooses a median bandwidth, so `kernel` must be one of {known} without a bandwidth."
         raise MmdBoundsError(msg)
     if holdout is not None and fixed:
         msg = "`fixed_kernel` must be False where `holdout` chooses the bandwidth; got True."
@@ -229,7 +230,7 @@ def _kept(
 
 def _is_median(kernel: KernelLike, bandwidth: Bandwidth) -> bool:
     """Return whether these rows are to choose the bandwidth."""
-    return takes_bandwidth(kernel) and bandwidth == "median"
+    return takes_bandwidth(kernel) and median_factor(bandwidth) is not None
 
 
 def _missing(X: Group, from_rows: bool, fixed: bool, is_certified: bool) -> tuple[str, ...]:

@@ -43,8 +43,9 @@ def resolve_kernel(
     if isinstance(kernel, str):
         make = kernel_class(kernel)
         if issubclass(make, BandwidthKernel):
-            if isinstance(bandwidth, str) and bandwidth == "median":
-                return make(median_distance(Z, l1=make.geometry == "l1", working_memory=working_memory))
+            if (factor := median_factor(bandwidth)) is not None:
+                median = median_distance(Z, l1=make.geometry == "l1", working_memory=working_memory)
+                return make(factor * median)
             return make(_bandwidth_number(bandwidth))
         resolved: Kernel = make()
     elif isinstance(kernel, Kernel):
@@ -267,8 +268,21 @@ def _sampled_distances(Z: PooledRows, power: int, l1: bool, working_memory: floa
     return distances
 
 
+def median_factor(bandwidth: object) -> float | None:
+    """Return how many times the median distance a bandwidth is: 0.5 for "0.5 median"; `None` if it is not."""
+    if not isinstance(bandwidth, str) or not (text := bandwidth.strip()).endswith("median"):
+        return None
+    before = text.removesuffix("median").strip()
+    try:
+        factor = float(before) if before else 1.0
+    except ValueError:
+        return None
+    return factor if 0 < factor < math.inf else None
+
+
 def _bandwidth_number(value: object) -> float:
     if isinstance(value, str):
-        msg = f"`bandwidth` must be 'median' or a positive number; got {value!r}."
+        known = "'median', a multiple such as '0.5 median', or a positive number"
+        msg = f"`bandwidth` must be {known}; got {value!r}."
         raise MmdBoundsError(msg)
     return value  # type: ignore[return-value]  # checked by the kernel itself
