@@ -261,4 +261,4 @@ def _wrong(message: str) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    click.echo(f"mmdbounds: note: {as_flags(str(message))}", err=True)
+    side_files.note(as_flags(str(message)))

@@ -10,8 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from mmdbounds.cli import formats
 from mmdbounds.cli.options import (
     COMPARED,
@@ -25,7 +23,7 @@ from mmdbounds.cli.options import (
     option,
     options,
 )
-from mmdbounds.cli.side_files import STDIN, beside_the_answer, plan_file, say
+from mmdbounds.cli.side_files import STDIN, beside_the_answer, note, noted, plan_file, say
 from mmdbounds.cli.spoken import in_flags
 from mmdbounds.errors import MmdBoundsError, MmdBoundsWarning, shown_value
 
@@ -380,7 +378,7 @@ class Output:
     def note(self, text: str) -> None:
         """Say something on standard error, unless asked to be quiet."""
         if not self.quiet:
-            click.echo(f"mmdbounds: note: {' '.join(text.split())}", err=True)  # names may have line breaks
+            note(" ".join(text.split()))  # names may have line breaks
 
 
 @options(SHOWN)
@@ -414,7 +412,7 @@ class Page:
         data = table.file if self.include_rows and table.file != STDIN else None
         with beside_the_answer():
             how: dict[str, Any] = {"include_rows": self.include_rows, "best_case": self.best_case}
-            write_report([result, *beside()], self.report, data=data, **how)
+            write_report([result, *beside()], self.report, data=data, notes=noted(), **how)
         if output.in_words:
             say(f"\nThe report is in {self.report}.")
 

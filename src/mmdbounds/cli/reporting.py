@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mmdbounds.cli.arguments import N_PERMUTATIONS, Comparison, KnownRows, Misfiling, Output, Table
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, REQUIRED, SHOWN, TABLE, argument, option, options
-from mmdbounds.cli.side_files import STDIN, plan_file, say
+from mmdbounds.cli.side_files import STDIN, noted, plan_file, say
 from mmdbounds.cli.table import (
     USUAL_SHARE,
     drawn_rows,
@@ -130,7 +130,7 @@ def report_command(
             return
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = table.file if page.include_rows and table.file != STDIN else None
-        write_report(results, page.out, **how, data=data)
+        write_report(results, page.out, **how, data=data, notes=noted())
     if not output.quiet:
         say(f"The report is in {page.out}.")
 

@@ -1,4 +1,4 @@
-"""Files that a command writes beside what it prints: tried before the work, written after the answer."""
+"""What a command says, and files that it writes beside: tried before the work, written after the answer."""
 
 from __future__ import annotations
 
@@ -35,12 +35,14 @@ class _Planned(NamedTuple):
 
 
 _printed: list[str] = []
+_noted: list[str] = []
 _planned: list[_Planned] = []
 
 
 def begin() -> None:
     """Forget what an earlier run has written."""
     _printed.clear()
+    _noted.clear()
     _planned.clear()
 
 
@@ -77,6 +79,17 @@ def beside_the_answer() -> Iterator[None]:
     except MmdBoundsError as error:
         msg = f"{error} The answer was printed; only this file is missing."
         raise MmdBoundsError(msg) from error
+
+
+def note(text: str) -> None:
+    """Say something about the work on standard error; a page that is written shows it, too."""
+    _noted.append(text)
+    click.echo(f"mmdbounds: note: {text}", err=True)
+
+
+def noted() -> list[str]:
+    """Return what was said about the work so far, as sentences."""
+    return [f"{text[:1].upper()}{text[1:]}" for text in dict.fromkeys(_noted)]
 
 
 def so_far() -> str:

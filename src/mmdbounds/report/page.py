@@ -35,6 +35,7 @@ def write_report(
     include_rows: bool = False,
     data: Any = None,
     best_case: bool = False,
+    notes: Sequence[str] = (),
 ) -> None:
     """Write a result, or several that belong together, as one HTML page to read, move and print offline.
 
@@ -52,6 +53,8 @@ def write_report(
         The file that the result was computed from, for the cells of the rows that the page shows.
     best_case
         Whether the page of a sweep also shows how small the p-values could be, which are no p-values.
+    notes
+        Sentences that the page shows where it says what was compared, such as warnings of the calls.
 
     Raises
     ------
@@ -66,7 +69,7 @@ def write_report(
     target = check_report(path)
     results = check_results(result)
     names = row_names(results, include_rows=include_rows, data=data)
-    write_whole(target, report_html(results, names, best_case=best_case).encode("utf-8"))
+    write_whole(target, report_html(results, names, best_case=best_case, notes=notes).encode("utf-8"))
 
 
 def check_report(path: str | os.PathLike[str]) -> Path:
@@ -86,7 +89,9 @@ def javascript() -> str:
     return resource("vega/charts.js")
 
 
-def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool = False) -> str:
+def report_html(
+    results: Sequence[Result], names: RowNames, *, best_case: bool = False, notes: Sequence[str] = ()
+) -> str:
     """Return the page."""
     results = as_shown(results, is_open=names.is_open, best_case=best_case)
     parts = parts_of(results, names)
@@ -109,7 +114,7 @@ def report_html(results: Sequence[Result], names: RowNames, *, best_case: bool =
     main = element(
         "main",
         element("h1", title),
-        *_lead(results, parts, record),
+        *_lead(results, parts, record, notes),
         *(_section(part) for part in parts),
         _to_paste(results, record),
         _origin(parts, record),
@@ -134,7 +139,9 @@ def _page_data(parts: Sequence[Part]) -> str:
     return script_data(data, "page-data")
 
 
-def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> Iterable[Html | None]:
+def _lead(
+    results: Sequence[Result], parts: Sequence[Part], record: Record, notes: Sequence[str]
+) -> Iterable[Html | None]:
     """Return the answer, and what must be known to read it."""
     first: Any = results[0]
     assumed = next((assumption(r) for r in results if isinstance(r, BoundsResult | RobustTestResult)), None)
@@ -142,7 +149,10 @@ def _lead(results: Sequence[Result], parts: Sequence[Part], record: Record) -> I
     yield element("div", *_paragraphs(answers), id="answer", class_="answer")
     yield element("p", OPEN, class_="warning") if record.is_open else None
     yield element("noscript", element("p", NO_SCRIPT, class_="warning"))
-    about = _paragraphs([explaining.compared(first), explaining.measured(record.provenance)])
+    about = [
+        *_paragraphs([explaining.compared(first), explaining.measured(record.provenance)]),
+        *_notes(notes),
+    ]
     yield element("section", element("h2", "What was compared"), *about, aria_label="What was compared")
 
 
