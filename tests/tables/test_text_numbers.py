@@ -279,13 +279,14 @@ class TestWhereverATableComesFrom:
             )
 
 
-def test_three_decimals_in_every_cell_are_decimals_where_commas_separate_cells():
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_three_decimals_in_every_cell_are_asked(separator: str):
     lines = ["g,c", *(f"{'AB'[i % 2]},{cell}" for i, cell in enumerate(["1.435", "2.500", "9.125", "3.000"]))]
-    X, _ = groups(io.BytesIO("\n".join(lines).encode()), "g", hidden="A", among="B", scale="none")
-    assert X.values[:, 0].tolist() == [1.435, 9.125]
-    asks = io.BytesIO("\n".join(lines).replace(",", ";").encode())
+    data = "\n".join(lines).replace(",", separator).encode()
     with pytest.raises(DataError, match=r"'c' \(points that may separate thousands\)\. .*set `decimal=` to"):
-        groups(asks, "g", hidden="A", among="B")
+        groups(io.BytesIO(data), "g", hidden="A", among="B")
+    X, _ = groups(io.BytesIO(data), "g", hidden="A", among="B", scale="none", decimal="point")
+    assert X.values[:, 0].tolist() == [1.435, 9.125]
 
 
 @pytest.mark.parametrize(

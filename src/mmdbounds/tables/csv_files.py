@@ -103,7 +103,6 @@ def read_csv(data: bytes, text: Collection[str], reading: Reading, label: str) -
         reading.decimal,
         label,
         sure_points=[names[j] for j in sorted(found.sure_points - late - kept)],
-        trusts_points=separator == ",",
     )
     commas = ", decimal comma" if understood.commas else ""
     return understood, f"CSV ({SEPARATORS[separator]}{commas})"

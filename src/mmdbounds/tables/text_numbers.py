@@ -91,7 +91,6 @@ class _Typed:
     bare: dict[str, str]  # by the text of the cell
     removed: list[str]  # what was taken off
     marks: Marks
-    are_whole_thousands: bool  # every mark could be one of thousands, and some cells have none: 452 and 1.435
 
 
 def is_missing(text: str, na: Collection[str]) -> bool:
@@ -166,15 +165,12 @@ def numbers_from_text(
     label: str,
     *,
     sure_points: Sequence[str] = (),
-    trusts_points: bool = False,
 ) -> Understood:
     """Turn columns of text into numbers where every cell is a number or a word for a missing one.
 
     ``1,234`` can be one thousand or one. It is what `decimal` says; else what a cell of the column or another
-    column settles: ``1,234.5``, ``1,5``. It stays text otherwise, and so does ``1.435`` beside ``452``.
-    `sure_points` are columns that are numbers already, with points that cannot separate thousands. Where
-    a file `trusts_points`, a column in which all cells have three decimals has points for decimals unless
-    another one says otherwise.
+    column settles: ``1,234.5``, ``1,5``. It stays text otherwise, and so does ``1.435``.
+    `sure_points` are columns that are numbers already, with points that cannot separate thousands.
     """
     found = {name: cells for name in names if _is_text(cells := columns[name])}
     typed = {name: each for name, cells in found.items() if (each := _typed(cells, na)) is not None}
@@ -184,7 +180,7 @@ def numbers_from_text(
         if (each := typed.get(name)) is None:
             made[name] = _truth(cells, na) or cells
             continue
-        mark = settled or _own_mark(each, trusts_points=trusts_points)
+        mark = settled or ("point" if each.marks is Marks.NONE else None)
         numbers = None if mark is None else _converted(cells, each, mark, decimal)
         made[name] = cells if numbers is None else numbers
         if numbers is None or not each.bare:
@@ -210,7 +206,7 @@ def _typed(cells: Cells, na: Collection[str]) -> _Typed | None:
     bare = {text: ascii_digits(text.strip()) for text in distinct}
     bare = {text: each for text, each in bare.items() if not _is_gone(each, na)}
     if not bare:
-        return _Typed({}, [], Marks.NONE, are_whole_thousands=False)
+        return _Typed({}, [], Marks.NONE)
     removed = []
     if len(signs := {sign_of(text) for text in bare.values()}) > 1:
         return None
@@ -230,8 +226,7 @@ def _typed(cells: Cells, na: Collection[str]) -> _Typed | None:
         if not all(_NUMERIC.fullmatch(each) or _NO_NUMBER.fullmatch(each) for each in bare.values()):
             return None
         said = marks_of([each for each in bare.values() if not _NO_NUMBER.fullmatch(each)])
-    are_whole = any("." not in each for each in bare.values())
-    return _Typed(bare, removed, said, are_whole)
+    return _Typed(bare, removed, said)
 
 
 _NO_GAPS = str.maketrans("", "", _GAPS)
@@ -267,14 +262,6 @@ def _settled(typed: Mapping[str, _Typed], sure_points: Sequence[str], label: str
 def has_sure_point(texts: Iterable[str]) -> bool:
     """Tell whether a number is typed with a point that cannot separate thousands."""
     return any("." in text and not _BY_POINTS.fullmatch(text.strip()) for text in texts)
-
-
-def _own_mark(each: _Typed, *, trusts_points: bool) -> str | None:
-    """Return the mark of decimals of a column that no other helps, `None` if it can be read in two ways."""
-    if each.marks is Marks.NONE:
-        return "point"
-    is_trusted = trusts_points and not each.are_whole_thousands
-    return "point" if each.marks is Marks.MAYBE_POINT and is_trusted else None
 
 
 def _converted(cells: Cells, typed: _Typed, mark: str, decimal: str | None) -> Cells | None:
