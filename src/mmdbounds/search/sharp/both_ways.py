@@ -7,6 +7,8 @@ and in the end the pair is searched by itself, only while its proof leaves room.
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy as np
 
 from mmdbounds.counts import Counts
@@ -18,12 +20,14 @@ from mmdbounds.search.sharp.ceiling import ceiling
 from mmdbounds.search.sharp.pair_ceilings import PairCeilings, PartnerSums, ThresholdsOfPartners
 from mmdbounds.search.sharp.quota_problem import Effort, QuotaProblem, ScoreBound
 from mmdbounds.search.sharp.same_sizes import FloorsBySize, SameSizes, by_sizes, most_moves
+from mmdbounds.search.sharp.starting_points import starts
 from mmdbounds.search.stepwise import StepwiseDominance
 from mmdbounds.sums.protocol import Float64s
 
 MUCH = 0.75  # of the rows that a pair moves: another one that moves so many is not much smaller
 SOME = 9  # true sizes of which the largest pair is searched where nothing is to be proved
 SPREAD = 4  # numbers of rows of X of which pairs are tried first...
+STARTS = 6  # ... from so many starts where rows are not many...
 NEAR, NEAR_OF_MANY, MANY = 60, 12, 2500  # ... and pairs near the best at most, up to so many rows and beyond
 LEAST_OF_PAIRS = 1e8  # work that is spent in any case, if there is need: a second
 
@@ -101,9 +105,13 @@ class PairRange(CountRange):
         The largest pair need not be the most extreme one: moving a row the other way costs one that would
         make the groups differ more.
         """
+        many = len(self.started().sign) > MANY
+        rng = np.random.default_rng([self.of.task.seed, self.side == "upper"])
         for counts in spread_out(self.of.task.admissible):
-            self.refined(StepwiseDominance().from_quadratic(self.quadratic(counts), self.side))
-        tried, left = set[Counts](), NEAR if len(self.started().sign) <= MANY else NEAR_OF_MANY
+            every = starts(self.quadratic(counts), self.side, rng)
+            for labelling in islice(every, 1 if many else STARTS):
+                self.refined(labelling)
+        tried, left = set[Counts](), NEAR_OF_MANY if many else NEAR
         step = 1 << (max(self.ends[1].n_moved, self.ends[1].n_moved_of_x) // 4).bit_length()
         while step and left > 0:
             best = most_extreme(self.best, self.side)
