@@ -96,7 +96,7 @@ def looked_up(filed, rows):
 def audited(filed, seed, n_permutations):
     """Return the first and the last result of an audit."""
     how = {"rng": seed, "n_next": BATCH, "n_permutations": n_permutations, "progress": False}
-    how |= {"level": LEVEL, "audit_level": AUDIT_LEVEL, "certify": False}  # the bounds need no proof here
+    how |= {"level": LEVEL, "audit_level": AUDIT_LEVEL}
     first = result = mb.audit(filed.X, filed.Y, **how)
     rows = []
     while not result.is_decided and len(result.next_rows):

@@ -141,7 +141,6 @@ def test_every_keyword_is_a_flag_with_the_same_default():
     ("options", "message"),
     [
         (["--unit", "name"], "`--unit` cannot be used in an audit, which looks up rows."),
-        (["--certify", "maybe"], "`--certify` must be 'auto', 'yes' or 'no'; got 'maybe'."),
         (["--order", "b", "--by", "effect"], "`--by effect` and `order` name different rows first."),
         (["--by", "chance"], "`by` must be one of 'random', 'effect'; got 'chance'."),
         (

@@ -82,18 +82,6 @@ def test_the_pvalue_is_that_of_the_test_with_the_error_of_the_audit_added():
     assert result.breakdown_n_moved == curve.breakdown_n_moved
 
 
-def test_without_a_proof_of_the_bounds_the_decision_is_the_same():
-    X, Y, misfiled = filed()
-    rows = mb.audit(X, Y, n_next=15, **QUICK).next_rows
-    verified = looked_up(30, rows, misfiled)
-    proved, attained = (mb.audit(X, Y, verified=verified, certify=how, **QUICK) for how in ("auto", False))
-    assert (proved.is_certified, attained.is_certified) == (True, False)
-    for name in ("decision", "pvalue", "breakdown_n_moved", "is_valid", "n_more", "order_digest"):
-        assert getattr(attained, name) == getattr(proved, name)
-    assert proved.lower <= attained.lower < attained.upper <= proved.upper
-    assert "not proved" in words(attained)
-
-
 @pytest.mark.parametrize(("shift", "most"), [(0.0, 20), (0.8, 20), (2.0, 20), (2.0, 4), (3.0, 0)])
 def test_the_breakdown_alone_is_that_of_the_curve(shift, most):
     X, Y, _ = filed(shift=shift)
@@ -169,6 +157,15 @@ def test_a_copy_of_the_labels_is_noticed():
 
 
 @pytest.mark.full
+def test_rows_by_effect_find_mislabelled_rows_from_the_start():
+    X, Y, misfiled = filed(p=60, q=80, n_misfiled=8)
+    result = mb.audit(X, Y, by="effect", n_next=8, **QUICK)
+    assert result.effects_at == 8  # a tenth of the rows, not all of them
+    assert len(misfiled & set(result.next_rows.tolist())) >= 5  # of 8; by chance one
+    assert "for their effect on the lower bound, if at most 8 more are misfiled (such rows" in words(result)
+    assert mb.audit(X, Y, **QUICK).effects_at is None
+
+
 def test_rows_are_named_in_an_order_that_is_handed_in():
     X, Y, misfiled = filed(q=40)
     recorded = mb.audit(X, Y, n_next=40, **QUICK).next_rows.tolist()
@@ -322,7 +319,6 @@ def test_an_audit_is_saved_and_read_back():
         ({"audit_level": 95}, r"`audit_level` must be .*; got 95. Did you mean 0.95\?"),
         ({"n_next": -1}, "`n_next` must be a whole number from 0; got -1"),
         ({"by": "chance"}, "`by` must be one of 'random', 'effect'; got 'chance'"),
-        ({"certify": "yes"}, "`certify` must be 'auto', True or False; got 'yes'"),
         ({"rng": -1}, "`rng` must be a whole number from 0; got -1"),
         ({"n_permutations": 0}, "`n_permutations` must be a whole number from 1; got 0"),
         ({"verified": "yes"}, "`verified` must be a pair"),
@@ -380,7 +376,7 @@ def test_groups_that_do_not_differ_are_rarely_said_to(block):
         pooled = np.random.default_rng(seed).normal(size=(35, 2))
         pooled[:18] = pooled[np.argsort(pooled[:18, 0])]  # of the true X those on the right are misfiled
         X, Y, misfiled, rows = pooled[:14], pooled[14:], set(range(4)), []
-        how = {**QUICK, "level": 0.1, "audit_level": 0.9, "rng": seed, "n_next": 5, "certify": False}
+        how = {**QUICK, "level": 0.1, "audit_level": 0.9, "rng": seed, "n_next": 5}
         result = mb.audit(X, Y, **how)
         while not result.is_decided:
             rows += result.next_rows.tolist()

@@ -105,23 +105,17 @@ def test_from_arrays(function: Any, amount: Any, options: dict[str, Any]):
     assert compared(made_again(recipe(result), X=X, Y=Y)) == compared(result)
 
 
-@pytest.mark.parametrize("certify", ["auto", False])
-def test_an_audit(
-    certify: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-):
+def test_an_audit(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     truth = ["Y"] * 8 + [""] * 4
-    audit = mb.audit(X, Y, verified=(None, truth), n_permutations=19, rng=7, certify=certify)
+    audit = mb.audit(X, Y, verified=(None, truth), n_permutations=19, rng=7)
     assert compared(made_again(recipe(audit), X=X, Y=Y, verified_of_y=truth)) == compared(audit)
-    assert ("certify=False" in recipe(audit)) == (certify is False)
     rows = zip("A" * 9 + "B" * 12, [*X.tolist(), *Y.tolist()], [""] * 9 + ["B"] * 11 + [""], strict=True)
     lines = [f"{group},{u!r},{v!r},{truth}" for group, (u, v), truth in rows]
     (tmp_path / "t.csv").write_text("\n".join(["g,u,v,chart", *lines]))
     monkeypatch.chdir(tmp_path)
     named = ["--group", "g", "--hidden", "A", "--among", "B", "--verified", "chart", "--n-permutations", "19"]
-    how = [] if certify == "auto" else ["--certify", "no"]
-    assert run(["audit", "t.csv", *named, *how, "--rng", "7", "--json"]) == 0
+    assert run(["audit", "t.csv", *named, "--rng", "7", "--json"]) == 0
     saved = mb.results.AuditResult.from_dict(json.loads(capsys.readouterr().out))
-    assert saved.is_certified == (certify == "auto")
     assert run([*shlex.split(recipe(saved))[1:], "--json"]) == 0
     assert compared(mb.results.AuditResult.from_dict(json.loads(capsys.readouterr().out))) == compared(saved)
 

@@ -11,7 +11,6 @@ from mmdbounds.cli.arguments import (
     Output,
     PageWithRows,
     Table,
-    chosen_proof,
 )
 from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import DONE, SHOWN, TABLE, option, options
@@ -56,12 +55,6 @@ class Auditing:
         "COL",
         TABLE,
     )
-    certify: str = option(
-        "auto",
-        "Proof of the bounds, on which the decision does not depend: 'auto' (a fixed amount of work), 'yes' "
-        "(up to twenty times as much) or 'no'.",
-        "WHEN",
-    )
     n_next: int = option(20, "How many rows to name.", "NUMBER", SHOWN, "--next")
     n_permutations: int = option(999, *N_PERMUTATIONS)
 
@@ -91,7 +84,6 @@ def audit_command(
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
         raise MmdBoundsError(msg)
     given = {name: value for name, value in vars(auditing).items() if name not in ("verified", "order")}
-    given["certify"] = chosen_proof(auditing.certify)
     page.plan(table)
     how = comparison.keywords()
     with nothing_looked_up_yet():
@@ -104,7 +96,7 @@ def audit_command(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output, takes_units=False)
     if output.dry_run:
-        asked = {name: given[name] for name in ("audit_level", "by", "certify", "n_permutations")}
+        asked = {name: given[name] for name in ("audit_level", "by", "n_permutations")}
 
         def work(problem: Problem, _: list[Counts]) -> list[Phase]:
             return expected_audit(problem, X, Y, **asked, rng=comparison.rng)

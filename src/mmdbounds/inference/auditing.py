@@ -15,7 +15,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -51,6 +51,9 @@ from mmdbounds.search.sharp import Sharp
 from mmdbounds.words.auditing import audit_conditions
 
 FEW_RANDOM = 5  # times as many chosen rows as rows in the recorded order: perhaps it was another order
+SHOWN = Sharp(gap=0.02)  # the bounds of a look, which are read to two digits
+RANKING = Sharp(certify=False)  # which orders rows, and needs no proof
+FEW_MOVED = 0.1  # share of the rows not looked up that are taken as misfiled where rows are ranked
 POWER = 0.9  # with which so many more rows decide, if misfiled rows are as frequent as they look
 
 
@@ -65,7 +68,6 @@ def audit(
     n_next: int = 20,
     by: By = "random",
     order: Any = None,
-    certify: Literal["auto"] | bool = "auto",
     n_permutations: int = 999,
     rng: int | None = None,
     progress: bool | None = None,
@@ -90,16 +92,14 @@ def audit(
     n_next : int, default=20
         How many rows to name.
     by : {"random", "effect"}, default="random"
-        Which ones. ``"effect"``: those whose true group would change the lower bound most. They narrow the
-        bounds faster, but say nothing about how many are misfiled; both kinds can be mixed.
+        Which ones. ``"effect"``: those whose true group would change the lower bound most, if at most a tenth
+        of the rows not looked up is misfiled (`AuditResult.effects_at`). They narrow the bounds faster, but
+        say nothing about how many are misfiled; both kinds can be mixed.
     order : array-like, optional
         An order of your own: one number for each row of `Y`, such as the label-quality scores of cleanlab or
         ranks from 1. Rows with the smallest numbers are named first, equal ones in the recorded order; they
         count like those by effect. A Series with an index is brought to the rows by their names. Tables:
         `groups` has `order`.
-    certify : {"auto", True, False}, default="auto"
-        Whether the bounds are proved, as in `Sharp`. The decision rests on the test, not on the bounds:
-        where only it matters, ``False`` saves their proof.
     n_permutations : int, default=999
         As in `robust_test`.
     rng : int, optional
@@ -139,12 +139,11 @@ def audit(
     n_next = check_count(n_next, "n_next")
     check_option(by, "by", ("random", "effect"))
     check_labellings(n_permutations)
-    method = Sharp(certify=certify)
     how = comparison("audit", options)
     X, Y = with_order(X, Y, order)
     by = chosen_by(by, Y)
     rows, seed = _rows_in_order(X, Y, verified, how.kernel, rng, by)
-    call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations, method)
+    call = Calls({**options, "rng": seed, "progress": progress}, level, n_permutations)
     finding = _finding(rows, alpha, call)
     return AuditResult(
         **finding,
@@ -166,7 +165,7 @@ def audit(
         provenance=replace(
             call.margin.provenance,
             method="audit",
-            options={"certify": certify},
+            options={},
             misfiling={},
             seconds=time.perf_counter() - started,
         ),
@@ -180,24 +179,23 @@ def expected_audit(
     *,
     audit_level: float,
     by: By,
-    certify: Literal["auto"] | bool,
     n_permutations: int,
     rng: int | None,
 ) -> list[Phase]:
     """Return what `audit` computes, with what each is expected to take (see `mmdbounds.costs`)."""
     by = chosen_by(by, Y)
     rows, _ = _rows_in_order(X, Y, None, problem.kernel, rng, by)
-    state, method = rows.state, Sharp(certify=certify)
+    state = rows.state
     n_left = state.misfiled(allowed_error(audit_level, "audit_level"))[1] - state.n_found
     testable = _most_testable(rows, problem.estimator)
     phases = [together("breakdown", expected_breakdown(problem, testable, n_permutations))]
     if state.n_random and n_left <= testable:
         counts = problem.counts(Contamination(n_moved=n_left))
         phases.append(together("p-value", expected_test(problem, counts, n_permutations)))
-        phases.append(together("bounds", expected_work(problem, counts, method, rehearse=True)))
-    if by == "effect" and (most := _most_by_effect(rows, n_left)) >= 1:
+        phases.append(together("bounds", expected_work(problem, counts, SHOWN, rehearse=True)))
+    if by == "effect" and (most := _effects_at(rows, n_left)) >= 1:
         counts = problem.counts(Contamination(n_moved=most))
-        phases.append(together("rows by effect", expected_work(problem, counts, method, rehearse=True)))
+        phases.append(together("rows by effect", expected_work(problem, counts, RANKING, rehearse=True)))
     return phases
 
 
@@ -206,8 +204,8 @@ class Calls:
 
     margin: Breakdown
 
-    def __init__(self, options: dict[str, Any], level: float, n_permutations: int, method: Sharp) -> None:
-        self.options, self._method = options, method
+    def __init__(self, options: dict[str, Any], level: float, n_permutations: int) -> None:
+        self.options = options
         self._test: dict[str, Any] = {"level": level, "n_permutations": n_permutations}
 
     def breakdown(self, rows: AuditedRows, most: int) -> Breakdown:
@@ -221,10 +219,10 @@ class Calls:
         test = robust_test(rows.X, rows.Y, amount, **self._test, **self.options)
         return test.pvalue, test.is_valid
 
-    def bounds(self, rows: AuditedRows, most: int) -> BoundsResult:
+    def bounds(self, rows: AuditedRows, most: int, method: Sharp) -> BoundsResult:
         """Return the bounds with at most so many misfiled rows."""
         amount = Contamination(n_moved=most)
-        return mmd_bounds(rows.X, rows.Y, amount, method=self._method, **self.options)
+        return mmd_bounds(rows.X, rows.Y, amount, method=method, **self.options)
 
 
 def _rows_in_order(
@@ -258,7 +256,7 @@ def _finding(rows: AuditedRows, alpha: Fraction, call: Calls) -> dict[str, Any]:
     if state.n_random and n_left <= testable:
         fields["pvalue_of_test"], is_valid = call.pvalue(rows, n_left)
         fields["pvalue"] = min(1.0, fields["pvalue_of_test"] + float(alpha))
-        bounds = call.bounds(rows, n_left)
+        bounds = call.bounds(rows, n_left, SHOWN)
         (fields["lower"], fields["upper"]), is_certified = bounds.interval, bounds.is_certified
     decision = _decision(state, margin, fields["pvalue_of_test"], is_valid)
     return {
@@ -304,31 +302,37 @@ def _rows_to_go(state: AuditState, margin: Breakdown, alpha: Fraction) -> int:
 
 def _next_rows(rows: AuditedRows, by: By, count: int, n_left: int, call: Calls) -> dict[str, Any]:
     """Return the fields that name the rows to look up next."""
-    if by == "effect":
-        chosen = _by_effect(rows, count, n_left, call)
+    effects_at = _effects_at(rows, n_left) if by == "effect" else None
+    if effects_at is not None:
+        chosen = _by_effect(rows, count, effects_at, call)
     elif by == "order":
         chosen = rows.next_by_order(count)
     else:
         chosen = rows.state.next_rows(count)
     return {
+        "effects_at": effects_at,
         "next_rows": rows.places[chosen],
         "ids_next": None if rows.ids is None else rows.ids[chosen],
         "file_rows_next": None if rows.file_rows is None else rows.file_rows[chosen],
     }
 
 
-def _by_effect(rows: AuditedRows, count: int, n_left: int, call: Calls) -> Indices:
+def _by_effect(rows: AuditedRows, count: int, most: int, call: Calls) -> Indices:
     """Return the rows that change the lower bound most, once their true group is known."""
-    most = _most_by_effect(rows, n_left)
     if most < 1:
         return rows.state.next_rows(0)
-    table = call.bounds(rows, most).row_table()
+    table = call.bounds(rows, most, RANKING).row_table()
     return np.array([rows.number_of[name] for name in table["id"][:count]], dtype=np.intp)
 
 
-def _most_by_effect(rows: AuditedRows, n_left: int) -> int:
-    """Return the number of misfiled rows at which effects are compared."""
-    return min(max(n_left, 1), rows.state.n_unknown, len(rows.Y) - 2)
+def _effects_at(rows: AuditedRows, n_left: int) -> int:
+    """Return the number of misfiled rows at which effects are compared.
+
+    At the start of an audit nearly all rows might be misfiled. With so many the bound says nothing, and the
+    order of the rows is no better than chance: mislabelled rows come first where few are assumed.
+    """
+    few = max(round(FEW_MOVED * rows.state.n_unknown), 1)
+    return min(max(n_left, 1), few, rows.state.n_unknown, len(rows.Y) - 2)
 
 
 def _warn_of_choice(state: AuditState, seed: int, by: By) -> None:

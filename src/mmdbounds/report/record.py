@@ -316,7 +316,7 @@ def _own_flags(result: Reproducible) -> dict[str, Any]:
         return {"epsilons": shares, "exactly": bool(result.exactly)}
     method, options = result.provenance.method, result.provenance.options
     if isinstance(result, AuditResult):
-        return _proof_flag(options)
+        return {}
     if isinstance(result, RobustTestResult):
         return {"exactly": bool(result.exactly)}
     if method not in METHOD_CLASSES:
@@ -401,8 +401,6 @@ def _call(result: Reproducible) -> str:
             options = {"verified": _Code("(None, verified_of_y)"), **options}
         if result.by == "order" and "order_column" not in made.data:
             options["order"] = _Code("order_of_y")
-        if isinstance(certify := made.options.get("certify"), bool):
-            options["certify"] = certify
         return f"mb.audit(X, Y, {_keywords(options)})"
     known, named = result.knowledge, "verified_column" in made.data
     if known is not None and known.n_verified_x + known.n_verified_y and not named:

@@ -117,6 +117,8 @@ class AuditResult(OfLabellings, ReportedResult):
     by
         How the next rows are chosen: ``"random"`` (in the recorded order), ``"effect"`` or
         ``"order"`` (one that was handed in).
+    effects_at
+        The largest number of misfiled rows at which effects were compared, if rows are chosen by effect.
     next_rows, ids_next, file_rows_next
         Places in Y of the rows to look up next, in this order, their names and rows in the file.
     order_digest
@@ -153,6 +155,7 @@ class AuditResult(OfLabellings, ReportedResult):
     breakdown_n_moved: int | None
     most_moved: int
     by: By
+    effects_at: int | None = None
     next_rows: NDArray[np.intp]
     ids_next: NDArray[np.str_] | None = None
     file_rows_next: NDArray[np.intp] | None = None

@@ -194,7 +194,10 @@ def numbers(result: AuditResult) -> list[str]:
 def next_head(result: AuditResult) -> str:
     """Introduce the rows that are to be looked up next."""
     if result.by != "random":
-        why = "for their effect on the lower bound" if result.by == "effect" else "in the order handed in"
+        why = "in the order handed in"
+        if result.by == "effect":
+            at = f", if at most {result.effects_at:,} more are misfiled" if result.effects_at else ""
+            why = f"for their effect on the lower bound{at}"
         return (
             f"Look up next, {why} (such rows narrow the bounds, but say nothing about how many are misfiled):"
         )
