@@ -27,7 +27,7 @@ Z, LABELS = np.concatenate([X, Y]), list("aabbccddeeffaabbccddeeffaa")
 
 MADE: dict[str, Callable[[], Any]] = {
     "BoundsResult": lambda: mb.mmd_bounds(X, Y, mb.Contamination(n_moved=2, n_moved_of_x=1), rng=0),
-    "RobustTestResult": lambda: mb.robust_test(X, Y, 0.1, best_case=True, **FEW),
+    "RobustTestResult": lambda: mb.robust_test(X, Y, 0.1, **FEW),
     "SweepResult": lambda: mb.sweep(X, Y, epsilons=[0.0, 0.1], **FEW),
     "FrontierResult": lambda: mb.sweep(X, Y, epsilons=[0.0, 0.1], y_in_x=0.2, **FEW),
     "AuditPlan": lambda: mb.plan_audit(14, 4),

@@ -34,8 +34,8 @@ KERNELS = ("rbf", "laplacian", "matern52", "polynomial", "linear")
 RECORDED = """
     lower upper value certified rows rows_of_x effects effects_of_x kind is_certified observed
     n_moved n_moved_of_x epsilon share_of_y provenance bandwidth
-    statistic pvalue pvalue_range is_valid is_tight null null_quantile pvalue_as_filed null_quantile_as_filed
-    counts n_admissible attained best_case points breakdown_n_moved breakdown_epsilon holds_n_moved
+    statistic pvalue is_valid is_tight null null_quantile pvalue_as_filed null_quantile_as_filed
+    counts n_admissible attained points breakdown_n_moved breakdown_epsilon holds_n_moved
     breakdown_of_value most_moved is_confirmed low high label parts radius n_held_out centre spread
     standardised n_used n_moved_used distance chance methods trials bounds truth mean_truth mean_observed
     n_missed n_certified false_coverage_rate mean_interval_width mean_interval_width_error
@@ -173,8 +173,8 @@ def inference_calls():
     near, apart = drawn(60, 90, seed=8, shift=0.45), drawn(150, 250, seed=9, shift=2.0)
     units = [i // 2 for i in range(60)], [100 + i // 3 for i in range(90)]
     yield "test, nothing misfiled", seeded("robust_test", *near, 0.0)
-    yield "test, exactly", seeded("robust_test", *near, 0.1, exactly=True, best_case=True)
-    yield "test, at most", seeded("robust_test", *near, 0.1, exactly=False, best_case=True, beta=0.01)
+    yield "test, exactly", seeded("robust_test", *near, 0.1, exactly=True)
+    yield "test, at most", seeded("robust_test", *near, 0.1, exactly=False, beta=0.01)
     yield "test, units", seeded("robust_test", *near, 0.1, unit=units, kernel="matern52", n_permutations=199)
     yield "sweep", seeded("sweep", X, Y, exactly=True, n_permutations=499)
     shares = [0.0, 0.1, 0.2]

@@ -252,7 +252,7 @@ class RobustTest(_TwoLabels):
     ----------
     epsilon, hidden, rng
         As in `MMDBounds`.
-    n_permutations, stop_after, exactly, level, best_case, beta, null, kernel, bandwidth, estimator, \
+    n_permutations, stop_after, exactly, level, beta, kernel, bandwidth, estimator, \
 backend, dtype, working_memory, progress
         As in `robust_test`.
 
@@ -285,7 +285,6 @@ backend, dtype, working_memory, progress
         stop_after: int | None = None,
         exactly: bool | None = None,
         level: float = 0.05,
-        best_case: bool = False,
         beta: float = 0.0,
         kernel: KernelLike = "rbf",
         bandwidth: Bandwidth = "median",
@@ -302,7 +301,6 @@ backend, dtype, working_memory, progress
         self.stop_after = stop_after
         self.exactly = exactly
         self.level = level
-        self.best_case = best_case
         self.beta = beta
         self.kernel = kernel
         self.bandwidth = bandwidth

@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
     [
         ([], {}),
         (["--rng", "7", "--n-permutations", "19"], {"rng": 7, "n_permutations": 19}),
-        (["--exactly", "--best-case"], {"exactly": True, "best_case": True}),
+        (["--exactly"], {"exactly": True}),
         (["--beta", "0.01"], {"beta": 0.01}),
     ],
 )
@@ -78,7 +78,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
 
     monkeypatch.setattr(mmdbounds.inference.robust, "robust_test", stop)
     flags = (
-        "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --best-case --beta 0.25 --columns y "
+        "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --beta 0.25 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress "
         "--level 0.01 --stop-after 7"
@@ -92,7 +92,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "n_permutations": 49,
         "level": 0.01,
         "stop_after": 7,
-        "best_case": True,
         "beta": 0.25,
         "kernel": "laplacian",
         "bandwidth": 2.5,

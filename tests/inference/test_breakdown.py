@@ -119,7 +119,6 @@ def test_no_labelling_is_outside_the_curve(seed, how):
         values, pvalues, tie = every_labelling(problem, admissible, permutations)
         assert point.lower_certified - tie <= values.min() <= point.lower + tie
         assert point.upper - tie <= values.max() <= point.upper_certified + tie
-        assert point.best_case <= min(pvalues)
         assert max(pvalues) <= point.pvalue
         assert point.epsilon == pytest.approx(point.n_moved / (problem.p + point.n_moved), rel=1e-12)
 
@@ -138,7 +137,7 @@ def test_the_curve_is_monotone_and_holds_the_value_as_filed(seed, estimator):
     points = result.points
     for outwards in ("upper", "upper_certified", "pvalue"):
         assert ascending([getattr(point, outwards) for point in points]), outwards
-    for inwards in ("lower", "lower_certified", "best_case"):
+    for inwards in ("lower", "lower_certified"):
         assert ascending([-getattr(point, inwards) for point in points]), inwards
     for point in points:
         assert point.lower_certified <= point.lower <= result.observed <= point.upper <= point.upper_certified
@@ -345,7 +344,6 @@ def test_without_proofs_it_says_so(monkeypatch):
     assert [point.lower_certified is None for point in result.points] == [False, True]
     assert "That is not proved." in words(result)
     assert "* reached by a labelling, not proved" in words(result)
-    assert result.points[1].best_case is None or result.points[1].upper_certified is not None
 
 
 def test_json_there_and_back():

@@ -50,7 +50,6 @@ def test_a_curve_is_monotone_and_holds_the_value_as_filed(name):
         assert few.upper <= many.upper
         assert few.upper_certified <= many.upper_certified
         assert few.pvalue <= many.pvalue
-        assert many.best_case <= few.best_case
     for point in result.points:
         assert point.lower_certified <= point.lower <= result.observed <= point.upper <= point.upper_certified
 

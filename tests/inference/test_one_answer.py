@@ -136,14 +136,11 @@ def test_in_a_sweep_every_number_must_have_stopped():
             assert ours.lower == other.lower
             if other.pvalue < 10 / 500:
                 assert ours.pvalue == other.pvalue
-            assert (ours.best_case is None) == is_early
 
 
 def test_what_stopping_does_not_go_with_is_refused():
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
-    with pytest.raises(MmdBoundsError, match="`best_case` needs all random labellings; got a `stop_after`"):
-        mb.robust_test(X, Y, 0.1, best_case=True, stop_after=10)
     with pytest.raises(MmdBoundsError, match="`stop_after` is for the one-way curve; got 10 with a `y_in_x`"):
         mb.sweep(X, Y, y_in_x=0.1, stop_after=10)
     with pytest.raises(MmdBoundsError, match="`stop_after` must be a whole number from 1; got 0"):

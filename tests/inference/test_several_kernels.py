@@ -348,7 +348,6 @@ def test_the_result_is_plain_data_and_back():
         ),
         ({"kernel": []}, r"`kernel` must name at least one; got an empty list\."),
         ({"bandwidth": ()}, r"`bandwidth` must name at least one; got an empty list\."),
-        ({"kernel": ["rbf"], "best_case": True}, r"`best_case` is for one kernel; got several\."),
         ({"bandwidth": [1.0, -2.0]}, r"`bandwidth` must be a positive finite number; got -2\.0\."),
         (
             {"bandwidth": ["mean"]},

@@ -104,16 +104,6 @@ def test_nothing_is_larger_where_no_matrix_is_held(seed, monkeypatch):
     assert result.pvalue >= max(map(max, pvalues.values()))
 
 
-@pytest.mark.parametrize("seed", few_of(8))
-def test_no_labelling_has_less_than_the_best_case(seed):
-    problem = small_problem(seed + 200, two_way=True, most=(9, 5))
-    result, pvalues = result_of(problem, seed, best_case=True), every(problem, seed)
-    assert result.pvalue_range[0] <= min(map(min, pvalues.values()))
-    for count in result.counts:
-        n_x = problem.p + count.n_moved - count.n_moved_of_x
-        assert count.best_case <= min(min(each) for pair, each in pvalues.items() if pair.n_x == n_x)
-
-
 def test_hundreds_of_pairs_are_all_proved_from_few(monkeypatch):
     monkeypatch.undo()
     rng = np.random.default_rng(0)

@@ -34,7 +34,7 @@ def bounded(groups: Groups) -> mb.results.BoundsResult:
 
 @pytest.fixture(scope="session")
 def tested(groups: Groups) -> mb.results.RobustTestResult:
-    return mb.robust_test(*groups, 0.1, n_permutations=39, best_case=True, rng=0)
+    return mb.robust_test(*groups, 0.1, n_permutations=39, rng=0)
 
 
 @pytest.fixture(scope="session")

@@ -90,7 +90,7 @@ def test_the_band_is_that_of_the_points(swept: mb.results.SweepResult, specs: di
     assert filed == [swept.observed] * 5
     assert specs["sweep bounds"]["datasets"]["marks"] == [{"f0": swept.breakdown_epsilon, "f1": "breakdown"}]
     pvalues = specs["sweep pvalues"]["datasets"]["points"]
-    assert [[p["f2"], p["f3"]] for p in pvalues] == [[p.best_case, p.pvalue] for p in swept.points]
+    assert [[p["f2"], p["f3"]] for p in pvalues] == [[None, p.pvalue] for p in swept.points]
 
 
 def test_the_slider_moves_every_chart_of_a_sweep(specs: dict[str, Any]):

@@ -178,7 +178,7 @@ def test_a_column_is_added_in_one_place(
     assert Parsed(after).under("th").count("added & new") == 1
     assert "<i>" not in after.replace("\\u003ci", "")
     shown = Parsed(after).under("td").count("<i>cell</i>")
-    n_rows = {"ROW_COLUMNS": 18, "CURVE_COLUMNS": 5}.get(name, 3)
+    n_rows = {"ROW_COLUMNS": 18, "CURVE_COLUMNS": 5, "TEST_COLUMNS": 2}.get(name, 3)
     assert shown == n_rows
     if "ROW" in name:  # at every share of the slider
         moments = page_data(after)["moments"]
@@ -340,14 +340,6 @@ def test_the_page_explains_itself(kind: str, page_of: Any):
         assert "or 17.6 %" in words
 
 
-def test_the_smallest_pvalues_are_shown_only_if_asked_for(page_of: Any):
-    assert "best p" not in page_of("swept")
-    assert "smallest p-value" not in page_of("swept")
-    asked = page_of("swept", best_case=True)
-    assert "best p" in Parsed(asked).under("th")
-    assert "smallest p-value" in asked
-
-
 def test_columns_are_a_table_in_units_of_the_data(columns: mb.results.ColumnTable, page_of: Any):
     cells = Parsed(page_of("together")).under("td")
     age = next(row for row in columns.rows if row.name == "age")
@@ -386,10 +378,7 @@ def test_the_page_of_a_test_shows_no_rows(tested: mb.results.RobustTestResult, t
 
 
 def test_what_is_not_proved_is_not_called_proved(swept: mb.results.SweepResult, page_of: Any):
-    points = [
-        dataclasses.replace(p, lower_certified=None, upper_certified=None, best_case=None)
-        for p in swept.points
-    ]
+    points = [dataclasses.replace(p, lower_certified=None, upper_certified=None) for p in swept.points]
     result = dataclasses.replace(swept, points=tuple(points), is_valid=False)
     page = page_of(result)
     assert "(proved)" not in page

@@ -199,7 +199,7 @@ FLAGS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
             "--encoding",
             "cp1252",
         ],
-        ["test", "--epsilon", "0.1", "--n-permutations", "19", "--best-case", "--exactly", "--beta", "0.01"],
+        ["test", "--epsilon", "0.1", "--n-permutations", "19", "--exactly", "--beta", "0.01"],
         ["test", "--epsilon", "0.1", "--n-permutations", "19", "--rng", "7"],
         ["test", "--audit", "0/8", "--anytime", "--confidence", "0.9", "--n-permutations", "19"],
         ["test", "--prevalence", "0.3-0.6", "--n-permutations", "19"],

@@ -33,7 +33,7 @@ def test_without_a_word_it_is_one_way_and_nothing_is_added():
     result = made()
     assert (result.n_moved_of_x, result.most_moved_of_x, result.counts[0].n_moved_of_x) == (0, 0, 0)
     assert result.beta == 0.0
-    assert (result.pvalue_range, result.null_quantile, result.null_quantile_as_filed) == (None, None, None)
+    assert (result.null_quantile, result.null_quantile_as_filed) == (None, None)
     assert (result.in_null_quantiles, result.as_filed_in_null_quantiles) == (None, None)
     assert (result.name_x, result.name_y, result.conditions, result.units_note) == ("X", "Y", (), "")
     saved = result.to_dict()

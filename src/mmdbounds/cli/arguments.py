@@ -387,7 +387,6 @@ class Page:
 
     report: Path | None = option(None, "Also write a self-contained HTML page that works offline.", "FILE")
     include_rows: bool = False  # no option: on this page there are none
-    best_case: bool = False
 
     def plan(self, table: Table) -> None:
         """Refuse what cannot be written, before the work."""
@@ -411,7 +410,7 @@ class Page:
         # What came through standard input cannot be read again: rows have their names, not their cells.
         data = table.file if self.include_rows and table.file != STDIN else None
         with beside_the_answer():
-            how: dict[str, Any] = {"include_rows": self.include_rows, "best_case": self.best_case}
+            how: dict[str, Any] = {"include_rows": self.include_rows}
             write_report([result, *beside()], self.report, data=data, notes=noted(), **how)
         if output.in_words:
             say(f"\nThe report is in {self.report}.")

@@ -118,7 +118,6 @@ class Testing(Permutations):
     """Options of `robust_test`, under their names there."""
 
     level: float = option(0.05, "Significance level of the test.", "SHARE")
-    best_case: bool = option(False, "Also prove how small the p-value could be; takes longer.")
     beta: float = option(0.0, "Probability that the stated amount is wrong; added to the p-value.", "SHARE")
 
 
@@ -161,7 +160,7 @@ def robust_test_command(
 
         def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
             if not any(map(is_list, lists)):
-                return expected_test(problem, counts, testing.n_permutations, testing.best_case)
+                return expected_test(problem, counts, testing.n_permutations)
             posed = posed_for_each(problem, resolved_kernels(*lists, problem))
             return expected_together(posed, counts, testing.n_permutations)
 
@@ -200,19 +199,12 @@ class Sweeping(Permutations):
     value: float = option(0.0, "Also say where the lower bound reaches this value.", "VALUE")
 
 
-@options(SHOWN)
-class SweepPage(PageWithRows):
-    """The page that a sweep also writes."""
-
-    best_case: bool = option(False, "Show on the page how small the p-values could be, too.")
-
-
 def sweep_command(
     table: Table,
     sweeping: Sweeping,
     known: KnownRows,
     comparison: Comparison,
-    page: SweepPage,
+    page: PageWithRows,
     output: Output,
 ) -> None:
     """Find how many rows must be misfiled to explain away the difference between two groups.

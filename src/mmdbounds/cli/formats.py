@@ -28,7 +28,7 @@ TESTED = (
 )
 POINT = (
     *("epsilon", "n_moved", "lower", "upper", "lower_certified", "upper_certified"),
-    *("pvalue", "best_case", "null_quantile"),
+    *("pvalue", "null_quantile"),
 )
 COLUMN = (
     *("name", "mean_x", "mean_y", "difference", "difference_lower", "difference_upper"),
@@ -105,9 +105,7 @@ def _bounds_columns(result: BoundsResult) -> Columns:
 
 
 def _test_columns(result: RobustTestResult) -> Columns:
-    best = None if result.pvalue_range is None else result.pvalue_range[0]
-    columns = _one_row(result, (*WHO, "statistic", "pvalue"), {"best_case": best})
-    return {**columns, **_one_row(result, TESTED)}
+    return _one_row(result, (*WHO, "statistic", "pvalue", *TESTED))
 
 
 def _hsic_columns(result: HsicResult) -> Columns:

@@ -21,7 +21,6 @@ PHASES = {  # in words, where a phase's name does not say enough
     "permutation": "permutations",
     "count": "floors for every count",
     "worst count": "floor of the worst count",
-    "best case": "ceilings for every count",
     "bounds, share": "bounds of the curve",
     "effects": "effect of each row",
     "trial": "trials",

@@ -80,7 +80,6 @@ class ReportPage:
     out: Path = option(REQUIRED, "File to write the page to.", "FILE")
     include_rows: bool = option(False, "Show names and cells of individual rows on the page.")
     data: str | None = option(None, "Table with these cells, if FILE is a saved result.", "FILE")
-    best_case: bool = option(False, "Show how small the p-values could be, too.")
 
 
 @options(SHOWN)
@@ -118,7 +117,7 @@ def report_command(
 
     check_report(page.out)
     plan_file("--out", page.out, inputs=[table.file, page.data])
-    how: dict[str, Any] = {"include_rows": page.include_rows, "best_case": page.best_case}
+    how: dict[str, Any] = {"include_rows": page.include_rows}
     if not table.is_table:
         _write_saved(table.file, page.out, {**how, "data": page.data})
     else:

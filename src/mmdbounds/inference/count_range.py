@@ -6,7 +6,6 @@ solved itself only if its p-value may matter, which makes the floors of its neig
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +22,6 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Phase
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
-from mmdbounds.search.sharp.at_most import UpperRange
 from mmdbounds.search.sharp.expected_work import proving
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.ranges import RANKED, FloorRange
@@ -120,21 +118,6 @@ class EveryCount(AtOnce):
         proved = float(self._range.floors[counts.n_moved - self._first])
         known = self._outcome(counts, Found.at(best).proved(proved, "lower"))
         self._known[counts] = known if found is None else self.improved(known, found)
-
-    def best_cases(self) -> list[float | None]:
-        """See `WorstCase`; where counts are many, their ceilings follow from few, like their floors."""
-        if len(self.considered) <= MOST_SEARCHED:
-            return super().best_cases()
-        last, every = self.considered[-1], replace(self.task(self.considered[-1]), admissible=self.considered)
-        slack = self._rough(last)
-        found = self._search(last, "upper", worst_case.UPPER_STARTS, slack, 1.0)
-        of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
-        if found.certified is None:
-            return [None] * len(self.considered)
-        with one_blas_thread():
-            of.look_closer(known := UpperRange(of, found, slack, of.unit))
-        pairs = zip(self.considered, known.proved().tolist(), strict=True)
-        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]
 
     def _both(self) -> tuple[Float64s, Float64s]:
         floors, values = self._range.floors.copy(), self._range.values.copy()

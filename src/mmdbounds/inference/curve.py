@@ -70,12 +70,12 @@ class Curve:
     def points(self, problem: Problem) -> tuple[SweepPoint, ...]:
         """Return the curve; the problem names the rows."""
         ends = along([self._ends(i) for i in range(len(self._grid))])
-        pvalues = [self._pvalues(run, *both) for run, both in zip(self._runs, ends, strict=True)]
+        pvalues = [self._pvalue(run, lower) for run, (lower, _) in zip(self._runs, ends, strict=True)]
         if not self._exactly:
             ends = list(accumulate(ends, _outermost))
-            pvalues = list(accumulate(pvalues, _further))
+            pvalues = list(accumulate(pvalues, max))
         every = zip(self._grid, ends, pvalues, strict=True)
-        return tuple(self._point(problem, counts, *both, *pvalue) for counts, both, pvalue in every)
+        return tuple(self._point(problem, counts, *both, pvalue) for counts, both, pvalue in every)
 
     def _ends(self, i: int) -> Ends:
         """Return the smallest and the largest squared MMD found for the counts of a point, and proofs."""
@@ -98,22 +98,18 @@ class Curve:
         best = most_extreme([*(found for found in known if found.labelling is not None), lower], "lower")
         return best.proved(max(proved, default=None), "lower")
 
-    def _pvalues(self, run: list[Counts], lower: Found, upper: Found) -> tuple[float, float | None]:
-        """Return the largest p-value over the counts of a point and, if it is proved, no more than any."""
-        worst, proved = self._worst, upper.certified
-        best = None
-        if proved is not None and worst.null.is_complete:
-            best = min(worst.pvalue_alone(proved, counts) for counts in run)
+    def _pvalue(self, run: list[Counts], lower: Found) -> float:
+        """Return the largest p-value over the counts of a point."""
+        worst = self._worst
         if len(run) == 1:
-            only = worst.improved(self._outcome(run[0]), lower)
-            return only.pvalue, best
+            return worst.improved(self._outcome(run[0]), lower).pvalue
         for _ in range(LOOKS):
             found = [self._outcome(counts) for counts in run]
             top = max(found, key=lambda outcome: outcome.pvalue)
             if is_near(top.pvalue, max(each.attained for each in found)) or not worst.closer(top.counts):
                 break
         found = [worst.improved(self._outcome(counts), _proof_of(lower)) for counts in run]
-        return max(outcome.pvalue for outcome in found), best
+        return max(outcome.pvalue for outcome in found)
 
     def _point(
         self,
@@ -122,7 +118,6 @@ class Curve:
         lower: Found,
         upper: Found,
         pvalue: float,
-        best_case: float | None,
     ) -> SweepPoint:
         return SweepPoint(
             epsilon=float(counts.epsilon),
@@ -132,7 +127,6 @@ class Curve:
             lower_certified=lower.certified,
             upper_certified=upper.certified,
             pvalue=pvalue,
-            best_case=best_case,
             null_quantile=self._worst.null_quantile(counts),
             rows=kept_rows(problem, lower, upper) if counts.n_moved else {},
         )
@@ -155,11 +149,6 @@ def _outermost(before: Ends, ends: Ends) -> Ends:
     """Return the outermost of two points' ends, and proofs for the counts of both."""
     lower, upper = (most_extreme([*both], side) for *both, side in zip(before, ends, SIDES, strict=True))
     return lower, upper
-
-
-def _further(before: tuple[float, float | None], pvalues: tuple[float, float | None]) -> tuple[float, Any]:
-    (worst, best), (other, also) = before, pvalues
-    return max(worst, other), None if best is None or also is None else min(best, also)
 
 
 def expected_curve(problem: Problem, grid: list[Counts], every: list[Counts], *, exactly: bool) -> Phase:

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import (
-    check_flag,
     check_labellings,
     check_level,
     check_progress,
@@ -20,7 +19,6 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
-from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.several_kernels import (
@@ -30,7 +28,7 @@ from mmdbounds.inference.several_kernels import (
     resolved_kernels,
 )
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import WorstCase, expected_ceilings, expected_work, is_tight
+from mmdbounds.inference.worst_case import WorstCase, expected_work, is_tight
 from mmdbounds.kernels import RBF, Kernel
 from mmdbounds.problem import Problem, TestOptions, compares, comparison, is_list, pose
 from mmdbounds.progress import Meter, Phase
@@ -49,7 +47,6 @@ def robust_test(
     stop_after: int | None = None,
     exactly: bool | None = None,
     level: float = 0.05,
-    best_case: bool = False,
     beta: float = 0.0,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
@@ -81,9 +78,6 @@ def robust_test(
         Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     level : float, default=0.05
         Level of the decision (`RobustTestResult.is_significant`), for which more is proved if need be.
-    best_case : bool, default=False
-        Whether to compute the smallest p-value that a labelling might have as well, which takes a
-        proof from above for each count.
     beta : float, default=0
         Probability that the true count is outside the range (epsilon was estimated, or is a probability for
         each row); it is added to the p-value. That of a limit from an audit or a prevalence is added anyway.
@@ -134,11 +128,7 @@ def robust_test(
     """
     started = time.perf_counter()
     n_permutations, stop_after = check_labellings(n_permutations, stop_after)
-    best_case, level = check_flag(best_case, "best_case"), check_level(level)
-    if best_case and stop_after is not None:
-        msg = "`best_case` needs all random labellings; got a `stop_after` too. Leave one of them out."
-        raise MmdBoundsError(msg)
-    beta, seed = check_share(beta, "beta"), check_seed(rng)
+    level, beta, seed = check_level(level), check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
     beta += contamination.beta
@@ -149,9 +139,6 @@ def robust_test(
     X, Y, known, units_note = known_units(X, Y, contamination, verified, unit, how.kernel, seed)
     problem = pose(X, Y, how, known)
     kernels = resolved_kernels(*lists, problem) if is_several else [problem.kernel]
-    if is_several and best_case:
-        msg = "`best_case` is for one kernel; got several. Leave it out, or test with one."
-        raise MmdBoundsError(msg)
     problem = replace(problem, kernel=kernels[0])
     admissible = problem.checked_counts(problem.counts(contamination))
     asked = admissible, n_permutations, seed
@@ -163,14 +150,12 @@ def robust_test(
         worst, found = several.first, several.finding(together, len(admissible))
         tests = [each.as_test() for each in together]
     else:
-        plan = partial(expected_test, problem, admissible, n_permutations, best_case)
+        plan = partial(expected_test, problem, admissible, n_permutations)
         with Meter(plan, show=progress) as meter:
             worst = all_counts(problem, *asked, meter, stop_after=stop_after)
             outcomes = worst.outcomes(level - beta)
-            meter.phase("best case")
-            best: list[float | None] = worst.best_cases() if best_case else [None] * len(outcomes)
         found = _finding(worst, outcomes, len(admissible))
-        tests = list(map(_count_test, outcomes, best))
+        tests = list(map(_count_test, outcomes))
     made = problem.provenance(
         worst.totals,
         method="robust test",
@@ -209,13 +194,10 @@ def _of_several(made: Provenance, kernels: Sequence[Kernel]) -> Provenance:
     return replace(made, options={"kernels": each}, kernel=name, kernel_options={}, bandwidth=None)
 
 
-def expected_test(
-    problem: Problem, admissible: list[Counts], n_permutations: int, best_case: bool = False
-) -> list[Phase]:
+def expected_test(problem: Problem, admissible: list[Counts], n_permutations: int) -> list[Phase]:
     """Return the phases of `robust_test`, with what each is expected to take (see `mmdbounds.costs`)."""
     *null, _, worst = expected_work(problem, admissible, n_permutations)
-    phases = [*null, expected_counts(problem, admissible), worst]
-    return [*phases, expected_ceilings(problem, admissible)] if best_case else phases
+    return [*null, expected_counts(problem, admissible), worst]
 
 
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:
@@ -241,9 +223,7 @@ def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) 
 def _pvalues(tests: list[CountTest], beta: float) -> dict[str, Any]:
     """Return the fields that hold the p-values."""
     pvalue = min(1.0, max(test.pvalue for test in tests) + beta)
-    known = [test.best_case for test in tests if test.best_case is not None]
-    both = (min(known), pvalue) if len(known) == len(tests) else None
-    return {"pvalue": pvalue, "pvalue_range": both, "beta": beta, "counts": tuple(tests)}
+    return {"pvalue": pvalue, "beta": beta, "counts": tuple(tests)}
 
 
 def _question(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:
@@ -255,7 +235,7 @@ def _question(problem: Problem, admissible: list[Counts]) -> dict[str, Any]:
     }
 
 
-def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
+def _count_test(outcome: CountOutcome) -> CountTest:
     """Return what is known of a count as plain numbers."""
     return CountTest(
         n_moved=outcome.counts.n_moved,
@@ -264,5 +244,4 @@ def _count_test(outcome: CountOutcome, best_case: float | None) -> CountTest:
         certified=outcome.found.certified,
         pvalue=outcome.pvalue,
         attained=outcome.attained,
-        best_case=best_case,
     )

@@ -210,7 +210,7 @@ class Several:
             return is_tight(outcomes) and not is_open(outcomes, level)
 
         self._meter.phase("worst count")
-        return tighten(found, self._tightened, max, is_done)
+        return tighten(found, self._tightened, is_done)
 
     def _is_drawn(self, known: Together) -> bool:
         """Return whether the p-value of a count needs no more labellings."""

@@ -6,7 +6,6 @@ are tested together: at a floor of the statistic over all of their labellings (`
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from mmdbounds.inference.worst_case import WorstCase
 from mmdbounds.problem import Problem
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
-from mmdbounds.search.sharp.both_ways import UpperPairs
 from mmdbounds.search.sharp.quota_problem import Effort
 from mmdbounds.search.sharp.same_sizes import FloorsBySize, by_sizes
 from mmdbounds.sums.protocol import Float64s
@@ -182,20 +180,3 @@ class EverySize(AtOnce):
         if found.value < self._values[place]:
             self._values[place] = found.value
             self._known[counts] = self._outcome(counts, found)
-
-    def best_cases(self) -> list[float | None]:
-        """See `WorstCase`; ceilings of all pairs follow from few, like their floors."""
-        every = replace(self.task(self.considered[0]), admissible=self._every)
-        of = sharp.range_search(every, worst_case.UPPER_STARTS, sharp.Sharp.gap)
-        corner = of.task.admissible[-1]
-        slack = self._rough(corner)
-        found = self._search(corner, "upper", worst_case.UPPER_STARTS, slack, 1.0)
-        if found.certified is None:
-            return [None] * len(self.considered)
-        with one_blas_thread():
-            of.look_closer(known := UpperPairs(of, found, slack, of.unit))
-        highest = np.full(len(self.considered), -np.inf)
-        places = [self._place[pair.n_x] for pair in of.task.admissible]
-        np.maximum.at(highest, places, known.proved())
-        pairs = zip(self.considered, highest.tolist(), strict=True)
-        return [self.pvalue_alone(proved, counts) for counts, proved in pairs]

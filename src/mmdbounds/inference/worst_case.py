@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from mmdbounds.costs import for_each, one_pass, together
 from mmdbounds.counts import Counts
@@ -22,14 +22,14 @@ from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
-from mmdbounds.search.sharp import FIRST_STARTS, SideSearch
+from mmdbounds.search.sharp import SideSearch
 from mmdbounds.search.sharp.expected_work import proving, searching
 from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9  # patience of a proof that may not branch
 ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the null
 NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
-LOWER_STARTS, UPPER_STARTS = 4, 8  # starts of a search that is to be tight
+LOWER_STARTS = 4  # starts of a search that is to be tight
 PATIENT = 20.0  # patience of a proof on which a decision depends
 SUGGESTED = 0.5  # about how often a proof suggests another one
 
@@ -87,7 +87,7 @@ class WorstCase(FloorPvalues):
         """Return what is known of each count with the labellings drawn so far."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
-        return self.decided(tighten(found, self._closer_outcome, max, is_tight), level)
+        return self.decided(tighten(found, self._closer_outcome, is_tight), level)
 
     def decided(self, found: list[CountOutcome], level: float | None) -> list[CountOutcome]:
         """Look closer at counts above the level until a labelling is above it as well, or no count is."""
@@ -144,34 +144,12 @@ class WorstCase(FloorPvalues):
         proved = [each.certified for each in (outcome.found, other) if each.certified is not None]
         return self._outcome(outcome.counts, best.proved(max(proved, default=None), "lower"))
 
-    def best_cases(self) -> list[float | None]:
-        """Return for each count a p-value that no labelling undercuts, if its upper bound is proved.
-
-        Only the smallest counts in the end, so only that is made tighter.
-        """
-        found = [self._ceiling(counts, self._rough(counts)) for counts in self.considered]
-        tighten(
-            found,
-            lambda least: self._ceiling(least.counts, 0.0),
-            min,
-            lambda each: (least := min(each, key=lambda one: one.pvalue)).pvalue >= least.attained,
-        )
-        return [outcome.pvalue if outcome.is_proved else None for outcome in found]
-
     def task(self, counts: Counts) -> Task:
         """Return the search of one count."""
         return Task(self.totals, [counts], self._problem.estimator, self._seed, self._meter)
 
     def _rough(self, counts: Counts) -> float:
         return ROUGH * float(self.null.deviations[self._column[counts.n_x]])
-
-    def _ceiling(self, counts: Counts, slack: float) -> CountOutcome:
-        """Return the p-values at the proved upper bound and at the largest value found."""
-        found = self._search(counts, "upper", UPPER_STARTS, slack, 1.0)
-        bound = found.value if found.certified is None else found.certified
-        return CountOutcome(
-            counts, found, self.pvalue_alone(bound, counts), self.pvalue_alone(found.value, counts)
-        )
 
     def _outcome(self, counts: Counts, found: Found) -> CountOutcome:
         floor = found.value if found.certified is None else found.certified
@@ -196,16 +174,6 @@ def expected_work(problem: Problem, admissible: list[Counts], n_permutations: in
         for_each("count", considered, partial(expected_floor, problem)),
         replace(tight, name="worst count", most=MOST_TIGHTENED * tight.most),
     ]
-
-
-def expected_ceilings(problem: Problem, admissible: list[Counts]) -> Phase:
-    """Return what `WorstCase.best_cases` costs."""
-
-    def work(counts: Counts) -> Phase:
-        proof = proving(problem, counts, "upper", 1.0, UPPER_STARTS)
-        return together("", [searching(problem, counts, "upper", FIRST_STARTS["upper"]), proof])
-
-    return for_each("best case", thinned(admissible, problem.q), work)
 
 
 def expected_null(problem: Problem, counts: Iterable[Counts], n_permutations: int) -> list[Phase]:
@@ -243,16 +211,15 @@ def is_near(pvalue: float, attained: float) -> bool:
 def tighten(
     outcomes: list[Known],
     tightened: Callable[[Known], Known],
-    extreme: Callable[..., Any],
     is_done: Callable[[list[Known]], bool],
 ) -> list[Known]:
-    """Spend more on the count with the extreme p-value, `max` or `min`, until done or nothing is gained."""
+    """Spend more on the count with the largest p-value until done or nothing is gained."""
     for _ in range(MOST_TIGHTENED):
         if is_done(outcomes):
             break
-        place = extreme(range(len(outcomes)), key=lambda i: outcomes[i].pvalue)
+        place = max(range(len(outcomes)), key=lambda i: outcomes[i].pvalue)
         last, outcomes[place] = outcomes[place].pvalue, tightened(outcomes[place])
-        if extreme(last, outcomes[place].pvalue) == outcomes[place].pvalue:  # as tight as is affordable
+        if outcomes[place].pvalue >= last:  # as tight as is affordable
             break
     return outcomes
 

@@ -162,19 +162,15 @@ def plot_pvalues(result: SweepResult, ax: Any = None) -> Any:
     given, ax, points = ax, canvas.axes_for(ax), result.points
     places = [point.epsilon for point in points]
     worst = np.array([point.pvalue for point in points])
-    best = np.array([math.nan if point.best_case is None else point.best_case for point in points])
     # No lines from share to share: between them a p-value can leap.
-    ax.vlines(places, best, worst, color=canvas.SKY, linewidth=5, alpha=0.6)
     # The largest p-value belongs to the smallest statistic, and looks like it.
     ax.plot(places, worst, **{**canvas.LOWER, **canvas.FILLED}, label="worst case: the p-value")
     _mark_unproved(ax, places, worst, [point.lower_certified for point in points], canvas.LOWER)
-    if not np.isnan(best).all():
-        ax.plot(places, best, **{**canvas.UPPER, **canvas.FILLED}, label="best case")
     ax.axhline(result.level, **canvas.AS_FILED, label=f"level {percent(result.level)}")
     _label_shares(ax, result)
     ax.set_yscale("log")
     ax.yaxis.set_major_formatter(lambda value, _: number(value))
-    ax.set_ylim(0.7 * np.nanmin([*best, *worst, result.level]), 1.4)
+    ax.set_ylim(0.7 * min([*worst, result.level]), 1.4)
     ax.set_ylabel("p-value for no difference")
     return canvas.explain(ax, given=given)
 

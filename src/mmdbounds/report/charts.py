@@ -28,7 +28,7 @@ BAND = 0.3  # opacity of what is shaded: seen on white and on dark
 UPPER, LOWER, FILED = "upper bound", "lower bound", "as filed"
 CHANCE = "95 % of what chance alone would give"
 FOUND_UPPER, FOUND_LOWER = "largest value found", "smallest value found"
-WORST, BEST = "largest p-value", "smallest p-value"
+WORST = "largest p-value"
 KEPT, LOST = "keeps its sign", "could lose its sign"  # short: beside long names a phone has little room
 VALUE_TITLES = {"f1": "what", "f2": "value"}
 # Colour and dashes of each series.
@@ -40,7 +40,6 @@ STYLES: dict[str, tuple[str, list[int]]] = {
     FILED: (GREY, [2, 3]),
     CHANCE: (GREY, [8, 4]),
     WORST: (ORANGE, [1, 0]),
-    BEST: (BLUE, [6, 3]),
 }
 
 

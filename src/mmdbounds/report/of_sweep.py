@@ -171,10 +171,8 @@ def _window(ends: Sequence[tuple[float, float]]) -> charts.Spec:
 
 
 def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
-    ends = [(point.best_case, point.pvalue) for point in result.points]
-    series: Series = {charts.WORST: [worst for _, worst in ends]}
-    if best_case := any(best is not None for best, _ in ends):
-        series[charts.BEST] = [best for best, _ in ends]
+    ends = [(None, point.pvalue) for point in result.points]
+    series: Series = {charts.WORST: [point.pvalue for point in result.points]}
     least = min(1 / (result.n_permutations + 1), *(point.pvalue for point in result.points))
     y = charts.quantitative(
         "f2",
@@ -183,16 +181,12 @@ def _pvalue_figure(result: SweepResult, columns: Columns) -> Figure:
         axis={"values": [tick for tick in P_TICKS if tick >= least], "format": "~g"},
     )
     title = "p-values of the test for a difference"
-    range_ = "smallest and largest possible value" if best_case else "largest possible value"
-    spec = _over_shares(result, ends, series, y, columns, f"{title}: {range_}")
+    spec = _over_shares(result, ends, series, y, columns, f"{title}: largest possible value")
     spec["datasets"]["level"] = [{"f2": result.level}]
     spec["layer"].append(charts.layer("level", charts.DOTTED, {"y": y}))
-    of_test = (
-        "Only the largest is the p-value of the test." if best_case else "The largest over all labellings."
-    )
     caption = (
-        f"{of_test} At or below the dotted line, {percent(result.level)}, it shows a difference. "
-        "The scale is logarithmic."
+        f"The largest over all labellings. At or below the dotted line, {percent(result.level)}, it shows a "
+        "difference. The scale is logarithmic."
     )
     return Figure(name="pvalues", title=title, caption=caption, spec=spec)
 
@@ -217,7 +211,7 @@ def _over_shares(
         }
         for place, (point, (low, high)) in enumerate(zip(result.points, ends, strict=True))
     ]
-    moving = (charts.UPPER, charts.LOWER, charts.WORST, charts.BEST)
+    moving = (charts.UPPER, charts.LOWER, charts.WORST)
     shaded = {name: series[bound] for name, (bound, _) in (gaps or {}).items()}
     lines = [
         {

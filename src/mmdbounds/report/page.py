@@ -34,7 +34,6 @@ def write_report(
     *,
     include_rows: bool = False,
     data: Any = None,
-    best_case: bool = False,
     notes: Sequence[str] = (),
 ) -> None:
     """Write a result, or several that belong together, as one HTML page to read, move and print offline.
@@ -51,8 +50,6 @@ def write_report(
         are identified by number, and only the name and the sha256 of the file are shown.
     data
         The file that the result was computed from, for the cells of the rows that the page shows.
-    best_case
-        Whether the page of a sweep also shows how small the p-values could be, which are no p-values.
     notes
         Sentences that the page shows where it says what was compared, such as warnings of the calls.
 
@@ -69,7 +66,7 @@ def write_report(
     target = check_report(path)
     results = check_results(result)
     names = row_names(results, include_rows=include_rows, data=data)
-    write_whole(target, report_html(results, names, best_case=best_case, notes=notes).encode("utf-8"))
+    write_whole(target, report_html(results, names, notes=notes).encode("utf-8"))
 
 
 def check_report(path: str | os.PathLike[str]) -> Path:
@@ -89,11 +86,9 @@ def javascript() -> str:
     return resource("vega/charts.js")
 
 
-def report_html(
-    results: Sequence[Result], names: RowNames, *, best_case: bool = False, notes: Sequence[str] = ()
-) -> str:
+def report_html(results: Sequence[Result], names: RowNames, *, notes: Sequence[str] = ()) -> str:
     """Return the page."""
-    results = as_shown(results, is_open=names.is_open, best_case=best_case)
+    results = as_shown(results, is_open=names.is_open)
     parts = parts_of(results, names)
     record = record_of(results, datetime.date.today(), is_open=names.is_open)
     title = next(part.question for part in parts if part.question)

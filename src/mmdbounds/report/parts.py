@@ -81,16 +81,14 @@ def _sharpened(curve: SweepResult, found: BoundsResult) -> SweepResult:
     return replace(curve, points=tuple(points))
 
 
-def as_shown(results: Sequence[Any], *, is_open: bool, best_case: bool) -> list[Result]:
-    """Return results as a page shows them: what a few rows hold, and what is no p-value, only if asked."""
+def as_shown(results: Sequence[Any], *, is_open: bool) -> list[Result]:
+    """Return results as a page shows them: what a few rows hold only if asked."""
     if not is_open:
         results = [_without_rare(r) if isinstance(r, ColumnTable) else r for r in results]
     curve, found = first_of(results, SweepResult), first_of(results, BoundsResult)
     if curve is None:
         return list(results)
     new = curve if found is None else _sharpened(curve, found)
-    if not best_case:
-        new = replace(new, points=tuple(replace(point, best_case=None) for point in new.points))
     return [new if result is curve else result for result in results]
 
 

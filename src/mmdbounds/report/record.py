@@ -47,7 +47,7 @@ METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "sc
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
-    *("epsilons", "value", "stop_after", "audit_level", "by", "best_case", "beta"),
+    *("epsilons", "value", "stop_after", "audit_level", "by", "beta"),
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
@@ -218,7 +218,7 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
         return {"value": float(result.value), **drawn}
     amount = _amount(result)  # whose own error is added anyway
     beta = float(result.beta) - (0.0 if amount is None else amount.beta)
-    return {**drawn, "best_case": result.pvalue_range is not None, "beta": max(round(beta, 12), 0.0)}
+    return {**drawn, "beta": max(round(beta, 12), 0.0)}
 
 
 def _table_options(record: Options) -> dict[str, Any]:

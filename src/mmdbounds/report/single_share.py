@@ -140,8 +140,6 @@ TEST_COLUMNS: Columns = (
 def part_of_test(result: RobustTestResult) -> Part:
     """Return what the page of a test says."""
     notes = ["As filed: valid only if nothing is misfiled."]
-    if result.pvalue_range is not None:
-        notes.append("Best case: no labelling gives a smaller value. This is not a p-value.")
     if not result.is_valid:
         notes.append("* reached by a labelling, not proved")
     caption = "p-values for no difference between the true groups"
@@ -165,8 +163,6 @@ def _cases(result: RobustTestResult) -> Iterator[Case]:
     n_moved = f"{result.n_moved + result.n_moved_of_x:,}"
     yield Case("worst case", number(result.pvalue), f"{_statistic(result)}{star}", n_moved)
     yield Case("as filed", number(result.pvalue_as_filed), number(result.observed), "0")
-    if result.pvalue_range is not None:
-        yield Case("best case", number(result.pvalue_range[0]))
 
 
 def _statistic(result: RobustTestResult) -> str:

@@ -25,8 +25,6 @@ class SweepPoint:
         Numbers proved to lie beyond every labelling, or `None`.
     pvalue
         No labelling has a larger one, if `lower_certified` is known; else the largest found.
-    best_case
-        No labelling has a smaller one. `None` where nothing is proved.
     null_quantile
         The 95 % quantile of the statistic on random labellings of these sizes; as in `RobustTestResult`.
     rows
@@ -41,7 +39,6 @@ class SweepPoint:
     lower_certified: float | None
     upper_certified: float | None
     pvalue: float
-    best_case: float | None = None
     null_quantile: float | None = None
     rows: Mapping[str, Any] = field(default_factory=dict)
 

@@ -29,8 +29,6 @@ class CountTest:
         At `certified`: no labelling has a larger one. At `lower` where nothing is proved.
     attained
         At `lower`, which some labelling reaches: no better proof gives less.
-    best_case
-        At the proved upper bound: no labelling has a smaller one. `None` unless asked for.
     """
 
     n_moved: int
@@ -39,7 +37,6 @@ class CountTest:
     certified: float | None
     pvalue: float
     attained: float
-    best_case: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -80,9 +77,6 @@ class RobustTestResult(OfLabellings, ReportedResult):
         With several kernels of the largest over them, each in standard deviations of its null.
     pvalue
         Valid whichever rows are misfiled: the largest over all counts considered, plus `beta`.
-    pvalue_range
-        The smallest p-value that a labelling might have, and `pvalue`; `None` unless asked for. Only the
-        second is a p-value.
     is_valid
         Whether the p-value is valid under the conditions in `conditions`: every count has a proof, and none
         was left out.
@@ -151,7 +145,6 @@ class RobustTestResult(OfLabellings, ReportedResult):
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance
-    pvalue_range: tuple[float, float] | None = None
     null_quantile: float | None = None
     null_quantile_as_filed: float | None = None
     parts: tuple[KernelPart, ...] = ()

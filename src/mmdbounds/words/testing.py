@@ -179,13 +179,10 @@ def _numbers(result: RobustTestResult) -> list[str]:
         bound = f"of {number(result.statistic)} was found"
     as_filed = f"the {name} is {number(result.observed)}; valid only if nothing is misfiled"
     plus = f", and beta = {result.beta:g} added" if result.beta else ""
-    lines = [
+    return [
         _line("worst case", result.pvalue, f"with {moved} misfiled, the {name} {bound}{plus}"),
         _line("as filed", result.pvalue_as_filed, as_filed),
     ]
-    if result.pvalue_range is not None:
-        lines.append(_line("best case", result.pvalue_range[0], "no labelling has less; not a p-value"))
-    return lines
 
 
 def _multiples(result: RobustTestResult) -> list[str]:
@@ -279,11 +276,7 @@ def pvalues_at(point: SweepPoint, result: SweepResult) -> str:
         return f"The p-value of the ordinary permutation test is {worst}: {verdict}."
     if point.lower_certified is None:
         return f"The largest p-value found is {worst}: {verdict}. That none is larger is not proved."
-    best = None if point.best_case is None else number(point.best_case)
-    within = f"at most {worst}"
-    if best is not None:
-        within = worst if best == worst else f"between {best} and {worst}"
-    return f"Whichever rows they are, the p-value is {within} (proved): {verdict}."
+    return f"Whichever rows they are, the p-value is at most {worst} (proved): {verdict}."
 
 
 def _curve_end(point: SweepPoint, side: Side) -> str:
@@ -300,7 +293,6 @@ CURVE_COLUMNS: tuple[tuple[str, Callable[[SweepPoint], str]], ...] = (
     ("at least", lambda point: _curve_end(point, "lower")),
     ("at most", lambda point: _curve_end(point, "upper")),
     ("null 95 %", lambda point: "" if point.null_quantile is None else number(point.null_quantile)),
-    ("best p", lambda point: "" if point.best_case is None else number(point.best_case)),
     ("worst p", lambda point: number(point.pvalue) + ("*" if point.lower_certified is None else "")),
 )
 """The curve as a table, in `summary()` and on the page: heading and cell; a star marks what is not proved."""
