@@ -88,12 +88,9 @@ def check_level(value: Any) -> float:
     return share
 
 
-def check_labellings(n_permutations: Any, stop_after: Any = None) -> tuple[int, int | None]:
-    """Return how many random labellings to draw, and after how many no smaller ones to stop, if at all."""
-    count = check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
-    if stop_after is None:
-        return count, None
-    return count, check_count(stop_after, "stop_after", least=1, most=MOST_PERMUTATIONS)
+def check_labellings(n_permutations: Any) -> int:
+    """Return how many random labellings to draw."""
+    return check_count(n_permutations, "n_permutations", least=1, most=MOST_PERMUTATIONS)
 
 
 def check_one_or_pair(

@@ -252,7 +252,7 @@ class RobustTest(_TwoLabels):
     ----------
     epsilon, hidden, rng
         As in `MMDBounds`.
-    n_permutations, stop_after, exactly, level, beta, kernel, bandwidth, estimator, \
+    n_permutations, exactly, level, beta, kernel, bandwidth, estimator, \
 backend, dtype, working_memory, progress
         As in `robust_test`.
 
@@ -282,7 +282,6 @@ backend, dtype, working_memory, progress
         *,
         hidden: Any = None,
         n_permutations: int = 999,
-        stop_after: int | None = None,
         exactly: bool | None = None,
         level: float = 0.05,
         beta: float = 0.0,
@@ -298,7 +297,6 @@ backend, dtype, working_memory, progress
         self.epsilon = epsilon
         self.hidden = hidden
         self.n_permutations = n_permutations
-        self.stop_after = stop_after
         self.exactly = exactly
         self.level = level
         self.beta = beta

@@ -81,7 +81,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--n-moved 2 --n-moved-of-x 1 --exactly --n-permutations 49 --beta 0.25 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --no-progress "
-        "--level 0.01 --stop-after 7"
+        "--level 0.01"
     )
     assert run(["test", table, *GROUPS, *flags.split()]) == 130
     X, Y, contamination, options = calls[0]
@@ -91,7 +91,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
     assert options == {
         "n_permutations": 49,
         "level": 0.01,
-        "stop_after": 7,
         "beta": 0.25,
         "kernel": "laplacian",
         "bandwidth": 2.5,

@@ -93,7 +93,7 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "--epsilons 0.1 --epsilons 0.25 --level 0.01 --value -0.5 --n-permutations 49 --columns y "
         "--columns x --scale none --rng 3 --kernel laplacian --bandwidth 2.5 --estimator biased "
         "--backend numpy --dtype float32 --working-memory 64 --progress --exactly "
-        "--stop-after 7"
+        ""
     )
     assert run(["sweep", table, *GROUPS, *flags.split()]) == 130
     X, Y, options = calls[0]
@@ -106,7 +106,6 @@ def test_every_flag_arrives(table: str, monkeypatch: pytest.MonkeyPatch):
         "level": 0.01,
         "value": -0.5,
         "n_permutations": 49,
-        "stop_after": 7,
         "kernel": "laplacian",
         "bandwidth": 2.5,
         "estimator": "biased",

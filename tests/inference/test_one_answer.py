@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from inference.test_null import stopped_naively
 from mmdbounds.contamination import Contamination
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference import count_range, worst_case
@@ -103,47 +102,8 @@ def test_the_error_of_the_amount_is_part_of_the_decision():
     assert mb.robust_test(X, Y, 0.05, beta=0.041, level=0.06, **how).is_significant
 
 
-@pytest.mark.parametrize("shift", [0.0, 0.4, 3.0])
-@pytest.mark.parametrize("exactly", [True, False])
-def test_drawing_stops_once_the_worst_case_is_known(shift, exactly):
-    rng = np.random.default_rng(5)
-    X, Y = rng.normal(size=(20, 2)), rng.normal(shift, 1.0, size=(30, 2))
-    how = {"exactly": exactly, "n_permutations": 499, "rng": 2}
-    whole = mb.robust_test(X, Y, 0.1, **how)
-    stopped = mb.robust_test(X, Y, 0.1, stop_after=10, **how)
-    by_hand = stopped_naively(whole.null, whole.statistic - 1e-10, 10)
-    assert stopped.pvalue == by_hand
-    assert stopped.n_labellings == (499 if shift == 3.0 else 100 * -(-round(10 / by_hand) // 100))
-    np.testing.assert_allclose(stopped.null, whole.null[: stopped.n_labellings], rtol=0, atol=1e-12)
-    assert stopped.is_valid
-    if shift == 3.0:
-        assert stopped.pvalue == whole.pvalue == 1 / 500
-    else:
-        words = " ".join(stopped.summary().split())
-        assert f"{stopped.n_labellings} of 499 permutations; seed 2;" in words
-
-
-def test_in_a_sweep_every_number_must_have_stopped():
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(20, 2))
-    how = {"epsilons": [0, 0.1, 0.2], "n_permutations": 499, "rng": 2}
-    for shift, is_early in ((0.0, True), (0.9, False)):
-        Y = np.random.default_rng(6).normal(shift, 1.0, size=(30, 2))
-        whole, stopped = (mb.sweep(X, Y, stop_after=h, **how) for h in (None, 10))
-        assert (stopped.n_labellings < 499, stopped.stop_after) == (is_early, 10)
-        assert stopped.breakdown_n_moved == whole.breakdown_n_moved
-        for ours, other in zip(stopped.points, whole.points, strict=True):
-            assert ours.lower == other.lower
-            if other.pvalue < 10 / 500:
-                assert ours.pvalue == other.pvalue
-
-
-def test_what_stopping_does_not_go_with_is_refused():
+def test_a_level_of_nothing_is_refused():
     rng = np.random.default_rng(5)
     X, Y = rng.normal(size=(20, 2)), rng.normal(size=(30, 2))
-    with pytest.raises(MmdBoundsError, match="`stop_after` is for the one-way curve; got 10 with a `y_in_x`"):
-        mb.sweep(X, Y, y_in_x=0.1, stop_after=10)
-    with pytest.raises(MmdBoundsError, match="`stop_after` must be a whole number from 1; got 0"):
-        mb.robust_test(X, Y, 0.1, stop_after=0)
     with pytest.raises(MmdBoundsError, match="`level` must be larger than 0"):
         mb.robust_test(X, Y, 0.1, level=0)

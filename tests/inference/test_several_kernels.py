@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import mmdbounds as mb
-from inference.test_null import stopped_naively
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.several_kernels import N_SCALING, STREAM
@@ -136,7 +135,7 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
         {"epsilon": 0.15, "estimator": "biased"},
         {"epsilon": mb.Contamination(n_moved=2, n_moved_of_x=2)},
         {"epsilon": 0.1, "beta": 0.01},
-        {"epsilon": 0.1, "stop_after": 4, "level": 0.1},
+        {"epsilon": 0.1, "level": 0.1},
     ):
         shared = {"n_permutations": 199, "rng": seed, **options}
         several = mb.robust_test(X, Y, kernel=["rbf"], **shared)
@@ -144,23 +143,13 @@ def test_one_kernel_alone_is_the_test_with_that_kernel(seed):
         assert (several.pvalue, several.pvalue_as_filed) == (alone.pvalue, alone.pvalue_as_filed)
         assert (several.is_valid, several.is_tight) == (alone.is_valid, alone.is_tight)
         assert (several.is_significant, several.level) == (alone.is_significant, alone.level)
-        assert (several.n_labellings, several.stop_after) == (alone.n_labellings, alone.stop_after)
+        assert several.n_labellings == alone.n_labellings
         assert several.n_moved == alone.n_moved
         [part] = several.parts
         # A range of counts proves it by other sums.
         assert part.certified == pytest.approx(alone.statistic, rel=0, abs=of_mmd2(55))
         assert part.bandwidth == alone.provenance.bandwidth
         np.testing.assert_allclose(several.null * part.spread + part.centre, alone.null, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.5, 3.0])
-def test_drawing_stops_once_the_worst_case_is_known(shift):
-    X, Y = drawn(5, p=12, q=15, shift=shift)
-    how = {"kernel": KERNELS, "exactly": True, "n_permutations": 299, "rng": 2}
-    whole, stopped = (mb.robust_test(X, Y, 0.1, stop_after=h, **how) for h in (None, 10))
-    assert stopped.pvalue == stopped_naively(whole.null, whole.statistic, 10)
-    assert stopped.n_labellings == (299 if shift == 3.0 else 100 * -(-round(10 / stopped.pvalue) // 100))
-    np.testing.assert_allclose(stopped.null, whole.null[: stopped.n_labellings], rtol=0, atol=ROUNDING)
 
 
 def test_the_level_is_decided_about_or_said_not_to_be():
@@ -356,7 +345,6 @@ def test_the_result_is_plain_data_and_back():
         ({"kernel": ["rbf", "rbff"]}, r"got 'rbff'\. Did you mean 'rbf'\?"),
         ({"kernel": ["precomputed"]}, r"`kernel` must be computed from the rows.*; got 'precomputed'\."),
         ({"level": 0}, r"`level` must be larger than 0"),
-        ({"stop_after": 0}, r"`stop_after` must be a whole number from 1; got 0\."),
         ({"n_permutations": 0}, r"`n_permutations` must be a whole number from 1; got 0\."),
         ({"beta": 2}, r"`beta` must be in \[0, 1\); got 2\."),
         ({"exactly": 1}, r"`exactly` must be True or False; got 1\."),

@@ -39,7 +39,6 @@ N_PERMUTATIONS = (
     "Random labellings, for p-values from 1 / (NUMBER + 1); all are counted if few differ.",
     "NUMBER",
 )
-STOP_AFTER = ("Draw no more labellings once this many are no smaller than the worst case.", "NUMBER")
 PROGRESS = "Show progress.  [default: on a terminal]"
 
 
@@ -254,7 +253,6 @@ class Permutations:
     """The random labellings of a test."""
 
     n_permutations: int = option(999, *N_PERMUTATIONS)
-    stop_after: int | None = option(None, *STOP_AFTER)
 
 
 @options(COMPARED)

@@ -52,7 +52,6 @@ def sweep(
     level: float = 0.05,
     value: float = 0.0,
     n_permutations: int = 999,
-    stop_after: int | None = None,
     which: Contamination | None = None,
     verified: tuple[Any, Any] | None = None,
     unit: tuple[Units, Units] | None = None,
@@ -85,9 +84,6 @@ def sweep(
         curve tries all of them. It ends where no more rows can be misfiled.
     n_permutations, unit, rng
         As in `robust_test`.
-    stop_after : int, optional
-        As in `robust_test`; every number of misfiled rows that is looked at must have as many, or all are
-        drawn.
 
     Returns
     -------
@@ -115,12 +111,12 @@ def sweep(
     [6, 5, 2]
     """
     started = time.perf_counter()
-    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    n_permutations = check_labellings(n_permutations)
     level, seed = check_level(level), check_seed(rng)
     value = check_number(value, "value", "a number", math.isfinite)
     y_in_x = check_share(y_in_x, "y_in_x")
     if y_in_x:
-        _refuse_for_frontier(y_in_x, value=value, stop_after=stop_after, exactly=exactly)
+        _refuse_for_frontier(y_in_x, value=value, exactly=exactly)
     check_progress(progress)
     shares, exactly = _checked_shares(epsilons), _checked_exactly(exactly, which)
     how = comparison("sweep", options)
@@ -133,14 +129,14 @@ def sweep(
     grid = _grid(problem, shares)
     plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
     with Meter(plan, show=progress) as meter:
-        scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
+        scan = Scan(problem, grid, n_permutations, seed, meter)
         where, largest = _breakdown(scan, level), LARGEST_SHARE
         while shares is None and where["breakdown_n_moved"] is None:
             largest = (1 + largest) / 2
             if (longer := _grid(problem, None, largest))[-1] == grid[-1]:  # nothing is left to move
                 break
             grid = longer
-            scan = Scan(problem, grid, n_permutations, seed, meter, stop_after=stop_after)
+            scan = Scan(problem, grid, n_permutations, seed, meter)
             where = _breakdown(scan, level)
         where |= _breakdown_of_value(scan, value)
         points = Curve(scan.worst, scan.outcome, grid, meter, exactly=exactly).points(problem)
@@ -152,7 +148,6 @@ def sweep(
         is_valid=scan.is_proved,
         most_moved=grid[-1].n_moved,
         n_permutations=n_permutations,
-        stop_after=stop_after,
         **scan.worst.labelling_fields(),
         **problem.group_fields(),
         conditions=sweep_conditions(
@@ -273,9 +268,6 @@ class Scan:
     def outcome(self, counts: Counts) -> CountOutcome:
         """Return what is known of a count."""
         found = self.worst.outcome(counts)
-        while not self.worst.is_drawn(found):
-            self.worst.null.draw()
-            found = self.worst.outcome(counts)
         self.is_proved &= found.is_proved
         return found
 

@@ -74,7 +74,6 @@ class FloorPvalues:
         n_permutations: int,
         seed: int,
         meter: Meter,
-        stop_after: int | None,
         like: FloorPvalues | None = None,
     ) -> None:
         self._problem = problem
@@ -87,12 +86,7 @@ class FloorPvalues:
         self._column = {size: place for place, size in enumerate(sizes)}
         order, rng = blind_order(problem), np.random.default_rng(seed)
         labellings = PermutationNull(self.totals, problem.estimator, order, n_permutations, rng, meter)
-        self.null = labellings.null(distinct_rows(problem, order), sizes, stop_after)
-
-    def is_drawn(self, outcome: CountOutcome) -> bool:
-        """Return whether the p-value of a count needs no more labellings."""
-        threshold = outcome.floor - self.tolerance(outcome.counts)
-        return self.null.is_stopped(threshold, self._column[outcome.counts.n_x])
+        self.null = labellings.null(distinct_rows(problem, order), sizes)
 
     def pvalue(self, value: float, counts: Counts) -> float:
         """Return the share of labellings, the true one included, whose statistic is no smaller."""
@@ -129,10 +123,6 @@ class FloorPvalues:
     def pvalue_of_another(self, value: float, counts: Counts, null: Float64s) -> float:
         """Return the p-value of another statistic that is `null` on the labellings of these sizes."""
         return self.null.pvalue(value, self._column[counts.n_x], null)
-
-    def is_drawn_for_another(self, value: float, counts: Counts, null: Float64s) -> bool:
-        """Return whether that p-value needs no more labellings."""
-        return self.null.is_stopped(value, self._column[counts.n_x], null)
 
     def null_quantile(self, counts: Counts) -> float | None:
         """Return what a statistic must exceed to be significant at the 5 % level: a yardstick for sizes.

@@ -29,7 +29,7 @@ differ, every labelling stands for itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -124,7 +124,7 @@ class Null:
     """The statistic on labellings, a line each.
 
     There is a column for each size of X. Those in `counted` have all labellings of their size, and weights:
-    how many labellings each stands for. All others have random ones, drawn in `batches` as they are needed.
+    how many labellings each stands for. All others have random ones: the columns of `drawn`.
     Lines with a weight of 0 fill up the columns.
     """
 
@@ -132,31 +132,19 @@ class Null:
         self,
         n_sizes: int,
         counted: Mapping[int, Column],
-        batches: Iterator[Float64s],
-        n_permutations: int,
-        stop_after: int | None = None,
+        drawn: Float64s,
     ) -> None:
-        self._drawn = [place for place in range(n_sizes) if place not in counted]
-        self._batches, self.n_permutations, self.stop_after = batches, n_permutations, stop_after
-        self.n_drawn, self._is_drawn = 0, np.isin(np.arange(n_sizes), self._drawn)
-        longest = max([n_permutations if self._drawn else 0, *(len(each) for each, _ in counted.values())])
+        places = [place for place in range(n_sizes) if place not in counted]
+        self.n_drawn, self._is_drawn = len(drawn) if places else 0, np.isin(np.arange(n_sizes), places)
+        longest = max([self.n_drawn, *(len(each) for each, _ in counted.values())])
         self.statistics = np.zeros((longest, n_sizes))
         is_small = all(int(weights.sum()) < EXACT_FLOAT for _, weights in counted.values())
         kind: Any = object if not is_small else np.int64 if counted else np.bool_
         self._weights = np.zeros((longest, n_sizes), dtype=kind)
         for place, (values, weights) in counted.items():
             self.statistics[: len(values), place], self._weights[: len(values), place] = values, weights
-        while self._drawn and self.n_drawn < (n_permutations if stop_after is None else 1):
-            self.draw()
-
-    def draw(self) -> None:
-        """Draw more labellings."""
-        values = next(self._batches)
-        lines = slice(self.n_drawn, self.n_drawn + len(values))
-        self.statistics[lines, self._drawn] = values
-        self._weights[lines, self._drawn] = 1
-        self.n_drawn = lines.stop
-        self.__dict__.pop("_moments", None)
+        if places:
+            self.statistics[: self.n_drawn, places], self._weights[: self.n_drawn, places] = drawn, 1
 
     def is_counted(self, place: int) -> bool:
         """Return whether all labellings of a size were counted."""
@@ -165,17 +153,12 @@ class Null:
     @property
     def is_exact(self) -> bool:
         """Whether all labellings were counted, whatever the size."""
-        return not self._drawn
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether nothing is left to draw."""
-        return not self._drawn or self.n_drawn == self.n_permutations
+        return not self._is_drawn.any()
 
     @property
     def n_labellings(self) -> int:
         """How many labellings were drawn or, if all were counted, how many differ."""
-        return self.n_drawn if self._drawn else int(np.count_nonzero(self._weights))
+        return self.n_drawn or int(np.count_nonzero(self._weights))
 
     def column(self, place: int) -> Float64s:
         """Return the statistic on the labellings of one size."""
@@ -222,25 +205,11 @@ class Null:
     def _pvalues(self, no_smaller: NDArray[np.bool_], places: list[int]) -> Float64s:
         some = _neighbours(places)
         weights, is_drawn = self._weights[:, some], self._is_drawn[some]
-        if self.stop_after is None and is_drawn.all():  # as below, sooner
+        if is_drawn.all():  # as below, sooner
             return np.asarray((1 + np.count_nonzero(no_smaller[: self.n_drawn], axis=0)) / (1 + self.n_drawn))
         true_one = is_drawn.astype(weights.dtype)  # is among those that were counted
         n_counted = np.where(no_smaller, weights, 0).sum(axis=0)
-        plain = np.asarray((true_one + n_counted) / (true_one + weights.sum(axis=0)), dtype=np.float64)
-        if self.stop_after is None:
-            return plain
-        so_far = np.cumsum(no_smaller[: self.n_drawn], axis=0)
-        last = 1 + np.argmax(so_far >= self.stop_after, axis=0)  # the draw that brought the h-th
-        unstopped = plain if self.is_complete else min(1.0, self.stop_after / (1 + self.n_drawn))
-        stopped = np.where(so_far[-1:] >= self.stop_after, self.stop_after / last, unstopped)
-        return np.asarray(np.where(is_drawn, stopped[0], plain))
-
-    def is_stopped(self, threshold: float, place: int, values: Float64s | None = None) -> bool:
-        """Return whether `pvalue` needs no more labellings."""
-        if self.is_complete or self.is_counted(place):
-            return True
-        compared = self.statistics[: self.n_drawn, place] if values is None else values
-        return int(np.count_nonzero(compared >= threshold)) >= (self.stop_after or 0)
+        return np.asarray((true_one + n_counted) / (true_one + weights.sum(axis=0)), dtype=np.float64)
 
     def critical(self, level: float, place: int, values: Float64s) -> float:
         """Return what must be exceeded for a p-value of at most `level`; infinite if nothing would do."""

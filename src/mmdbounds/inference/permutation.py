@@ -16,7 +16,6 @@ matrix where that is all that is needed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -46,7 +45,6 @@ takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
 FOR_A_MATRIX = 1 << 19  # labels in a product with a matrix: more fill fresh memory, which takes longer
-BATCH = 100  # labellings that are drawn before it is looked whether more are needed
 
 DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
 GATHERED = 8  # what a kernel value takes that is read from anywhere in a matrix, beside one that is next
@@ -71,23 +69,17 @@ class PermutationNull:
 
     def values(self, sizes: list[int]) -> Float64s:
         """Return the statistic, one row for each labelling and one column for each size n_X (ascending)."""
-        return next(self.batches(sizes, self._n_permutations))
-
-    def batches(self, sizes: list[int], most: int) -> Iterator[Float64s]:
-        """Yield the same in parts of so many labellings, as they are drawn."""
         sums, n = self._totals.sums, self._n_permutations
         width = chunk_width(sums.working_memory, sums.n_rows)
         width = min(width, max(FOR_A_MATRIX // sums.n_rows, 1)) if sums.holds_matrix else width
-        every = [plan.strips([start, min(start + most, n)], width) for start in range(0, n, most)]
-        parts = self.orders.parts(stop - start for spans in every for start, stop in spans)
-        for spans in every:
-            found = []
-            for start, _ in spans:
-                self._meter.phase("permutation", start, n)
-                found.append(self._values(next(parts), sizes))
-            yield np.concatenate(found)
+        spans = plan.strips([0, n], width)
+        parts, found = self.orders.parts(stop - start for start, stop in spans), []
+        for start, _ in spans:
+            self._meter.phase("permutation", start, n)
+            found.append(self._values(next(parts), sizes))
+        return np.concatenate(found)
 
-    def null(self, rows: DistinctRows, sizes: list[int], stop_after: int | None = None) -> Null:
+    def null(self, rows: DistinctRows, sizes: list[int]) -> Null:
         """Return the statistic on labellings of some sizes: on all, where they are few, or on random ones."""
         width, counted, drawn = chunk_width(self._totals.sums.working_memory, len(rows.order)), {}, []
         for place, number in enumerate(rows.n_labellings(sizes, self._n_permutations)):
@@ -98,8 +90,7 @@ class PermutationNull:
             parts = [orders[start : start + width] for start in range(0, number, width)]
             values = np.concatenate([self._values(part, [sizes[place]])[:, 0] for part in parts])
             counted[place] = values, weights
-        batches = self.batches(drawn, self._n_permutations if stop_after is None else BATCH)
-        return Null(len(sizes), counted, batches, self._n_permutations, stop_after)
+        return Null(len(sizes), counted, self.values(drawn) if drawn else np.empty((0, 0)))
 
     def _values(self, permutations: Indices, sizes: list[int]) -> Float64s:
         """Return the statistic for some of the permutations."""

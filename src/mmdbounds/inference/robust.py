@@ -44,7 +44,6 @@ def robust_test(
     epsilon: float | Contamination,
     *,
     n_permutations: int = 999,
-    stop_after: int | None = None,
     exactly: bool | None = None,
     level: float = 0.05,
     beta: float = 0.0,
@@ -71,9 +70,6 @@ def robust_test(
         Random labellings; the smallest p-value is 1 / (1 + n_permutations). If there are at most ten times as
         many labellings of a size that differ, all are counted instead: then the p-value is exact and depends
         on no seed.
-    stop_after : int, optional
-        Stop drawing as soon as this many random labellings are no smaller than the worst case. The p-value
-        is then this number over the number drawn, and valid as before; it is coarser, and sooner known.
     exactly : bool, optional
         Whether exactly m rows are misfiled; by default at most m, as in `mmd_bounds`.
     level : float, default=0.05
@@ -127,7 +123,7 @@ def robust_test(
     0.001
     """
     started = time.perf_counter()
-    n_permutations, stop_after = check_labellings(n_permutations, stop_after)
+    n_permutations = check_labellings(n_permutations)
     level, beta, seed = check_level(level), check_share(beta, "beta"), check_seed(rng)
     check_progress(progress)
     contamination = as_contamination(epsilon, exactly)
@@ -145,14 +141,14 @@ def robust_test(
     if is_several:
         posed = posed_for_each(problem, kernels)
         with Meter(partial(expected_together, posed, admissible, n_permutations), show=progress) as meter:
-            several = Several(posed, *asked, meter, stop_after=stop_after)
+            several = Several(posed, *asked, meter)
             together = several.outcomes(level - beta)
         worst, found = several.first, several.finding(together, len(admissible))
         tests = [each.as_test() for each in together]
     else:
         plan = partial(expected_test, problem, admissible, n_permutations)
         with Meter(plan, show=progress) as meter:
-            worst = all_counts(problem, *asked, meter, stop_after=stop_after)
+            worst = all_counts(problem, *asked, meter)
             outcomes = worst.outcomes(level - beta)
         found = _finding(worst, outcomes, len(admissible))
         tests = list(map(_count_test, outcomes))
@@ -173,7 +169,6 @@ def robust_test(
         exactly=bool(contamination.exactly),
         level=level,
         n_permutations=n_permutations,
-        stop_after=stop_after,
         conditions=conditions(
             beta,
             of_units=bool(units_note),

@@ -156,13 +156,11 @@ class Several:
         n_permutations: int,
         seed: int,
         meter: Meter,
-        *,
-        stop_after: int | None = None,
     ) -> None:
         self.members, self._meter, self._seed = list[Member](), meter, seed
         for one in posed:
             meter.phase("kernel", len(self.members), len(posed))
-            worst = WorstCase(one, admissible, n_permutations, seed, meter, stop_after=stop_after)
+            worst = WorstCase(one, admissible, n_permutations, seed, meter)
             self.members.append(Member(one, worst, seed))
 
     @property
@@ -196,26 +194,12 @@ class Several:
         for counts in considered:
             self._meter.phase("count", len(found), len(considered))
             found.append(self.outcome(counts))
-        found = self._looked_at(found, level)
-        while not self._is_drawn(max(found, key=lambda each: each.pvalue)):
-            for member in self.members:
-                member.worst.null.draw()
-            found = self._looked_at([self._together(o.counts, list(o.each), o.joint) for o in found], level)
-        return found
-
-    def _looked_at(self, found: list[Together], level: float | None) -> list[Together]:
-        """Make p-values tighter with the labellings drawn so far."""
 
         def is_done(outcomes: list[Together]) -> bool:
             return is_tight(outcomes) and not is_open(outcomes, level)
 
         self._meter.phase("worst count")
         return tighten(found, self._tightened, is_done)
-
-    def _is_drawn(self, known: Together) -> bool:
-        """Return whether the p-value of a count needs no more labellings."""
-        null = self.null_of(known.counts)
-        return self.first.is_drawn_for_another(known.floor, known.counts, null)
 
     def outcome(self, counts: Counts) -> Together:
         """Return what is known of one count from cheap proofs."""

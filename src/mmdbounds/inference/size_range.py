@@ -77,7 +77,7 @@ class AtOnce(WorstCase):
             if not any(self.closer(self.considered[place], level=level) for place in worst_first):
                 return None
 
-    def _looked_at(self, level: float | None) -> list[CountOutcome]:
+    def outcomes(self, level: float | None = None) -> list[CountOutcome]:
         """See `WorstCase`; the count that decides is a solved one."""
         for _ in range(worst_case.MOST_TIGHTENED):
             floors, _ = self._both()

@@ -52,7 +52,6 @@ class WorstCase(FloorPvalues):
         seed: int,
         meter: Meter,
         also: Sequence[Counts] = (),
-        stop_after: int | None = None,
         like: FloorPvalues | None = None,
     ) -> None:
         self._problem, self._seed, self._meter = problem, seed, meter
@@ -60,7 +59,7 @@ class WorstCase(FloorPvalues):
         self._known: dict[Counts, CountOutcome] = {}
         self._is_tightened = set[tuple[Counts, float]]()  # at which patience
         sizes = sorted({problem.p, *(counts.n_x for counts in (*self.considered, *also))})
-        super().__init__(problem, sizes, n_permutations, seed, meter, stop_after, like)
+        super().__init__(problem, sizes, n_permutations, seed, meter, like)
 
     @property
     def n_covered(self) -> int:
@@ -72,19 +71,7 @@ class WorstCase(FloorPvalues):
         return thinned(admissible, self._problem.q)
 
     def outcomes(self, level: float | None = None) -> list[CountOutcome]:
-        """Return what is known of each count, tight where it matters, until `level` is decided about.
-
-        The largest p-value is known once its count needs no more labellings: a count that does has a smaller
-        one. See `Null`.
-        """
-        found = self._looked_at(level)
-        while not self.is_drawn(max(found, key=lambda outcome: outcome.pvalue)):
-            self.null.draw()
-            found = self._looked_at(level)
-        return found
-
-    def _looked_at(self, level: float | None) -> list[CountOutcome]:
-        """Return what is known of each count with the labellings drawn so far."""
+        """Return what is known of each count, tight where it matters, until `level` is decided about."""
         found = [self._numbered(i) for i in range(len(self.considered))]
         self._meter.phase("worst count")
         return self.decided(tighten(found, self._closer_outcome, is_tight), level)

@@ -47,7 +47,7 @@ METHOD_FLAGS = {"sharp": ("n_starts", "certify", "gap"), "s-sd": ("n_steps", "sc
 # Flags of single commands that `mmdbounds report`, which runs several, does not have.
 OF_ONE_COMMAND = {
     *("method", "n_starts", "certify", "gap", "n_steps", "schedule"),
-    *("epsilons", "value", "stop_after", "audit_level", "by", "beta"),
+    *("epsilons", "value", "audit_level", "by", "beta"),
 }
 STDIN = "<stdin>"  # what a table that was piped in is called in its record
 COLUMNS_NAMED = 40  # columns named on a page; the others are counted
@@ -212,8 +212,6 @@ def _test_options(result: Reproducible) -> dict[str, Any]:
     if isinstance(result, AuditResult):
         by = {} if result.by == "order" else {"by": str(result.by)}  # which the order itself says
         return {"audit_level": float(result.audit_level), **by, **drawn}
-    if result.stop_after is not None:
-        drawn["stop_after"] = int(result.stop_after)
     if isinstance(result, SweepResult):
         return {"value": float(result.value), **drawn}
     amount = _amount(result)  # whose own error is added anyway

@@ -83,7 +83,7 @@ class SweepResult(OfLabellings, ReportedResult):
         The first number of misfiled rows at which the lower bound is no larger than `value`, or `None`.
     most_moved
         The largest number of misfiled rows tried.
-    n_permutations, stop_after, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
+    n_permutations, is_exact, n_labellings, n_samples_X, n_samples_Y, name_x, name_y
         As in `RobustTestResult`.
     conditions, units_note, knowledge, provenance
         As in `RobustTestResult`.
@@ -101,7 +101,6 @@ class SweepResult(OfLabellings, ReportedResult):
     value: float = 0.0
     breakdown_of_value: int | None
     most_moved: int
-    stop_after: int | None = None
     units_note: str = ""
     knowledge: Knowledge | None = None
     provenance: Provenance

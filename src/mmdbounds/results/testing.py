@@ -102,8 +102,8 @@ class RobustTestResult(OfLabellings, ReportedResult):
     counts, n_admissible
         Every count considered, see `CountTest`, and how many counts (two-way: pairs) there are in all: more
         if one entry stands for several pairs, or if only a grid was considered.
-    n_permutations, stop_after
-        Random labellings asked for, and after how many no smaller ones drawing was to stop.
+    n_permutations
+        Random labellings asked for.
     level
         Level of the decision.
     beta
@@ -136,7 +136,6 @@ class RobustTestResult(OfLabellings, ReportedResult):
     pvalue_as_filed: float
     counts: tuple[CountTest, ...]
     n_admissible: int
-    stop_after: int | None = None
     level: float = 0.05
     beta: float = 0.0
     exactly: bool

@@ -292,10 +292,9 @@ def settings(made: Provenance, *lead: str) -> str:
 
 def labellings_used(result: Any) -> str:
     """Return how many labellings a test has looked at, as the settings say it."""
-    drawn, asked = f"{result.n_labellings:,}", f"{result.n_permutations:,} permutations"
     if result.is_exact:
-        return f"all labellings counted ({drawn} that differ)"
-    return asked if result.n_labellings == result.n_permutations else f"{drawn} of {asked}"
+        return f"all labellings counted ({result.n_labellings:,} that differ)"
+    return f"{result.n_permutations:,} permutations"
 
 
 def seed_used(made: Provenance) -> str:
