@@ -153,3 +153,21 @@ def test_refused_in_one_line(path: str, flags: list[str], message: str, refused:
 def test_what_only_the_test_of_two_groups_has_is_refused(path: str, flags: list[str], refused):
     asked = ("test", path, "--group", "g", "--id", "name", "--wrong", "any", "--n-moved", "1", *flags)
     assert refused(*asked) == f"`{flags[0]}` cannot be used with --wrong. Leave it out."
+
+
+def test_all_problems_of_a_table_are_listed(
+    path: str, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]
+):
+    with open(path, encoding="utf-8") as file:
+        text = file.read().replace("a,A,1,2", "a,A,unknown,")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    command = ["bounds", path, "--group", "g", "--id", "name", "--wrong", "any", "--n-moved", "2"]
+    how = "Add --dry-run to see all problems at once, and the flags that solve them."
+    assert refused(*command).endswith(how)
+    assert run([*command, "--dry-run"]) == 2
+    out, err = capsys.readouterr()
+    assert "  1. 1 column cannot be compared: 'x' (numbers and text, 1 word: 'unknown')." in out
+    flags = err.rstrip("\n").split("For example, add: ")[1]
+    assert flags == "--na unknown --missing impute"
+    assert run([*command, *flags.split()]) == 0

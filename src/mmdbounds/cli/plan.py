@@ -80,10 +80,12 @@ def rows_in_words(record: Any) -> list[str]:
     """Return the lines about the rows."""
     from mmdbounds.words.phrases import rows, shown, wrapped
 
-    x, y = shown(record["hidden"]), shown(record["among"])
     source = f"{shown(record['source'])}, {record['read_as']}, {rows(record['n_rows'])}."
-    compared = f"Compared: {rows(record['n_hidden'])} of {x} (X) with {record['n_among']:,} of {y} (Y)."
-    lines = [wrapped(f"Table: {source}"), f"  sha256 {record['sha256']}", wrapped(compared)]
+    lines = [wrapped(f"Table: {source}"), f"  sha256 {record['sha256']}"]
+    if "hidden" in record:  # two groups, not all of the table
+        x, y = shown(record["hidden"]), shown(record["among"])
+        compared = f"Compared: {rows(record['n_hidden'])} of {x} (X) with {record['n_among']:,} of {y} (Y)."
+        lines.append(wrapped(compared))
     if record.get("unit_column") is not None:
         lines += [f"Of these, one row per {shown(record['unit_column'])} is drawn at random."]
     return lines + [wrapped(text[0].upper() + text[1:]) for text in notes(record)]

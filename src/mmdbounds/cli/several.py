@@ -12,7 +12,7 @@ from mmdbounds.cli.main import interruptible
 from mmdbounds.cli.options import TABLE, option, options
 from mmdbounds.cli.plan import columns_in_words, notes, roles_in_words
 from mmdbounds.cli.side_files import say
-from mmdbounds.cli.table import source_of
+from mmdbounds.cli.table import refusals_in_full, source_of
 from mmdbounds.errors import MmdBoundsError, counted, shown_value
 
 if TYPE_CHECKING:
@@ -80,16 +80,17 @@ def several_groups(
         msg = "`--unit` cannot be used with --wrong. Give a table with one row per unit."
         raise MmdBoundsError(msg)
     how, transitions = comparison.keywords(), table.transitions()
-    Z, labels = labelled_table(
-        source_of(table.file),
-        table.group,
-        id=table.id,
-        columns=table.columns or None,
-        exclude=table.exclude or None,
-        scale=table.scale or "",
-        missing=table.missing,
-        reading=table.reading(),
-    )
+    with refusals_in_full(output):
+        Z, labels = labelled_table(
+            source_of(table.file),
+            table.group,
+            id=table.id,
+            columns=table.columns or None,
+            exclude=table.exclude or None,
+            scale=table.scale or "",
+            missing=table.missing,
+            reading=table.reading(),
+        )
     if output.dry_run:
         _show_plan(Z, output)
         return

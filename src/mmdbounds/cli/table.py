@@ -7,7 +7,8 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from mmdbounds.cli import plan
@@ -45,17 +46,24 @@ def read_split(
     `order` is the column by which an audit takes the rows. In a dry run all problems of the table and of the
     amount are listed.
     """
+    with refusals_in_full(output, amount):
+        split = _split(table, known, scale, order)
+    _require_units(split)
+    return split
+
+
+@contextmanager
+def refusals_in_full(output: Output | None, amount: Contamination | None = None) -> Iterator[None]:
+    """List all problems of a table in a dry run; else say how they are listed."""
     from mmdbounds.tables.table_rows import TableError
 
     try:
-        split = _split(table, known, scale, order)
+        yield
     except TableError as error:
         if output is None or not output.dry_run:
             msg = f"{error} {ALL_PROBLEMS}"
             raise MmdBoundsError(msg) from None
         refuse_all(error.survey, output, amount)
-    _require_units(split)
-    return split
 
 
 def refuse_all(survey: Survey, output: Output, amount: Contamination | None) -> NoReturn:
