@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import mmdbounds as mb
 from mmdbounds.compiled import numba_is_there
 from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.problem import Problem
 from mmdbounds.search.protocol import EachSide
 from tolerances import of_mmd2
 
@@ -335,3 +336,58 @@ def test_bad_input_gets_one_clear_line(change, error, message):
     with pytest.raises(error, match=message) as caught:
         mb.mmd_bounds(**arguments)
     assert "\n" not in str(caught.value)
+
+
+# Several shares.
+
+
+def without_time(result):
+    saved = result.to_dict()
+    return {**saved, "provenance": {**saved["provenance"], "seconds": 0, "n_pairs": 0}}
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"exactly": True, "estimator": "biased"},
+        {"method": "s-sd", "kernel": "laplacian"},
+        {"verified": (None, ["Y"] * 3 + ["X"] + [""] * 8)},
+        {"working_memory": 1, "dtype": "float32"},
+    ],
+)
+def test_several_shares_are_the_single_ones_in_their_order(how, monkeypatch):
+    passes = []
+    plain = Problem.one_pass
+    monkeypatch.setattr(Problem, "one_pass", lambda self, meter: passes.append(1) or plain(self, meter))
+    shares = [0.2, 0.05, 0.1]
+    together = mb.mmd_bounds(X[:25], Y[:12], shares, rng=0, **how)
+    assert isinstance(together, list)
+    assert len(passes) == 1
+    assert [round(result.epsilon, 3) for result in together] != sorted(shares)
+    single = [mb.mmd_bounds(X[:25], Y[:12], share, rng=0, **how) for share in shares]
+    assert list(map(without_time, together)) == list(map(without_time, single))
+    assert all(result.provenance.n_pairs > 0 for result in together)
+
+
+def test_what_several_shares_can_be():
+    for shares in ((0.1, 0.2), np.array([0.1, 0.2])):
+        assert [r.n_moved for r in mb.mmd_bounds(X[:20], Y[:12], shares, method="sd")] == [2, 5]
+    (one,) = mb.mmd_bounds(X[:20], Y[:12], [0.1], method="sd")
+    assert one.n_moved == 2
+    with pytest.raises(
+        MmdBoundsError, match=r"^`epsilon` must have at least one share; got an empty list\.$"
+    ):
+        mb.mmd_bounds(X, Y, [])
+    with pytest.raises(
+        MmdBoundsError, match=r"^`epsilon` must be in \[0, 1\); got 20\. Did you mean 0\.2\?$"
+    ):
+        mb.mmd_bounds(X, Y, [0.1, 20])
+    with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be a number in \[0, 1\); got Contamination\("):
+        mb.mmd_bounds(X, Y, [mb.Contamination(0.1), 0.2])
+    for function in (mb.robust_test, mb.column_table, mb.confidence_interval):
+        with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be one share in \[0, 1\)"):
+            function(X, Y, [0.1, 0.2])
+    labels = ["a"] * len(X) + ["b"] * len(Y)
+    with pytest.raises(MmdBoundsError, match=r"^`epsilon` must be one share in \[0, 1\)"):
+        mb.MMDBounds([0.1, 0.2], hidden="a").fit(np.concatenate([X, Y]), labels)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 import numpy as np
 
-from mmdbounds.checks import check_progress, check_seed
+from mmdbounds.checks import check_epsilon, check_progress, check_seed
 from mmdbounds.contamination import Contamination, as_contamination
-from mmdbounds.costs import one_pass
+from mmdbounds.costs import one_pass, together
 from mmdbounds.counts import Counts
+from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import lists_kernels
 from mmdbounds.knowledge import known_rows
-from mmdbounds.objective import observed_mmd2
-from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
+from mmdbounds.objective import GroupSums, observed_mmd2
+from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, is_list, pose
 from mmdbounds.progress import Meter, Phase
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
@@ -24,6 +27,7 @@ from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.protocol import Float64s
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
+Shares = Sequence[float] | np.ndarray[Any, Any]  # several, each with bounds of its own
 
 
 @lists_kernels
@@ -88,7 +92,7 @@ def mmd2(
         return observed_mmd2(problem.one_pass(meter), problem.estimator)
 
 
-@compares()
+@overload
 def mmd_bounds(
     X: Any,
     Y: Any,
@@ -100,7 +104,33 @@ def mmd_bounds(
     rng: int | np.random.Generator | None = None,
     progress: bool | None = None,
     **options: Unpack[ComparisonOptions],
-) -> BoundsResult:
+) -> BoundsResult: ...
+@overload
+def mmd_bounds(
+    X: Any,
+    Y: Any,
+    epsilon: Shares,
+    *,
+    method: str | Method = "sharp",
+    exactly: bool | None = None,
+    verified: tuple[Any, Any] | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
+) -> list[BoundsResult]: ...
+@compares()
+def mmd_bounds(
+    X: Any,
+    Y: Any,
+    epsilon: float | Contamination | Shares,
+    *,
+    method: str | Method = "sharp",
+    exactly: bool | None = None,
+    verified: tuple[Any, Any] | None = None,
+    rng: int | np.random.Generator | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ComparisonOptions],
+) -> BoundsResult | list[BoundsResult]:
     """Bound the squared MMD between the true groups when rows of X were filed under Y.
 
     Search all sets C of m rows of `Y` that might be the misfiled ones for the smallest and the largest
@@ -110,10 +140,10 @@ def mmd_bounds(
     ----------
     X, Y : array-like of shape (p, d) and (q, d)
         The groups as filed; some rows of the true X are among the rows of `Y`.
-    epsilon : float or Contamination
+    epsilon : float, Contamination or list of shares
         Share of the true X that was filed under Y, a limit: m = floor(epsilon p / (1 - epsilon)) rows.
         A `Contamination` says it in other ways (``n_moved=``, ``share_of_y=``, two-way), and which rows can
-        be misfiled (``may_move=``, ``limits=``).
+        be misfiled (``may_move=``, ``limits=``). Several shares in a list take one pass over the pairs.
         With ``Contamination(..., odds=2)``, misfiling is random up to a factor, and the bounds are an
         estimated range for the populations (see Notes).
     method : str or method object, default="sharp"
@@ -139,7 +169,7 @@ def mmd_bounds(
 
     Returns
     -------
-    BoundsResult
+    BoundsResult, or a list of them in the order of several shares
         Lower and upper bound with the rows that reach them, what each row does to them
         (`BoundsResult.row_table`), the observed value, the counts, and how it was made.
 
@@ -173,34 +203,69 @@ def mmd_bounds(
     """
     started = time.perf_counter()
     check_progress(progress)
-    contamination = as_contamination(epsilon, exactly, takes_odds=True)
-    search = method_for(contamination, method)
-    check_exact_count(search, contamination)
+    amounts = [as_contamination(each, exactly, takes_odds=True) for each in _each(epsilon)]
+    first, is_several = amounts[0], is_list(epsilon)
+    search = method_for(first, method)
+    for amount in amounts:
+        check_exact_count(search, amount)
     how = comparison("mmd_bounds", options)
-    X, Y, known = known_rows(X, Y, contamination, verified, how.kernel)
+    X, Y, known = known_rows(X, Y, first, verified, how.kernel)
     problem = pose(X, Y, how, known)
-    if contamination.odds is not None:
+    if first.odds is not None:
         from mmdbounds.search.odds import LimitedOdds
 
-        search = LimitedOdds.of(problem, contamination.odds)
-    estimator = problem.estimator
-    wanted = problem.counts(contamination)
-    admissible = problem.checked_counts(wanted, search.check)
+        search = LimitedOdds.of(problem, first.odds)
+    counts = [problem.checked_counts(problem.counts(amount), search.check) for amount in amounts]
     seed = check_seed(rng)
-    plan = partial(expected_work, problem, admissible, search)
+    plan = partial(_expected_bounds, problem, counts, search)
+    results = []
     with Meter(plan, show=progress) as meter:
         totals = problem.one_pass(meter)
-        meter.phase("search")
-        found = search.both_sides(Task(totals, admissible, estimator, seed, meter))
-        meter.phase("effects")
-        most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
-        lower, upper = (
-            _named(each, side, problem, admissible) for each, side in zip(found, SIDES, strict=True)
-        )
+        n_pairs, seconds = meter.n_pairs, time.perf_counter() - started
+        for i, (amount, admissible) in enumerate(zip(amounts, counts, strict=True)):
+            if is_several:
+                meter.phase("share", i, len(amounts))
+            began, counted = time.perf_counter(), meter.n_pairs
+            result = _bounded(problem, totals, amount, admissible, search, seed, meter)
+            made = replace(
+                result.provenance,
+                n_pairs=n_pairs + meter.n_pairs - counted,
+                seconds=seconds + time.perf_counter() - began,
+            )
+            results.append(replace(result, provenance=made))
+    return results if is_several else results[0]
+
+
+def _each(epsilon: Any) -> list[Any]:
+    """Return one amount, or each of several shares."""
+    if not is_list(epsilon):
+        return [epsilon]
+    if not len(epsilon):
+        msg = "`epsilon` must have at least one share; got an empty list."
+        raise MmdBoundsError(msg)
+    return [check_epsilon(each) for each in epsilon]
+
+
+def _bounded(
+    problem: Problem,
+    totals: GroupSums,
+    contamination: Contamination,
+    admissible: list[Counts],
+    search: Method,
+    seed: int,
+    meter: Meter,
+) -> BoundsResult:
+    """Return the bounds for one amount, from the sums over the pairs."""
+    meter.phase("search")
+    found = search.both_sides(Task(totals, admissible, problem.estimator, seed, meter))
+    meter.phase("effects")
+    most = max(c.n_moved for c in admissible), max(c.n_moved_of_x for c in admissible)
+    sides = zip(found, SIDES, strict=True)
+    lower, upper = (_named(each, side, problem, admissible) for each, side in sides)
     return BoundsResult(
         lower=lower,
         upper=upper,
-        observed=observed_mmd2(totals, estimator),
+        observed=observed_mmd2(totals, problem.estimator),
         **_count_fields(contamination, admissible),
         **_row_fields(problem, two_way=most[1] > 0),
         **problem.knowledge_fields(contamination, admissible),
@@ -211,11 +276,19 @@ def mmd_bounds(
             method=search.name,
             options=search.options(),
             seed=seed if search.is_random else None,
-            n_pairs=meter.n_pairs,
-            seconds=time.perf_counter() - started,
+            n_pairs=0,
+            seconds=0.0,
             misfiling=contamination.stated(),
         ),
     )
+
+
+def _expected_bounds(problem: Problem, counts: list[list[Counts]], search: Method) -> list[Phase]:
+    """Return the phases of `mmd_bounds`: of several shares the pass once, and then share after share."""
+    if len(counts) == 1:
+        return expected_work(problem, counts[0], search)
+    phases = [phase for each in counts for phase in expected_work(problem, each, search)[1:]]
+    return [one_pass(problem), together("share", phases)]
 
 
 def method_for(contamination: Contamination, method: str | Method) -> Method:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.contamination import Contamination
+from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.errors import DataError, MmdBoundsError, did_you_mean, shown_value
 from mmdbounds.inference.robust import robust_test
 from mmdbounds.inference.units import Units
@@ -62,6 +62,7 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         if self.epsilon is None:
             msg = "`epsilon` must be the share of rows that may be misfiled, for example 0.1; got None."
             raise MmdBoundsError(msg)
+        as_contamination(self.epsilon, takes_odds=True)  # one amount: an estimator has one result
         index = index_of(X)
         if index is None:  # in a pipeline only the labels may still have names
             index = index_of(y)
