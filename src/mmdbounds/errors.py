@@ -50,6 +50,10 @@ class GroupColumnWarning(MmdBoundsWarning):
     """A column that determines the group of nearly every row is about to be used as a feature."""
 
 
+class MissingCodeWarning(MmdBoundsWarning):
+    """Numbers such as -99 or 999, far from all other cells, that may stand for missing ones."""
+
+
 class VerifiedWarning(MmdBoundsWarning):
     """A column of verified rows that says nothing, or that looks like a copy of the group column."""
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mmdbounds.cli.getting_started import TUMOURS
-from mmdbounds.errors import GroupColumnWarning
+from mmdbounds.errors import DataError, GroupColumnWarning, MissingCodeWarning
 from mmdbounds.tables import groups, suspicious_columns
 from mmdbounds.tables.columns import Column
 from mmdbounds.tables.suspicious_columns import (
@@ -55,7 +55,7 @@ def test_a_column_that_determines_the_group_is_named(column: Any):
 
 
 def test_missing_cells_can_determine_the_group():
-    column = [float(v) if x else None for v, x in zip(RNG.normal(size=N), IS_X, strict=True)]
+    column = [None if x else float(v) for v, x in zip(RNG.normal(size=N), IS_X, strict=True)]
     with pytest.warns(GroupColumnWarning, match="^column 'infarct'"):
         split(infarct=column, options={"missing": "impute"})
 
@@ -211,3 +211,61 @@ def test_names_of_measurements(name: str):
 def test_counting_up(values: object, expected: bool):
     assert counts_through(np.array(values)) is expected
     assert looks_like_identifier("gene", np.array(values, dtype=np.uint64)) is expected
+
+
+AGES = [61, 55, 70, 48, 39, 44, 52, 66]
+
+
+@pytest.mark.parametrize(
+    ("cells", "codes"),
+    [
+        ([61, 55, 70, 48, 999, 44, 999, 66], "'c' \\(999\\)"),
+        ([61, 55, 70, 48, -99, 44, 52, 66], "'c' \\(-99\\)"),
+        ([1.5, 2.5, 3.5, 2.25, -9, 1.75, 99, 2], "'c' \\(-9, 99\\)"),
+    ],
+)
+def test_numbers_that_stand_for_missing_cells_are_named_once(cells: list, codes: str):
+    data = {"g": ["A", "B"] * 4, "c": cells, "age": AGES}
+    with pytest.warns(
+        MissingCodeWarning, match=f"in 1 column: {codes}\\. If so, name them in `na=`"
+    ) as caught:
+        groups(data, "g", hidden="A", among="B")
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    "cells", [[61, 99, 70, 48, 39, 44, 52, 66], [-9, 5, -3, 8, 0, -7, 4, 2], [1, 99, 1, 99] * 2]
+)
+def test_numbers_among_others_are_none(cells: list):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        groups({"g": ["A", "B"] * 4, "c": cells, "age": AGES}, "g", hidden="A", among="B")
+
+
+def test_columns_that_are_mostly_missing_are_not_filled_in():
+    data = {"g": ["A", "B"] * 4, "age": AGES, "lab": [1.5, None, 2.5, None, None, None, 2, None]}
+    with pytest.raises(
+        DataError, match=r"^too many cells are missing .*: 'lab' \(5 of 8 rows\)\. Leave such"
+    ):
+        groups(data, "g", hidden="A", among="B", missing="impute")
+    found = ["A", None, "A", None, None, "B", None, None]
+    with pytest.raises(
+        DataError, match=r"'chart' \(5 of 8 rows; it holds names of the groups: if of rows that we"
+    ):
+        groups({**data, "chart": found}, "g", hidden="A", among="B", missing="impute", exclude="lab")
+    half = {**data, "lab": [1.5, None, 2.5, None, None, None, 2, 3]}
+    X, _ = groups(half, "g", hidden="A", among="B", missing="impute")
+    assert X.record["n_filled_cells"] == {"lab": 4}
+
+
+def test_a_mostly_missing_column_may_determine_the_group():
+    n = 40
+    data = {
+        "g": ["A"] * n + ["B"] * (2 * n),
+        "age": list(range(n)) * 3,
+        "date": [1.0, 2.0] * (n // 2) + [None] * 2 * n,
+    }
+    with pytest.raises(
+        DataError, match=r"'date' \(80 of 120 rows, determines the group of nearly every row\)"
+    ):
+        groups(data, "g", hidden="A", among="B", missing="impute")

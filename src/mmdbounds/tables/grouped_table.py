@@ -81,7 +81,8 @@ def groups(
     missing
         Treatment of missing cells. ``"refuse"``: an error with a count for each column. ``"drop"``:
         rows with a missing cell are left out. ``"impute"``: numbers are filled with the median, booleans and
-        categories with the most frequent value, over the rows of both groups.
+        categories with the most frequent value, over the rows of both groups; a column of which more
+        than half is missing is refused.
     na
         Text or numbers that stand for a missing cell of a feature, such as ``"unknown"`` or ``"-99"``, beside
         empty cells, NA, N/A, NaN, null and a single point.
@@ -122,6 +123,9 @@ def groups(
         groups with a balanced accuracy of at least 0.99, and not by chance. Such a column is often recorded
         together with the group (a code, a date of treatment), and then the groups differ whatever the truth
         is. Leave it out with `exclude`, or name the features in `columns` if this is intended.
+    MissingCodeWarning
+        If numbers such as -9, -99 or 999 lie far from all other cells of their column, which is not named in
+        `columns`: they may stand for missing cells.
     VerifiedWarning
         If the column `verified` is blank, or confirms every row of Y: it may be a copy of the group column.
 

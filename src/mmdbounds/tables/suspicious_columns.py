@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import GroupColumnWarning, IdentifierWarning, quoted_list, warn
+from mmdbounds.errors import (
+    GroupColumnWarning,
+    IdentifierWarning,
+    MissingCodeWarning,
+    counted,
+    listed,
+    quoted,
+    quoted_list,
+    warn,
+)
 from mmdbounds.tables.cells import Cells, Floats
 from mmdbounds.tables.columns import MAX_CATEGORIES, Column
 
@@ -26,6 +35,8 @@ _ID_NAME = re.compile(
     r"unnamed0?|mrnumber"
 )
 
+CODES = (-9.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0)  # often written for missing cells
+MIN_OTHERS = 3  # different values of the other cells from which on they say what is far
 MIN_COUNTING = 6  # rows from which on consecutive numbers are taken for a count
 MIN_INCREASING = 10  # the same for steadily growing numbers: by chance 1 of 10! columns is
 # Difference between the shares of the two groups that a split selects, from which on it determines the
@@ -80,6 +91,46 @@ def _is_suspect(cells: Cells, column: Column) -> bool:
     floats = cells.floats()
     floats = floats[np.isfinite(floats)]
     return np.array_equal(floats, np.round(floats)) and looks_like_identifier(column.name, floats)
+
+
+def missing_codes(values: Floats, columns: Sequence[Column]) -> dict[str, list[float]]:
+    """Return numbers that often stand for missing cells and lie far from all other cells, by column.
+
+    Far is farther from the nearest other cell than the others are from each other; half of that is enough for
+    a negative number where no other is.
+    """
+    found = {}
+    for j, column in enumerate(columns):
+        cells = values[:, j]
+        cells = cells[np.isfinite(cells)]
+        if column.kind not in ("number", "integer") or not len(cells):
+            continue
+        if cells.min() not in CODES and cells.max() not in CODES:
+            continue
+        others = cells[~np.isin(cells, CODES)]
+        if len(np.unique(others)) < MIN_OTHERS:
+            continue
+        least, most = float(others.min()), float(others.max())
+        far = [
+            code
+            for code in np.intersect1d(cells, CODES).tolist()
+            if code - most > most - least or least - code > (most - least) / (2 if least >= 0 else 1)
+        ]
+        if far:
+            found[column.name] = far
+    return found
+
+
+def warn_of_missing_codes(codes: Mapping[str, Sequence[float]]) -> None:
+    """Warn once of all numbers that may stand for missing cells."""
+    if not codes:
+        return
+    parts = [f"{quoted(name)} ({', '.join(f'{code:g}' for code in each)})" for name, each in codes.items()]
+    what = f"numbers far from all others may stand for missing cells, in {counted(len(codes), 'column')}"
+    warn(
+        f"{what}: {listed(parts)}. If so, name them in `na=`. {_KEEP.format('them')}",
+        MissingCodeWarning,
+    )
 
 
 def warn_of_group_columns(names: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mmdbounds.checks import check_option
-from mmdbounds.errors import DataError, did_you_mean, quoted, quoted_list
+from mmdbounds.errors import DataError, counted, did_you_mean, listed, quoted, quoted_list
 from mmdbounds.tables.columns import (
     MISSING,
     Column,
@@ -30,11 +30,17 @@ from mmdbounds.tables.columns import (
 )
 from mmdbounds.tables.files import open_table
 from mmdbounds.tables.group import Group
-from mmdbounds.tables.group_column import GroupColumn
+from mmdbounds.tables.group_column import GroupColumn, match_key
 from mmdbounds.tables.reading import FURTHER_DOWN, Reading
 from mmdbounds.tables.row_columns import RowColumns
 from mmdbounds.tables.scaling import TABLE_SCALES, features, varying_columns, without_quartiles
-from mmdbounds.tables.suspicious_columns import group_columns, warn_of_group_columns, warn_of_identifiers
+from mmdbounds.tables.suspicious_columns import (
+    group_columns,
+    missing_codes,
+    warn_of_group_columns,
+    warn_of_identifiers,
+    warn_of_missing_codes,
+)
 from mmdbounds.tables.text_numbers import is_missing
 
 if TYPE_CHECKING:
@@ -102,6 +108,8 @@ class TableRows:
             "n_missing_group": self.column.n_missing,
             "columns_like_group": list(dict.fromkeys(suspicious)),
         }
+        if self._warns:
+            warn_of_missing_codes(missing_codes(read.values, read.columns))
         self._whole = completed(table, read, rows, self.record)
         self.rows = rows[self._whole.kept]
 
@@ -256,6 +264,7 @@ def completed(table: Table, read: ReadColumns, rows: Rows, record: Mapping[str, 
     problems = [refusal(read.refused, id_)] if read.refused else []
     found = remedies(read.refused, id_)
     found = [each for each in found if missing == "refuse" or each[0] != "missing"]
+    sparse = {} if missing == "drop" else _mostly_missing(read, record)
     try:
         if read.columns:
             whole = complete(read.values, read.columns, missing, table.subject)
@@ -266,6 +275,11 @@ def completed(table: Table, read: ReadColumns, rows: Rows, record: Mapping[str, 
         infinite = [bool(np.isinf(cells).any()) for cells in read.values.T]
         found += [("exclude", column.name) for column, bad in zip(read.columns, infinite, strict=True) if bad]
         found += [("missing", "impute")] if np.isnan(read.values).any() and missing == "refuse" else []
+    if sparse:
+        parts = listed(list(sparse.values()))
+        to_do = "Leave such columns out with `exclude=`: most of what is compared would be filled in"
+        problems.append(f"too many cells are missing to fill them in: {parts}. {to_do}.")
+        found += [("exclude", name) for name in sparse]
     if not problems:
         return whole
     known = {
@@ -275,6 +289,26 @@ def completed(table: Table, read: ReadColumns, rows: Rows, record: Mapping[str, 
     }
     known["n_missing_cells"] |= {name: _n_missing(table, name, rows, record["na"]) for name in read.refused}
     raise TableError(Survey(problems, found, known)) from None
+
+
+def _mostly_missing(read: ReadColumns, record: Mapping[str, Any]) -> dict[str, str]:
+    """Return what to know of columns more than half of whose cells are missing, but not all."""
+    groups_named = {match_key(record.get(name)) for name in ("hidden", "among")} - {None}
+    n_rows, found = len(read.values), {}
+    n_missing = read.n_missing()
+    for column in read.columns:
+        if not n_rows < 2 * (n := n_missing.get(column.name, 0)) < 2 * n_rows:
+            continue
+        words = f"{quoted(column.name)} ({n:,} of {counted(n_rows, 'row')}"
+        words += (
+            ", determines the group of nearly every row"
+            if column.name in record["columns_like_group"]
+            else ""
+        )
+        if column.categories and {match_key(each) for each in column.categories} <= groups_named:
+            words += "; it holds names of the groups: if of rows that were looked up, set `verified=` to it"
+        found[column.name] = f"{words})"
+    return found
 
 
 def _n_missing(table: Table, name: str, rows: Rows, na: list[str]) -> int:
