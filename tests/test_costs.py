@@ -17,7 +17,6 @@ from mmdbounds.kernels import RBF
 from mmdbounds.problem import Comparison, Problem, pose
 from mmdbounds.progress import Meter, Phase, Rates
 from mmdbounds.search import EachSide, Exhaustive, Sharp, StepwiseDominance, Task
-from mmdbounds.search.sharp.expected_work import _some_rows
 from mmdbounds.sums import plan
 
 METHODS = {
@@ -154,41 +153,6 @@ def test_a_proof_is_stated_for_any_number_of_rows(q: int, share: float):
     assert (search.name, proof.name, effects.name) == ("search", "proof", "effects")
     now = Rates()
     assert proof.seconds(now) > share * sum(each.seconds(now) for each in (search, proof, effects))
-
-
-def test_a_rehearsal_tells_easy_proofs_from_hard_ones():
-    problem = posed()
-    admissible = as_contamination(0.2, exactly=True).admissible(problem.p, problem.q)
-    proofs = {}
-    for gap in (0.0, 0.5):
-        phases = expected_work(problem, admissible, Sharp(gap=gap), rehearse=True)
-        assert [phase.name for phase in phases] == ["pass", "search", "proof", "effects"]
-        proofs[gap] = phases[2]
-    hard, easy = proofs.values()
-    assert easy.units < hard.units / 4
-    budgets = [each.most * each.seconds(Rates()) for each in proofs.values()]
-    assert budgets[0] == pytest.approx(budgets[1], rel=1e-9)  # the same
-    again = expected_work(problem, admissible, Sharp(gap=0.5), rehearse=True)[2]
-    assert again == easy  # counted, not timed
-
-
-@pytest.mark.parametrize("method", [StepwiseDominance(), Sharp(certify=False)])
-def test_nothing_is_rehearsed_where_the_work_is_known(method: object):
-    problem = posed()
-    admissible = as_contamination(0.2).admissible(problem.p, problem.q)
-    assert expected_work(problem, admissible, method, rehearse=True) == expected_work(
-        problem, admissible, method
-    )
-
-
-def test_a_rehearsal_of_some_rows():
-    problem, rows = posed(), 0.25
-    counts = as_contamination(0.2).admissible(problem.p, problem.q)[-1]
-    some, few = _some_rows(problem, counts, rows)
-    assert (some.p, some.q) == (125, 175)
-    assert few.n_moved == round(rows * counts.n_moved)
-    known = {tuple(row) for row in problem.pooled[:500].tolist()}
-    assert {tuple(row) for row in some.pooled[:125].tolist()} <= known
 
 
 class Unheard(EachSide):

@@ -33,7 +33,7 @@ from mmdbounds.progress import Phase, duration
 from mmdbounds.search import as_method
 
 EPSILON, AT_MOST, N_PERMUTATIONS = 0.2, 0.1, 999
-FACTOR = 2.0  # an estimate is good within this
+FACTOR = 4.0  # an estimate is good within this
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Call:
         admissible = as_contamination(amount, exactly).admissible(problem.p, problem.q)
         if self.what == "test":
             return expected_test(problem, admissible, N_PERMUTATIONS)
-        return expected_work(problem, admissible, as_method(self.method), rehearse=True)
+        return expected_work(problem, admissible, as_method(self.method))
 
     def run(self, X, Y):
         """Make the call."""

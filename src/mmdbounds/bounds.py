@@ -300,15 +300,10 @@ def method_for(contamination: Contamination, method: str | Method) -> Method:
     return LimitedOdds.instead_of(method, contamination.odds)
 
 
-def expected_work(
-    problem: Problem, admissible: list[Counts], method: Any, *, rehearse: bool = False
-) -> list[Phase]:
-    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`).
-
-    With `rehearse` the method may compute for up to a second to know better.
-    """
+def expected_work(problem: Problem, admissible: list[Counts], method: Any) -> list[Phase]:
+    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`)."""
     # A method object need not know.
-    asked = getattr(method, "rehearsed_work" if rehearse else "expected_work", None)
+    asked = getattr(method, "expected_work", None)
     search = [Phase("search", is_open=True)] if asked is None else asked(problem, admissible)
     return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 

@@ -48,5 +48,5 @@ def test_the_table_marks_what_is_off():
     assert estimates.line(call, expected, 0.5, 100.0) == (
         "| bounds, sharp, standardised | 1,000 | 101 | 200 | 100 | 1.01 | 0.5 | proof 99 |"
     )
-    assert "| 2.52 **!** |" in estimates.line(call, expected, 0.5, 40.0)
-    assert "| 0.25 **!** |" in estimates.line(call, expected, 0.5, 400.0)
+    assert "| 4.04 **!** |" in estimates.line(call, expected, 0.5, 25.0)
+    assert "| 0.24 **!** |" in estimates.line(call, expected, 0.5, 420.0)

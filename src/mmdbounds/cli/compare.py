@@ -96,7 +96,7 @@ def bounds_command(
         check_exact_count(asked := method_for(amount, method), amount)
 
         def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
-            return expected_work(problem, counts, asked, rehearse=True)
+            return expected_work(problem, counts, asked)
 
         show_plan(X, Y, output, how, work, amount, asked.check)
         return

@@ -165,7 +165,7 @@ def _expected(problem: Problem, counts: list[Counts], n_permutations: int) -> li
     from mmdbounds.inference.breakdown import expected_sweep
     from mmdbounds.search import as_method
 
-    bounds = expected_work(problem, counts, as_method("sharp"), rehearse=True)
+    bounds = expected_work(problem, counts, as_method("sharp"))
     return [*bounds, *expected_sweep(problem, None, n_permutations)]
 
 

@@ -192,10 +192,10 @@ def expected_audit(
     if state.n_random and n_left <= testable:
         counts = problem.counts(Contamination(n_moved=n_left))
         phases.append(together("p-value", expected_test(problem, counts, n_permutations)))
-        phases.append(together("bounds", expected_work(problem, counts, SHOWN, rehearse=True)))
+        phases.append(together("bounds", expected_work(problem, counts, SHOWN)))
     if by == "effect" and (most := _effects_at(rows, n_left)) >= 1:
         counts = problem.counts(Contamination(n_moved=most))
-        phases.append(together("rows by effect", expected_work(problem, counts, RANKING, rehearse=True)))
+        phases.append(together("rows by effect", expected_work(problem, counts, RANKING)))
     return phases
 
 

@@ -143,10 +143,6 @@ class Method(Protocol):
         """
         return [Phase("search", is_open=True)]
 
-    def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return the same, better known: here a method may compute for up to a second to find out."""
-        return self.expected_work(problem, admissible)
-
     def options(self) -> dict[str, Any]:
         """Return the options as plain data, for the record."""
         return dataclasses.asdict(self) if dataclasses.is_dataclass(self) else {}

@@ -113,12 +113,6 @@ class Sharp(Method):
 
         return bounds_work(problem, admissible, self.n_starts, self._patience, self.gap)
 
-    def rehearsed_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return the same once the first part of a proof was tried."""
-        from mmdbounds.search.sharp.expected_work import rehearsed_work
-
-        return rehearsed_work(problem, admissible, self.n_starts, self._patience, self.gap)
-
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
         return sharp_sides(task, self.n_starts, self.gap, self._patience)

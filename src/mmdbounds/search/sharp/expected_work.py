@@ -11,48 +11,40 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-
-from mmdbounds.contamination import Contamination
 from mmdbounds.costs import columns, for_each, holds_matrix, repeated, together
 from mmdbounds.counts import Counts
-from mmdbounds.kernels import Precomputed
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Phase
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import CANDIDATES
-from mmdbounds.search.protocol import Task
 from mmdbounds.search.sharp import (
     DENSE_ROWS,
     FIRST_STARTS,
     dense_effort,
     learned,
     matrices_fit,
-    sharp_sides,
 )
 from mmdbounds.search.sharp.at_most import AGAIN, FEW
 from mmdbounds.search.sharp.same_sizes import most_moves
 from mmdbounds.search.sharp.starting_points import CONTINUED, SAMPLED
 from mmdbounds.search.sharp.through_sums import WORKING_ROWS
-from mmdbounds.tables import as_groups
 
 SIDES: tuple[Side, Side] = ("lower", "upper")
 START_COLUMNS = 2  # columns that a start and its refinement add up, for each row that moves
 EXCHANGED = {"lower": 20.0, "upper": 4.0}  # work of an exchange that is considered...
 EXCHANGE_ROUNDS, MOST_EXCHANGES = 2, 4.0  # ... rounds in which they are, and how much more there may be
-WAITED, SELDOM = 0.3, 0.05  # how often the starts that wait for a proof are needed, and for an easy one
+WAITED = 0.3  # how often the starts that wait for a proof are needed
 SAMPLE_ROUNDS = 20  # rounds until the starts of a sample stand still
 RELAXED = 3.0, 2e5  # work of a floor that may not branch: for each pair of active rows, and fixed
 OF_FLOOR = 0.3  # what a unit of a floor takes, compared with one of the machine...
 OF_CEILING = 1.0, 1e-4  # ... of a ceiling, and how it grows with the rows, which fill the cache...
 OF_FIT, OF_EXCESS = 0.7, 0.5  # ... of a step on a sample, and of a ceiling's pass, beside the kernel value
 RANKED, FEATURES = 1.0, 2e4  # work of a value that is ranked for a threshold, and of the features of a row
-EASY, HARD = 20.0, 0.9  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
-LIKELY = 0.5  # ... or else a share of its budget; this one where nobody knows
+EASY = 20.0  # work of a ceiling: for each pair of active rows if its first relaxation is enough...
+LIKELY = 0.3  # ... or else a share of its budget: three times as much, or a quarter, is as likely
 BEYOND = 1.25  # what a proof may spend beyond its budget: a step that has begun is finished
 ROUNDS, MORE_ROUNDS = 8, 10.0  # rounds in which rows share through sums, and how many times as many it may be
 OTHER_COUNTS = 1.4  # what many counts take, compared with the largest of them
-REHEARSED_ROWS, REHEARSED = 800, 2.5e7  # active rows of a rehearsal, and the work of each side
 
 
 def bounds_work(
@@ -93,50 +85,6 @@ def first_search(problem: Problem, n_starts: int, counts: Counts) -> Phase:
     sample = columns("", problem, SAMPLED, SAMPLED)
     optima = Phase("", products=SAMPLE_ROUNDS * n_starts * SAMPLED**2)
     return together("search", [_from_starts(problem, (1, 1 + CONTINUED), counts), sample, optima])
-
-
-def rehearsed_work(
-    problem: Problem, admissible: Sequence[Counts], n_starts: int, patience: float | None, gap: float
-) -> list[Phase]:
-    """Return the same once the first part of the proof was tried on some rows: it may be an easy one."""
-    largest = max(admissible, key=most_moves)
-    n, m = sizes(problem, largest)
-    is_dense = matrices_fit(n, "upper", problem.working_memory)
-    plan = partial(bounds_work, problem, admissible, patience=patience, gap=gap)
-    some_stand_for_all = not isinstance(problem.kernel, Precomputed) and admissible[-1].movable is None
-    if patience is None or not m or not is_dense or not some_stand_for_all:
-        return plan(n_starts=n_starts)
-    some, counts = _some_rows(problem, largest, min(1.0, REHEARSED_ROWS / n))
-    part, meter = sizes(some, counts)[0], Meter()
-    task = Task(some.one_pass(meter), [counts], some.estimator, 0, meter)
-    found = sharp_sides(task, 2, gap, REHEARSED / dense_effort(part))
-    enough = gap * (found[1].value - found[0].value)
-    is_easy = [abs((each.certified or math.inf) - each.value) <= enough for each in found]
-    search, _ = plan(n_starts=n_starts)
-    if n > DENSE_ROWS:  # below, shares through sums are enough, and no start waits
-        is_easy[0], n_starts = True, 0
-    spent, budget = meter.n_units * (n / part) ** 2, BEYOND * patience * dense_effort(n)
-    hard = (HARD if patience <= 1 else LIKELY) * patience * dense_effort(n)
-    units = max(spent, hard * is_easy.count(False))
-    (_, proof), (_, mostly, at_most) = plan(n_starts=0), _others(admissible, gap)
-    tried = replace(proof, units=mostly * units, most=at_most * max(1.0, 2 * budget / units))
-    often = [SELDOM if easy else 1.0 for easy in is_easy]
-    rest = [_waiting(problem, largest, *each, n_starts) for each in zip(SIDES, often, strict=True)]
-    return [search, together("proof", [tried, *rest])]
-
-
-def _some_rows(problem: Problem, counts: Counts, share: float) -> tuple[Problem, Counts]:
-    """Return a problem of some rows of each group, and how many of them move."""
-    rng, sizes_of = np.random.default_rng(0), (problem.p, problem.q)
-    X, Y = (
-        rows[rng.choice(n, max(4, round(share * n)), replace=False)] if share < 1 else rows
-        for rows, n in zip(np.split(np.asarray(problem.pooled), [problem.p]), sizes_of, strict=True)
-    )
-    groups = as_groups(X, Y)
-    few = [max(min(1, m), round(share * m)) for m in (counts.n_moved, counts.n_moved_of_x)]
-    amount = Contamination(n_moved=few[0], n_moved_of_x=few[1])
-    some = replace(problem, X=groups[0], Y=groups[1], pooled=np.concatenate([X, Y]))
-    return some, amount.counts(len(X), len(Y))
 
 
 def _from_starts(problem: Problem, n_starts: Sequence[int], counts: Counts) -> Phase:
