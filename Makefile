@@ -29,7 +29,7 @@ NO_DATA := and not data
 endif
 FULL_TESTS := $(WITH_DATA) MMDBOUNDS_FULL=1 $(FULL_BIN)/python -m pytest -n 2
 
-.PHONY: help demo test perturbed matrix check full slow docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-confidence study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
+.PHONY: help demo test perturbed matrix check full slow docs refresh wheel bench bench-reach bench-peers fuzz study-coverage study-gaps study-type-one study-power study-bandwidths study-confidence study-convergence study-far-rows study-row-order study-audits mutants paper mimic clean
 
 help:
 	@echo "make demo     set up and run the demo"
@@ -50,6 +50,7 @@ help:
 	@echo "make study-gaps      gaps and seconds on FOREST and BIO; resumes where it stopped, leave the machine alone"
 	@echo "make study-type-one  does the robust test keep its level? 24,000 trials, under half an hour; resumes where it stopped"
 	@echo "make study-power     its power beside a rule for corrupted rows; under half an hour; resumes where it stopped"
+	@echo "make study-bandwidths  its power with several bandwidths beside the median; half an hour; resumes where it stopped"
 	@echo "make study-confidence  do confidence intervals hold what they should? half an hour; resumes where it stopped"
 	@echo "make study-convergence  how fast do the methods approach bounds that are known? 12 minutes; resumes where it stopped"
 	@echo "make mutants  a hundred lines broken one by one: which does no test notice? an hour or two; resumes where it stopped"
@@ -124,6 +125,9 @@ study-gaps: $(VENV)/.stamp-test
 
 study-type-one: $(VENV)/.stamp-test
 	$(BIN)/python -m lab.studies.type_one
+
+study-bandwidths: $(VENV)/.stamp-test
+	$(BIN)/python -m lab.studies.bandwidths
 
 study-power: $(VENV)/.stamp-test
 	$(BIN)/python -m lab.studies.power --data "$(DATA)"

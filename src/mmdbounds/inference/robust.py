@@ -105,10 +105,12 @@ def robust_test(
     positive semidefinite have no proof beyond 2,500 rows that may be misfiled: then
     `RobustTestResult.is_valid` is false.
 
-    Several kernels or bandwidths: T is the largest of their statistics, each less its mean and divided by its
-    standard deviation over random labellings other than those counted. That is one statistic, so that nothing
-    has to be corrected; `RobustTestResult.parts` says what each of them contributes. Which ones they are must
-    not depend on the labels.
+    Several kernels or bandwidths: T is the largest of their statistics, each less its mean and divided by
+    its standard deviation over random labellings other than those counted. That is one statistic, so that
+    nothing has to be corrected; `RobustTestResult.parts` says what each of them contributes. Which ones they
+    are must not depend on the labels. ``bandwidth=["0.5 median", "median"]`` is a good choice for a test: the
+    median is good at shifts, and half of it at differences in spread, where a few rows move a wide kernel
+    cheaply.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would

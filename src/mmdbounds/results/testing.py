@@ -203,8 +203,9 @@ class RobustTestResult(OfLabellings, ReportedResult):
         return max(proved, key=lambda part: part.standardised or 0.0, default=None)
 
     def __repr__(self) -> str:
-        kernels = f"{len(self.parts)} kernels, " if self.parts else ""
+        scale = f" sd of the null, {len(self.parts)} kernels" if self.parts else ""
         return (
-            f"RobustTestResult(pvalue {self.pvalue:.4g} ({self._validity}), statistic {self.statistic:.6g}, "
-            f"{kernels}{self._assumed()}, as filed pvalue {self.pvalue_as_filed:.4g})"
+            f"RobustTestResult(pvalue {self.pvalue:.4g} ({self._validity}), "
+            f"statistic {self.statistic:.6g}{scale}, {self._assumed()}, "
+            f"as filed pvalue {self.pvalue_as_filed:.4g})"
         )
