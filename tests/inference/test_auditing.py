@@ -166,6 +166,7 @@ def test_rows_by_effect_find_mislabelled_rows_from_the_start():
     assert mb.audit(X, Y, **QUICK).effects_at is None
 
 
+@pytest.mark.full
 def test_rows_are_named_in_an_order_that_is_handed_in():
     X, Y, misfiled = filed(q=40)
     recorded = mb.audit(X, Y, n_next=40, **QUICK).next_rows.tolist()
