@@ -259,7 +259,7 @@ OK = [3, 1, 4, 1, 5, 9]
         (
             {"d": ["1", "2", "3", "secret", "4", "5"]},
             {},
-            r"'d' \(numbers and text, 1 word: '.+'\)\. .* or name words for missing cells with `na=`",
+            r"'d' \(numbers and text, 1 word: '.+'\)\. Name words for missing cells with `na=`, or leave col",
         ),
         ({"l": [[1]] * 6}, {}, r"'l' \(type list\)"),
         (

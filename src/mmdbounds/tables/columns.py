@@ -79,6 +79,7 @@ class ReadColumns:
 
 DATES_REFUSED = (dates.REFUSED, dates.REFUSED_TEXT, dates.TIMES_OF_DAY)
 _IN_EVERY_ROW = Trouble("text, different in every row")
+_NAME_WORDS = "name words for missing cells with `na=`"
 _LARGE_ADVICE = "subtract a constant from large numbers first"
 _POINTS = Trouble(
     "points that may separate thousands",
@@ -184,7 +185,7 @@ def _category_trouble(names: Sequence[str], n_rows: int, declared: bool) -> Trou
     if 2 * n_numerals > len(names):
         words = tuple(name for name in names if not is_numeral(name))
         holds = f"numbers and text, {counted(len(words), 'word')}"
-        return Trouble(holds, "name words for missing cells with `na=`", names=words)
+        return Trouble(holds, _NAME_WORDS, names=words)
     if len(names) > 1 and len(names) == n_rows:
         return _IN_EVERY_ROW
     return Trouble(f"text, {len(names)} different values", advice) if too_many else None
@@ -234,7 +235,11 @@ def refusal(refused: Mapping[str, Trouble], id_: str | None) -> str:
     is_id = naming is not None and id_ is None
     use = f" If {quoted(naming)} names the rows, set `id=` to it." if is_id else ""
     advice = dict.fromkeys(trouble.advice for trouble in refused.values() if trouble.advice)
-    to_do = ", or ".join(["Leave columns out with `exclude=`", *advice])
+    # One word among numbers should not cost the column: naming it comes before leaving the column out.
+    first = [each for each in advice if each == _NAME_WORDS]
+    rest = [each for each in advice if each != _NAME_WORDS]
+    to_do = ", or ".join([*first, "leave columns out with `exclude=`", *rest])
+    to_do = to_do[0].upper() + to_do[1:]
     parts = listed([f"{quoted(name)} ({_with_names(trouble)})" for name, trouble in refused.items()])
     return f"{counted(len(refused), 'column')} cannot be compared: {parts}.{use} {to_do}."
 
