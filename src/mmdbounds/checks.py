@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,13 @@ def is_number(value: Any) -> bool:
 def is_whole(value: Any) -> bool:
     """Return whether `value` is a whole number, and not True or False."""
     return isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)
+
+
+def is_list(value: Any) -> bool:
+    """Return whether `value` is several things one after the other; text, mappings and one number are not."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        return False
+    return isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
 
 
 def check_option(value: Any, name: str, options: Sequence[str]) -> str:
@@ -72,7 +79,7 @@ def check_share(value: Any, name: str) -> float:
 
 def check_epsilon(value: Any) -> float:
     """Return the share of the true X that is misfiled, in [0, 1)."""
-    if isinstance(value, tuple | list | np.ndarray) and np.size(value) != 1:
+    if isinstance(value, tuple | list | np.ndarray) and len(np.atleast_1d(np.asarray(value, object))) != 1:
         what = f"one share in [0, 1), a limit that includes every smaller one; got {shown_value(value)}"
         msg = f"`epsilon` must be {what}. For several shares call this for each of them."
         raise MmdBoundsError(msg)

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts, Movable, check_sizes
+from mmdbounds.errors import DataError, quoted
 from mmdbounds.knowledge import known_rows
 from mmdbounds.results.columns import ColumnRow, ColumnTable
 from mmdbounds.sums.threads import in_order, threads_for
@@ -180,7 +181,11 @@ def _row(name: str, x: Floats, y: Floats, moves: _Moves, group: Group) -> Column
     """Compare one column."""
     centre, unit, is_linear = units(group.record.get("scaling", {}).get(name, []))
     p, n, of_both = len(x), len(x) + len(y), moves.candidates(x, y)
-    middle = (x.sum() + y.sum()) / n
+    with np.errstate(over="ignore"):
+        middle = (x.sum() + y.sum()) / n
+    if not np.isfinite(middle):
+        msg = f"the values of column {quoted(name)} are too large to be added up. Rescale the column."
+        raise DataError(msg)
     # Sums of what is left after the mean is taken away do not cancel; no difference changes.
     of_x, of_y = x - middle, y - middle
     start, total = float(of_x.sum()), float(of_x.sum() + of_y.sum())

@@ -152,7 +152,7 @@ class Contamination:
         object.__setattr__(self, "prevalence_error", error)
         if self.n_checked is not None:
             check_audit(self.n_checked, self.n_found)
-        elif self.n_found or self.anytime:
+        elif check_count(self.n_found, "n_found") or self.anytime:
             name = "n_found" if self.n_found else "anytime"
             msg = f"`{name}` belongs to an audit. Give it together with `n_checked`."
             raise MmdBoundsError(msg)

@@ -61,9 +61,9 @@ class VerifiedWarning(MmdBoundsWarning):
 def shown_value(value: Any) -> str:
     """Return a value of any type as a message shows it, cut to a bounded length."""
     try:
-        text = repr(value)
-    except ValueError:  # Python does not print whole numbers of thousands of digits
-        return "a number with thousands of digits"
+        text = " ".join(repr(value).split())
+    except Exception:  # whole numbers of thousands of digits are not printed, and objects may refuse it
+        return "a number with thousands of digits" if isinstance(value, int) else type(value).__name__
     return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -118,8 +119,8 @@ class _TwoLabels(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
                 f"The labels in `y` are {shown}."
             )
             raise DataError(msg)
-        if self.hidden not in known:
-            hint = did_you_mean(str(self.hidden), map(str, known))
+        if not isinstance(self.hidden, Hashable) or self.hidden not in known:
+            hint = did_you_mean(self.hidden, map(str, known)) if isinstance(self.hidden, str) else ""
             msg = f"`hidden` must be one of the labels in `y`, {shown}; got {shown_value(self.hidden)}.{hint}"
             raise DataError(msg)
         return self.classes_[known.index(self.hidden)]

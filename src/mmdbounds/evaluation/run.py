@@ -23,10 +23,11 @@ from mmdbounds.checks import (
     check_processes,
     check_progress,
     check_seed,
+    is_list,
 )
 from mmdbounds.contamination import Contamination
 from mmdbounds.costs import one_pass, repeated, together
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
 from mmdbounds.kernels.registry import folded
@@ -174,8 +175,8 @@ def labelled_methods(methods: Any) -> dict[str, Method | Baseline]:
     """Return methods and baselines by their labels, which are their names unless given."""
     if isinstance(methods, str | Baseline) or hasattr(methods, "both_sides"):
         methods = [methods]
-    if not isinstance(methods, Iterable):
-        msg = f"`methods` must be a list of methods, or a dict of them by label; got {methods!r}."
+    if not (isinstance(methods, Mapping) or is_list(methods)):
+        msg = f"`methods` must be a list of methods, or a dict of them by label; got {shown_value(methods)}."
         raise MmdBoundsError(msg)
     if isinstance(methods, Mapping):
         pairs = [(label, as_method_or_baseline(method)) for label, method in methods.items()]
@@ -187,7 +188,7 @@ def labelled_methods(methods: Any) -> dict[str, Method | Baseline]:
         msg = "`methods` must name at least one method; got none."
         raise MmdBoundsError(msg)
     if wrong := [label for label in labels if not isinstance(label, str) or not label]:
-        msg = f"`methods` must have strings as labels; got {wrong[0]!r}."
+        msg = f"`methods` must have strings as labels; got {shown_value(wrong[0])}."
         raise MmdBoundsError(msg)
     if twice := [label for label in labels if labels.count(label) > 1]:
         hint = "Give labels: {'label': method}."
@@ -253,8 +254,8 @@ def _check_can_be_sent(design: Design) -> None:
             pickle.dumps(thing)
         except Exception as error:  # whatever a user's object does when it is pickled
             msg = (
-                f"`{name}` cannot be sent to other processes; got {thing!r}. Define it at the top level of a "
-                "module, or use n_processes=1."
+                f"`{name}` cannot be sent to other processes; got {shown_value(thing)}. Define it at the top "
+                "level of a module, or use n_processes=1."
             )
             raise MmdBoundsError(msg) from error
 

@@ -8,7 +8,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,10 +21,10 @@ from mmdbounds._version import __version__
 from mmdbounds.atomic_write import check_writable
 from mmdbounds.baselines import Baseline
 from mmdbounds.bounds import mmd_bounds
-from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share
+from mmdbounds.checks import check_count, check_flag, check_option, check_path, check_share, is_list
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
-from mmdbounds.errors import DataError, MmdBoundsError
+from mmdbounds.errors import DataError, MmdBoundsError, shown_value
 from mmdbounds.kernels import FunctionKernel, Kernel, kernel_class, takes_bandwidth
 from mmdbounds.mechanisms import (
     MechanismLike,
@@ -176,9 +176,10 @@ def checked_sizes(sizes: Any) -> Sizes:
     """Return how many rows of each group a trial draws; `None` means all."""
     if sizes is None:
         return None, None
-    pair = list(sizes) if isinstance(sizes, Iterable) and not isinstance(sizes, str | Mapping) else []
+    pair = list(sizes) if is_list(sizes) else []
     if len(pair) != 2:
-        msg = f"`sizes` must be a pair (rows of X, rows of Y), each a number or None; got {sizes!r}."
+        came = shown_value(sizes)
+        msg = f"`sizes` must be a pair (rows of X, rows of Y), each a number or None; got {came}."
         raise MmdBoundsError(msg)
     of_x, of_y = (None if size is None else check_count(size, "sizes", least=1) for size in pair)
     return of_x, of_y

@@ -7,13 +7,12 @@ found is likely enough to be low; looked at after every row, an audit ends on th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_chance, check_count, check_flag
+from mmdbounds.checks import check_chance, check_count, check_flag, is_list
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.number_limits import (
     MOST_ROWS,
@@ -91,7 +90,7 @@ def _numbers(n_misfiled: Any, breakdown: int) -> list[int]:
     """Return the numbers of misfiled rows of a plan, ascending."""
     if n_misfiled is None:
         return sorted({breakdown * i // POINTS for i in range(POINTS)})
-    given = list(n_misfiled) if isinstance(n_misfiled, Iterable) else [n_misfiled]
+    given = list(n_misfiled) if is_list(n_misfiled) else [n_misfiled]
     numbers = sorted({check_count(m, "n_misfiled") for m in given})
     if not numbers or numbers[-1] >= breakdown:
         got = f"got {numbers[-1]:,}" if numbers else "got none"

@@ -26,6 +26,7 @@ from mmdbounds.checks import (
     check_labellings,
     check_level,
     check_option,
+    check_progress,
     check_seed,
 )
 from mmdbounds.contamination import Contamination
@@ -138,7 +139,8 @@ def audit(
     level, alpha = check_level(level), allowed_error(audit_level, "audit_level")
     n_next = check_count(n_next, "n_next")
     check_option(by, "by", ("random", "effect"))
-    check_labellings(n_permutations)
+    n_permutations = check_labellings(n_permutations)
+    check_progress(progress)
     how = comparison("audit", options)
     X, Y = with_order(X, Y, order)
     by = chosen_by(by, Y)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, Unpack
@@ -19,10 +19,11 @@ from mmdbounds.checks import (
     check_progress,
     check_seed,
     check_share,
+    is_list,
 )
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.inference.count_range import all_counts, expected_counts
 from mmdbounds.inference.curve import Curve, expected_curve
 from mmdbounds.inference.floor_pvalues import CountOutcome
@@ -336,8 +337,8 @@ def _checked_shares(epsilons: Any) -> list[float] | None:
             "`y_in_x` too."
         )
         raise MmdBoundsError(msg)
-    if isinstance(epsilons, str) or not isinstance(epsilons, Iterable):
-        msg = f"`epsilons` must be a list of shares; got {epsilons!r}."
+    if not is_list(epsilons):
+        msg = f"`epsilons` must be a list of shares; got {shown_value(epsilons)}."
         raise MmdBoundsError(msg)
     shares = [check_share(share, "epsilons") for share in epsilons]
     if not shares:

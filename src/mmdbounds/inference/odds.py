@@ -13,6 +13,7 @@ from mmdbounds.checks import (
     check_count,
     check_progress,
     check_seed,
+    is_list,
 )
 from mmdbounds.contamination import Contamination, as_contamination, check_odds
 from mmdbounds.costs import one_pass
@@ -130,7 +131,7 @@ LARGEST_TRIED = 20.0  # factor up to which a breakdown is looked for, unless lar
 
 def _as_list(given: Any, name: str) -> list[Any]:
     """Return one number, or several, as a list."""
-    listed = [given] if np.isscalar(given) or isinstance(given, Contamination) else list(given)
+    listed = list(given) if is_list(given) else [given]
     if not listed:
         msg = f"`{name}` must have at least one entry; got none."
         raise MmdBoundsError(msg)

@@ -202,13 +202,13 @@ class BandwidthKernel(PairKernel):
 
     def __post_init__(self) -> None:
         if not is_number(self.bandwidth) or not 0 < self.bandwidth < math.inf:
-            msg = f"`bandwidth` must be a positive finite number; got {self.bandwidth!r}."
+            msg = f"`bandwidth` must be a positive finite number; got {shown_value(self.bandwidth)}."
             raise MmdBoundsError(msg)
+        object.__setattr__(self, "bandwidth", float(self.bandwidth))
         if not SMALLEST_BANDWIDTH <= self.bandwidth <= 1 / SMALLEST_BANDWIDTH:
             came = f"{self.bandwidth:g}"
             msg = f"`bandwidth` must be between 1e-100 and 1e+100; got {came}. Rescale the columns."
             raise MmdBoundsError(msg)
-        object.__setattr__(self, "bandwidth", float(self.bandwidth))
 
     @property
     def length(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mmdbounds.checks import is_number
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.kernels.base import CompiledForms, Floats, PairKernel
 
 
@@ -48,7 +48,8 @@ class Energy(PairKernel):
 
     def __post_init__(self) -> None:
         if not (is_number(self.exponent) and 0 < self.exponent < 2):
-            msg = f"`exponent` must be a number between 0 and 2, both excluded; got {self.exponent!r}."
+            came = shown_value(self.exponent)
+            msg = f"`exponent` must be a number between 0 and 2, both excluded; got {came}."
             raise MmdBoundsError(msg)
         object.__setattr__(self, "exponent", float(self.exponent))
 

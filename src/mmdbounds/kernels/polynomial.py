@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from mmdbounds.checks import is_number
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.kernels.base import CompiledForms, Floats, PairKernel
 
 if TYPE_CHECKING:
@@ -52,13 +52,14 @@ class Polynomial(PairKernel):
 
     def __post_init__(self) -> None:
         if not (isinstance(self.degree, int | np.integer) and self.degree >= 1):
-            msg = f"`degree` must be a whole number from 1; got {self.degree!r}."
+            msg = f"`degree` must be a whole number from 1; got {shown_value(self.degree)}."
             raise MmdBoundsError(msg)
         if self.gamma is not None and not (is_number(self.gamma) and 0 < self.gamma < math.inf):
-            msg = f"`gamma` must be a positive finite number or None; got {self.gamma!r}."
+            msg = f"`gamma` must be a positive finite number or None; got {shown_value(self.gamma)}."
             raise MmdBoundsError(msg)
         if not is_number(self.coef0) or not 0 <= self.coef0 < math.inf:
-            msg = f"`coef0` must be finite and at least 0, or the kernel is not definite; got {self.coef0!r}."
+            came = shown_value(self.coef0)
+            msg = f"`coef0` must be finite and at least 0, or the kernel is not definite; got {came}."
             raise MmdBoundsError(msg)
 
     @property

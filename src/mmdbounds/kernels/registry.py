@@ -72,7 +72,7 @@ def register(cls: K) -> K:
 def _check_class(cls: Any) -> None:
     """Refuse what is no kernel with a formula and a name."""
     if not (isinstance(cls, type) and issubclass(cls, PairKernel)):
-        msg = f"`register` takes a class derived from PairKernel; got {cls!r}."
+        msg = f"`register` takes a class derived from PairKernel; got {shown_value(cls)}."
         raise MmdBoundsError(msg)
     if inspect.isabstract(cls):
         msg = f"the kernel {cls.__name__} has no formula. Define `value`."

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.results.base import OfGroups
 from mmdbounds.results.provenance import Knowledge
 
@@ -101,7 +101,7 @@ class ColumnTable(OfGroups):
         """
         chosen = library or ("pandas" if importlib.util.find_spec("pandas") else "polars")
         if chosen not in ("pandas", "polars"):
-            msg = f"`library` must be 'pandas' or 'polars'; got {chosen!r}."
+            msg = f"`library` must be 'pandas' or 'polars'; got {shown_value(chosen)}."
             raise MmdBoundsError(msg)
         names = [f.name for f in dataclasses.fields(ColumnRow)]
         columns: dict[str, list[Any]] = {name: [getattr(row, name) for row in self.rows] for name in names}

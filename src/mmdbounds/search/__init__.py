@@ -82,7 +82,9 @@ def register_method(method: Method) -> None:
         msg = f"a method needs {', '.join(missing)}. Derive its class from mmdbounds.search.Method."
         raise MmdBoundsError(msg)
     if not isinstance(method.name, str) or not method.name or method.name in METHODS:
-        msg = f"the `name` of a method must be a text that no other method has; got {method.name!r}."
+        msg = (
+            f"the `name` of a method must be a text that no other method has; got {shown_value(method.name)}."
+        )
         raise MmdBoundsError(msg)
     METHODS[method.name] = method
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mmdbounds.checks import check_count, check_flag, check_share
+from mmdbounds.checks import check_count, check_flag, check_share, is_list
 from mmdbounds.counts import SLACK
 from mmdbounds.errors import (
     DataError,
@@ -99,8 +98,7 @@ def allowed_moves(transitions: Any, labels: Labels) -> Mask:
 def _pairs(transitions: Any) -> list[tuple[Any, Any]]:
     """Return the pairs (recorded, true) that were given."""
     wanted = "'any' or pairs (recorded group, true group), such as [('A', 'B')]"
-    is_list = isinstance(transitions, Iterable) and not isinstance(transitions, str | Mapping)
-    given = transitions if is_list else []
+    given = transitions if is_list(transitions) else []
     pairs = [tuple(each) if isinstance(each, tuple | list) else (each,) for each in given]
     if not pairs or any(len(pair) != 2 for pair in pairs):
         msg = f"`transitions` must be {wanted}; got {shown_value(transitions)}."

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, warn
+from mmdbounds.errors import BandwidthWarning, DataError, MmdBoundsError, shown_value, warn
 from mmdbounds.kernels import BandwidthKernel, FunctionKernel, Kernel, kernel_class, kernel_names
 from mmdbounds.sums import plan, points, rounding
 from mmdbounds.sums.plan import MIB, SMALL_ROWS
@@ -63,7 +63,7 @@ def resolve_kernel(
         known = ", ".join(map(repr, kernel_names("bandwidth")))
         msg = (
             f"`bandwidth` goes with a distance kernel given by name ({known}); "
-            f"got bandwidth={bandwidth!r} with the kernel {resolved.name!r}."
+            f"got bandwidth={shown_value(bandwidth)} with the kernel {resolved.name!r}."
         )
         raise MmdBoundsError(msg)
     return resolved.for_columns(Z.shape[1])
@@ -283,6 +283,6 @@ def median_factor(bandwidth: object) -> float | None:
 def _bandwidth_number(value: object) -> float:
     if isinstance(value, str):
         known = "'median', a multiple such as '0.5 median', or a positive number"
-        msg = f"`bandwidth` must be {known}; got {value!r}."
+        msg = f"`bandwidth` must be {known}; got {shown_value(value)}."
         raise MmdBoundsError(msg)
     return value  # type: ignore[return-value]  # checked by the kernel itself

@@ -87,11 +87,13 @@ class Group:
 
     def __post_init__(self) -> None:
         # A view, so that the user's own array stays writeable.
-        values = np.ascontiguousarray(self.values, dtype=np.float64).view()
-        if values.ndim != 2 or np.ndim(self.values) != 2:
-            msg = f"`values` must be 2-D; got shape {np.shape(self.values)}."
+        given = _as_array(self.values, "values")
+        if given.ndim != 2:
+            msg = f"`values` must be 2-D; got shape {given.shape}."
             raise DataError(msg)
-        require_exact(np.asarray(self.values), "`values`")
+        floats = _as_floats(given, "values") if given.size else np.empty(given.shape)
+        values = np.ascontiguousarray(floats).view()
+        require_exact(given, "`values`")
         values.flags.writeable = False
         names = index_of(self.values)
         object.__setattr__(self, "values", values)
@@ -103,6 +105,9 @@ class Group:
         self._check_fields()
 
     def _check_fields(self) -> None:
+        if self.columns is not None:
+            names_of_columns = ByRow.of(self.columns, "`columns` must be a list of names").entries
+            object.__setattr__(self, "columns", tuple(map(str, names_of_columns)))
         if self.columns is not None and len(self.columns) != self.shape[1]:
             msg = f"`columns` must have length {self.shape[1]}, like `values`; got {len(self.columns)}."
             raise DataError(msg)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.checks import check_option
+from mmdbounds.checks import check_option, is_list
 from mmdbounds.errors import DataError, counted, did_you_mean, listed, quoted, quoted_list
 from mmdbounds.tables.columns import (
     MISSING,
@@ -221,7 +221,7 @@ def names_given(given: Any, argument: str) -> tuple[str, ...]:
         return ()
     if isinstance(given, str):
         return (given,)
-    if isinstance(given, Mapping) or not isinstance(given, Iterable):
+    if not is_list(given):
         msg = f"`{argument}` must be a text or a list of texts; got {type(given).__name__}."
         raise DataError(msg)
     return tuple(str(each) for each in given)

@@ -15,7 +15,7 @@ import numpy as np
 
 from mmdbounds.checks import check_count, check_share
 from mmdbounds.counts import Counts
-from mmdbounds.errors import MmdBoundsError
+from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.objective import Indices, Labelling, Quadratic
 from mmdbounds.problem import Problem
 from mmdbounds.progress import Meter, Phase
@@ -95,8 +95,8 @@ class Sharp(Method):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_starts", check_count(self.n_starts, "n_starts", least=1))
-        if self.certify not in (True, False, "auto"):
-            msg = f"`certify` must be 'auto', True or False; got {self.certify!r}."
+        if not (isinstance(self.certify, bool) or (isinstance(self.certify, str) and self.certify == "auto")):
+            msg = f"`certify` must be 'auto', True or False; got {shown_value(self.certify)}."
             raise MmdBoundsError(msg)
         check_share(self.gap, "gap")
 
