@@ -16,6 +16,7 @@ from mmdbounds.bounds import mmd2, mmd_bounds
 from mmdbounds.cli import getting_started as demo
 from mmdbounds.cli.main import run
 from mmdbounds.contamination import Contamination
+from mmdbounds.errors import shown_path
 from mmdbounds.words.bounds import ends
 from mmdbounds.words.phrases import number
 
@@ -118,7 +119,9 @@ def test_save_is_refused_before_the_work(
     monkeypatch.setattr(demo, "example", None)  # calling it would be a TypeError
     assert refused("demo", "--save", str(tmp_path)) == f"cannot write {tmp_path}: it is a folder."
     gone = tmp_path / "gone" / "t.csv"
-    assert refused("demo", "--save", str(gone)) == f"cannot write {gone}: there is no folder {gone.parent}."
+    assert refused("demo", "--save", str(gone)) == (
+        f"cannot write {shown_path(gone)}: there is no folder {shown_path(gone.parent)}."
+    )
     assert refused("demo", "--save", "no\nfolder/t.csv") == (
         "cannot write no folder/t.csv: there is no folder no folder."
     )

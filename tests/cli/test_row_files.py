@@ -16,6 +16,7 @@ import mmdbounds.bounds
 from made import LOWER, UPPER, bound, result
 from mmdbounds.cli.formats import no_formula, rows_csv
 from mmdbounds.cli.main import run
+from mmdbounds.errors import shown_path
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--rng", "0", "--n-moved", "2"]
 NAMED = [*GROUPS, "--id", "name"]
@@ -166,7 +167,7 @@ def test_refused_before_the_work(
     gone = tmp_path / "gone" / "rows.csv"
     before = Path(table).read_text()
     assert refused("bounds", table, *NAMED, "--rows", str(gone)) == (
-        f"cannot write {gone}: there is no folder {gone.parent}."
+        f"cannot write {shown_path(gone)}: there is no folder {shown_path(gone.parent)}."
     )
     assert refused("bounds", table, *NAMED, "--rows", str(tmp_path)) == (
         f"cannot write {tmp_path}: it is a folder."
@@ -196,7 +197,7 @@ def test_written_whole_or_not_at_all_and_after_the_answer(
     out, err = capsys.readouterr()
     assert out.split("kernel values")[0] == answer.split("kernel values")[0]
     assert err == (
-        f"mmdbounds: cannot write {path}: No space left on device. "
+        f"mmdbounds: cannot write {shown_path(path)}: No space left on device. "
         "The answer was printed; only this file is missing.\n"
     )
     assert path.read_text() == "old"

@@ -13,6 +13,7 @@ import pytest
 import mmdbounds.bounds
 from mmdbounds.cli import side_files
 from mmdbounds.cli.main import run
+from mmdbounds.errors import shown_path
 
 GROUPS = ["--group", "g", "--hidden", "A", "--among", "B", "--id", "name", "--n-moved", "1"]
 Refused = Callable[..., str]
@@ -42,7 +43,9 @@ def command(which: str, table: str, path: object) -> list[str]:
 @pytest.mark.parametrize("which", OUTPUTS)
 def test_refused_before_the_work(which: str, table: str, tmp_path: Path, refused: Refused):
     gone = tmp_path / "gone" / "file"
-    assert refused(*command(which, table, gone)) == f"cannot write {gone}: there is no folder {gone.parent}."
+    assert refused(*command(which, table, gone)) == (
+        f"cannot write {shown_path(gone)}: there is no folder {shown_path(gone.parent)}."
+    )
     assert refused(*command(which, table, tmp_path)) == f"cannot write {tmp_path}: it is a folder."
     assert refused(*command(which, table, tmp_path / ("n" * 256))).endswith("File name too long.")
     if which != "--save":

@@ -15,7 +15,7 @@ import mmdbounds as mb
 import mmdbounds.bounds
 import mmdbounds.inference.breakdown
 from mmdbounds.cli.main import run
-from mmdbounds.errors import MmdBoundsWarning
+from mmdbounds.errors import MmdBoundsWarning, shown_path
 from report.made import CELL, GROUP, HIDDEN, NAMES, Parsed, page_data
 
 GROUPS = ["--group", "where", "--hidden", HIDDEN, "--among", GROUP, "--id", "id"]
@@ -268,7 +268,7 @@ def test_the_page_does_not_replace_what_it_is_made_from(
     path.write_text(swept.to_json())
     assert refused("report", str(path), "--out", str(path)).startswith("cannot write")
     assert refused("report", str(tmp_path / "none.json"), "--out", str(tmp_path / "a.html")) == (
-        f"there is no file {str(tmp_path / 'none.json')!r}."
+        f"there is no file {shown_path(tmp_path / 'none.json')!r}."
     )
     assert path.read_text() == swept.to_json()
 
