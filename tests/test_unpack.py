@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import json
 import pickle
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -151,3 +152,26 @@ def test_options_travel_to_other_processes_and_give_the_same():
     asked = {"method": mb.Sharp(n_starts=3), "kernel": mb.kernels.Laplacian(2.0), "rng": 1}
     sent = pickle.loads(pickle.dumps(asked))
     assert mb.mmd_bounds(X, Y, 0.2, **sent).interval == mb.mmd_bounds(X, Y, 0.2, **asked).interval
+
+
+@pytest.mark.parametrize("name", [name for name in MADE if name in SUMMARIES or name.endswith("Result")])
+def test_results_are_compared_by_value(name: str):
+    result = made(name)
+    again = [
+        pickle.loads(pickle.dumps(result)),
+        copy.deepcopy(result),
+        type(result).from_dict(result.to_dict()),
+    ]
+    again.append(type(result).from_dict(json.loads(result.to_json())))
+    for each in again:
+        assert each == result
+        assert hash(each) == hash(result)
+    assert result != "a result"
+
+
+def test_results_that_say_something_else_differ():
+    result = made("BoundsResult")
+    moved = dataclasses.replace(result.lower, rows=result.lower.rows[::-1])
+    assert dataclasses.replace(result, lower=moved) != result
+    assert dataclasses.replace(result, observed=result.observed + 1) != result
+    assert made("RobustTestResult") != result

@@ -292,13 +292,6 @@ def test_nothing_is_shared_with_the_caller():
     assert made.data == {"columns": ["a"]}
 
 
-def test_results_are_told_apart_by_identity():
-    result = make_result()
-    assert result == result  # noqa: PLR0124
-    assert result != make_result()
-    assert len({result, result.lower, result.provenance}) == 3
-
-
 def test_interval_never_mixes_attained_and_proved():
     result = make_result()
     assert result.interval == (-1 / 3, 0.7)

@@ -82,6 +82,16 @@ class Held:
     def __reduce__(self) -> tuple[Any, ...]:
         return from_fields(self)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two say the same: after a pickle, a copy or JSON they do."""
+        if type(self) is not type(other):
+            return NotImplemented
+        return bool(plain(dataclasses.asdict(self)) == plain(dataclasses.asdict(other)))
+
+    def __hash__(self) -> int:
+        values = [getattr(self, field.name) for field in dataclasses.fields(self)]
+        return hash((type(self), *(v for v in values if isinstance(v, int | float | str) and v == v)))  # noqa: PLR0124
+
 
 def from_fields(result: Any) -> tuple[Any, ...]:
     """Return what `__reduce__` should: pickled or copied as they are, arrays would come back writeable."""
