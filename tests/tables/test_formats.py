@@ -274,6 +274,21 @@ class TestAnotherProcess:
         assert load_file(io.BytesIO(as_bytes("parquet"))).n_rows == len(ROWS)
 
 
+@pytest.mark.full
+def test_polars_is_loaded_after_another_process_has_read_the_file(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+):
+    """Where memory is short, loading it ends the process."""
+
+    def run_out(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(file_formats.frames, "import_polars", lambda: pytest.fail("loaded too early"))
+    monkeypatch.setattr(file_formats, "failure_elsewhere", run_out)
+    with pytest.raises(MemoryError):
+        read_table(write("t", b"PAR1\0PAR1"))
+
+
 BLOCKED = """
 import sys
 class Blocker:

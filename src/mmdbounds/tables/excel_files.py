@@ -18,7 +18,7 @@ def read_excel(
     data: bytes, text: Collection[str], reading: Reading, label: str
 ) -> tuple[dict[str, Cells], str]:
     """Return the columns of a sheet, and in words how it was read; for options see `load_file`."""
-    polars = frames.import_polars(label, "Excel")
+    frames.require_polars(label, "Excel")
     try:
         import fastexcel
     except ImportError:
@@ -26,6 +26,7 @@ def read_excel(
         msg = f"{label} is an Excel file, which needs fastexcel. {to_do}."
         raise DataError(msg) from None
     failure = file_formats.failure_elsewhere(data, "read_excel", label)
+    polars = frames.import_polars()
     try:
         if failure is None:
             book = fastexcel.read_excel(data)

@@ -148,12 +148,13 @@ def text_format(text: bytes, name: str, label: str) -> Literal["CSV", "JSON line
 
 def read_binary(data: bytes, which: BinaryFormat, label: str) -> dict[str, Cells]:
     """Return the columns of a Parquet or Arrow file."""
-    polars = frames.import_polars(label, which.removesuffix(" stream"))
+    frames.require_polars(label, which.removesuffix(" stream"))
     if which == "Arrow stream" and not data.endswith(_END_OF_STREAM):
         msg = f"{label} is an incomplete Arrow stream: its end is missing."
         raise DataError(msg)
     failure = failure_elsewhere(data, _POLARS_READER[which], label)
     if failure is None:
+        polars = frames.import_polars()
         try:
             frame = getattr(polars, _POLARS_READER[which])(io.BytesIO(data))
         except MemoryError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,23 @@ if TYPE_CHECKING:
     import narwhals.stable.v1 as nw
 
 
-def import_polars(label: str, which: str) -> Any:
-    """Return polars, or say how to get it; `label` is the file that needs it, and `which` its format."""
+def require_polars(label: str, which: str) -> None:
+    """Say how to get polars if it is missing; `label` is the file that needs it, and `which` its format."""
     try:
-        import polars
+        is_there = importlib.util.find_spec("polars") is not None
     except ImportError:
+        is_there = False
+    if not is_there:
         article = "an" if which[0] in "AE" else "a"
         to_do = "Install it with: pip install 'mmdbounds[files]', or save the file as CSV"
         msg = f"{label} is {article} {which} file, which needs polars. {to_do}."
-        raise DataError(msg) from None
+        raise DataError(msg)
+
+
+def import_polars() -> Any:
+    """Return polars, after another process has read the file: loading it takes memory, too."""
+    import polars
+
     return polars
 
 
