@@ -7,7 +7,7 @@ import pytest
 
 import mmdbounds as mb
 from mmdbounds.search.sharp import leading_rows, learned
-from problems import naive_matrix, quadratic_of, two_clouds
+from problems import naive_matrix, naive_mmd2, quadratic_of, two_clouds
 
 
 def groups(p, q):
@@ -64,3 +64,24 @@ def test_what_is_learned_is_never_worse_than_nothing_or_sorting(estimator, monke
     result = mb.mmd_bounds(problem.X, problem.Y, amount, method=mb.Sharp(n_starts=2), **how)
     for scores in (alone + f.c * (m - 1), with_partners):
         assert result.upper.certified <= f.value_as_filed + np.sort(scores)[-m:].sum() + 1e-9
+
+
+def test_rows_that_lead_count_on_the_others_where_one_row_is_chosen(monkeypatch):
+    """One row stays, or more: alone it has no partners, with other counts it has those that do not lead.
+
+    The rows are eight pairs, and one row of each leads. 1.041 was proved where 1.084 is reached by a pair.
+    """
+    monkeypatch.setattr("mmdbounds.search.sharp.DENSE_ROWS", 0)
+    monkeypatch.setattr(leading_rows, "LEADING", 8)
+    monkeypatch.setattr(leading_rows, "AMONG", 1)
+    K, first = np.eye(18), np.arange(2, 10)
+    K[10:, 10:] += 0.1  # others are like each other, a little: they lead less
+    K[first, first + 8] = K[first + 8, first] = 0.99
+    np.fill_diagonal(K, 1.0)
+    in_x = np.arange(18) < 2
+    stays = np.array([2, 10])
+    reached = naive_mmd2(K, ~np.isin(np.arange(18), stays), "biased")
+    assert reached > naive_mmd2(K, np.arange(18) != 2, "biased") > naive_mmd2(K, in_x, "biased")
+    how = {"kernel": "precomputed", "estimator": "biased", "rng": 0, "method": mb.Sharp(n_starts=1)}
+    result = mb.mmd_bounds(K[:2], K[2:], mb.Contamination(n_moved=15), **how)
+    assert reached <= result.upper.certified

@@ -82,6 +82,7 @@ class LeadingRows:
             room = (last - self._linear[self.others]) / n_partners - kappa
             taken = np.clip(room, 0.0, MOST_TAKEN * kappa)
             thresholds[self.others] += taken
+        if len(taken):  # also where a row is chosen alone: with other counts it has partners
             left, right = np.ones((len(lead), 1)), -taken[:, None] / f.c
             where = self._labelling.pooled(lead), self._labelling.pooled(self.others)
             levels = thresholds[lead, None] / f.c
