@@ -165,6 +165,7 @@ def test_it_is_saved_and_comes_back():
     assert repr(again) == repr(table) == "ColumnTable(4 columns, 4 keep the sign of their difference)"
 
 
+@pytest.mark.full
 def test_frames_of_the_library_that_is_asked_for():
     frame = table_of("standard").to_frame("polars")
     assert frame.columns[:3] == ["name", "mean_x", "mean_y"]

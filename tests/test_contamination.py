@@ -331,7 +331,7 @@ def test_a_prevalence_is_a_limit():
 
 @pytest.mark.parametrize(
     ("name", "called", "share", "of_one"),
-    [("x_in_y", "epsilon", 0.1, 0.1667), ("share_of_y", "share_of_y", 0.01, 0.0167)],
+    [("x_in_y", "epsilon", 0.1, 0.167), ("share_of_y", "share_of_y", 0.01, 0.0167)],
 )
 def test_a_share_of_less_than_one_row_is_noted(name: str, called: str, share: float, of_one: float):
     X, Y = np.arange(5.0)[:, None], np.arange(60.0)[:, None]

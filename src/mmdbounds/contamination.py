@@ -356,9 +356,10 @@ class Contamination:
         """Warn of a share that is not 0 and less than one row: an interval then has no width."""
         least = {"epsilon": (self.x_in_y, 1 / (p + 1)), "share_of_y": (self.share_of_y, 1 / q)}
         for name, (share, of_one) in least.items():
-            if share:
+            if share and share < of_one:  # what is known of rows may admit none of a larger one
                 what = f"`{name}` of {share:g} is less than one row in groups of {p:,} and {q:,} rows"
-                one = f"One row is {math.ceil(of_one * 1e4) / 1e4:g}"
+                unit = 10.0 ** (math.floor(math.log10(of_one)) - 2)  # three digits, rounded up
+                one = f"One row is {math.ceil(of_one / unit) * unit:.3g}"
                 warn(f"{what}, so nothing is taken as mislabelled. {one}.", AmountWarning)
 
     def _numbers(self, p: int, q: int) -> tuple[int, int]:

@@ -35,7 +35,6 @@ def test_a_baseline_is_made_by_its_name_and_gives_an_interval(name):
             mb.Contamination(n_moved=2, may_move=np.arange(15) < 9),
             r"does not know which rows may move \(verified rows, limits\)",
         ),
-        ((0.1, 0.2), "`exactly` must be left out where `epsilon` is a pair"),
         (mb.Contamination(0.1, exactly=False), "`exactly` must not contradict the Contamination"),
     ],
 )

@@ -8,20 +8,17 @@ import numpy as np
 
 import mmdbounds as mb
 
+FRAMES = {
+    "polars": ("polars swapped", "polars", "polars other names"),
+    "pandas": ("pandas swapped", "pandas other names", "pandas and array"),
+}
 FORMS = (
-    "polars swapped",
-    "polars",
     "array",
     "list",
-    "polars other names",
     "groups",
     "groups swapped",
     "groups scaled apart",
-    *(
-        ("pandas swapped", "pandas other names", "pandas and array")
-        if importlib.util.find_spec("pandas")
-        else ()
-    ),
+    *(form for library, forms in FRAMES.items() if importlib.util.find_spec(library) for form in forms),
 )
 MUST_REFUSE = ("polars other names", "pandas other names", "groups scaled apart")
 """Columns of other names, or on other scales, must not be compared with each other."""

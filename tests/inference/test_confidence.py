@@ -189,6 +189,7 @@ def test_the_label_says_what_is_missing():
         assert why.startswith(reason)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "how", [{"scale": "robust"}, {"scale": "rank"}, {"scale": "none", "missing": "impute"}]
 )
@@ -203,6 +204,7 @@ def test_whatever_is_taken_from_the_rows_themselves_proves_nothing(how):
     assert "scaled by these rows, or filled in by them" in " ".join(said.why)
 
 
+@pytest.mark.full
 def test_a_table_scaled_by_its_own_rows_proves_nothing_unless_rows_are_held_out():
     polars = pytest.importorskip("polars")
     rng = np.random.default_rng(0)

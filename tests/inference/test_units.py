@@ -83,6 +83,7 @@ def test_units_with_one_row_each_lose_nothing():
     assert drawn.note() == "Every unit has one row; none was left out."
 
 
+@pytest.mark.full
 def test_names_and_record_stay_with_the_rows():
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame(

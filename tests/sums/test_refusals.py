@@ -99,7 +99,7 @@ def test_tiny_values_are_not_taken_for_equal():
         ({"bandwidth": 1e-170}, "between 1e-100 and 1e"),
         ({"bandwidth": 1e155}, "between 1e-100 and 1e"),
         ({"bandwidth": True}, r"`bandwidth` must be a positive finite number; got True"),
-        ({"bandwidth": np.array([1.0, 2.0])}, "`bandwidth` must be a positive finite number"),
+        ({"bandwidth": np.array([1.0, 2.0])}, "`bandwidth` must be a single one here; got a list"),
         ({"progress": "no"}, r"`progress` must be True or False; got 'no'"),
     ],
 )

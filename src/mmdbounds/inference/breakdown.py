@@ -107,7 +107,7 @@ def sweep(
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(40, 2)), rng.normal(1, 1, size=(40, 2))
     >>> mb.sweep(X, Y, rng=0).breakdown_n_moved
-    8
+    7
     >>> [point.n_moved_of_x for point in mb.sweep(X, Y, epsilons=[0, 0.05, 0.1], y_in_x=0.3, rng=0).points]
     [6, 5, 2]
     """
