@@ -250,7 +250,9 @@ class Several:
         for member in self.members:
             tie, spread = member.worst.tolerance(counts), member.spread[counts.n_x]
             is_constant = spread <= tie
-            scales.append((member.centre[counts.n_x] + tie, np.inf if is_constant else spread))
+            # The combined matrix is proved as it is; its kernel values are off by what those of each are.
+            off = max(tie, member.worst.totals.precise.margin)
+            scales.append((member.centre[counts.n_x] + off, np.inf if is_constant else spread))
         return joint_floor(
             self.members[0].problem,
             counts,
