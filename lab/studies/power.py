@@ -13,8 +13,7 @@ which share of misfiled rows each test still rejects on real groups. One JSON li
 set, goes to FILE (default: results/power.jsonl); a run that was stopped continues, and what is there
 is not run again: remove the file after a change of the method. The tables go to the file of the same name
 that ends in .md. The exit code is 1 if the rule rejects significantly more often in some setting, or up to a
-larger share on some data, or if the null by labellings does better anywhere, and 2 if something is wrong with
-the call.
+larger share on some data, and 2 if something is wrong with the call.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     python -m lab.studies.type_one --again "normal, n = 100 + 100, d = 2, lowest, exactly 0.1" 17
 
 A trial draws both true groups from the same distribution, misfiles rows of X and tests the groups as filed,
-with the test that allows for it (by both of its nulls) and with the ordinary permutation test. One JSON line
+with the test that allows for it and with the ordinary permutation test. One JSON line
 a trial goes to FILE (default: results/type_one.jsonl); a run that was stopped continues, and trials
 already there are not run again: remove the file after a change of the method. The table goes to the file of
 the same name that ends in .md. The exit code is 1 if the test rejects significantly more often than it may in
@@ -88,7 +88,6 @@ def table(found, chosen):
         "m",
         "trials",
         "robust test rejects (± standard error)",
-        "with the null by labellings",
         f"p-value for above {records.percent(LEVEL, 0)}, corrected",
         "ordinary test rejects",
         "proved",

@@ -102,6 +102,7 @@ def test_one_and_two_processes_give_the_same_table(tmp_path):
     assert found[0] == found[1]
     assert rows[0] == rows[1]
     assert len(rows[0]) == len(TINY) + 2
+    assert len({line.count("|") for line in rows[0]}) == 1  # as many cells as heads
 
 
 def test_any_trial_can_be_run_again_alone(tmp_path, capsys):
