@@ -1,18 +1,13 @@
 r"""The statistic on labellings of the true sizes, and the p-values that follow from it.
 
-Three kinds, each valid for the reason given:
+Two kinds, each valid for the reason given:
 
 - All labellings were counted. The true one is among them, each with the same probability:
   :math:`p = \#\{T_u \ge T\} / \#\{u\}`.
 - :math:`B` of them were drawn. With the true one these are :math:`1 + B` draws of the same kind:
   :math:`p = (1 + \#\{T_b \ge T\}) / (1 + B)`.
-- Drawing stopped once :math:`h` of them were no smaller (Besag and Clifford, 1991): :math:`p = h / n` if the
-  h-th of these is the n-th drawn. Then :math:`p \le a` says that fewer than h of the first k are no smaller,
-  where k + 1 is the first whole number from h / a: among 1 + k draws of the same kind the true one is one of
-  the h largest, which has a probability of at most :math:`h / (1 + k) \le a`. A value that has fewer than h
-  when drawing stops for another one, after n of B, would have got no more than h / (n + 1).
 
-All of them fall as :math:`T` grows, so that a proved floor of it has no smaller p-value. And which kind it is
+Both fall as :math:`T` grows, so that a proved floor of it has no smaller p-value. And which kind it is
 depends on the pooled rows and the size of X alone, so that all who ask about a size compare with the same.
 
 All are counted where they are few. Equal rows are interchangeable: labellings that take the same number of

@@ -108,9 +108,9 @@ def robust_test(
     Several kernels or bandwidths: T is the largest of their statistics, each less its mean and divided by
     its standard deviation over random labellings other than those counted. That is one statistic, so that
     nothing has to be corrected; `RobustTestResult.parts` says what each of them contributes. Which ones they
-    are must not depend on the labels. ``bandwidth=["0.5 median", "median"]`` is a good choice for a test: the
-    median is good at shifts, and half of it at differences in spread, where a few rows move a wide kernel
-    cheaply.
+    are must not depend on the labels. ``bandwidth=["0.5 median", "median"]`` is what we recommend so far: the
+    median is good at shifts, and half of it where rows of the wider group hide in the narrower one, because
+    a few rows move a wide kernel cheaply.
 
     Why one row per unit is drawn (`unit`) instead of permuting whole units: units have different
     numbers of rows, so the sizes in rows, and with them the function that L is a floor of, would

@@ -49,8 +49,8 @@ def groups(
     ----------
     data
         A DataFrame of pandas, polars, pyarrow or another library that narwhals knows; a dict of column names
-        and lists or 1-D arrays; the name of a CSV, Excel, Parquet, Arrow or JSON lines file, or one open for
-        bytes.
+        and lists or 1-D arrays; the name of a CSV or JSON lines file or, with the extra ``files``, of an
+        Excel, Parquet or Arrow file; or one open for bytes.
     group
         Name of the group column.
     hidden, among
