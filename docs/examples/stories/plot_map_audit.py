@@ -154,11 +154,9 @@ for by in ("random", "effect"):
 # probability of at most 10 %: 5 % for the test, 5 % for the limit. The bounds are proved for every labelling
 # within the limit. The limit has 95 % confidence, and so have they.
 #
-# **What it does not say.** This is one draw, described by the terrain. Runs with fewer permutations decided
-# the same after 160 visits (all 54 columns) and 120 (another draw). It does not say that the other cells are
-# filed correctly. Cells visited by effect
-# say nothing about the number: they were chosen, and most are pines for that reason. And all of it assumes
-# that the crew is right, that no spruce is filed as pine, and that cells are exchangeable. These were drawn
-# at random from a large map; neighbouring cells would not be.
+# **What it does not say.** This is one draw, described by the terrain. It does not say that the other cells
+# are filed correctly. Cells visited by effect say nothing about the number: they were chosen, and most are
+# pines for that reason. And all of it assumes that the crew is right, that no spruce is filed as pine, and
+# that cells are exchangeable. These were drawn at random from a large map; neighbouring cells would not be.
 #
 # The same audit on the command line, and what it assumes: :doc:`/audit`.
