@@ -50,7 +50,7 @@ class Contamination:
     y_in_x
         Share of the true Y that was filed under X (1 - specificity). Needs `x_in_y`.
     n_moved
-        The number of rows of Y that belong to X, where it is known.
+        The number of rows of Y that belong to X; a limit, unless `exactly`.
     n_moved_of_x
         The number of rows of X that belong to Y. Needs `n_moved`.
     share_of_y
