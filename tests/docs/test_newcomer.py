@@ -96,7 +96,8 @@ def test_a_newcomer_can_follow_the_readme(tmp_path: Path) -> None:
             words = ["python", "-"] if language == "python" else ["sh", "-e"]
             output = run(words, room, text)
             if shown is not None:
-                assert tools.constant_part(output) == tools.constant_part(shown), text
+                printed, expected = tools.constant_part(output), tools.constant_part(shown)
+                assert tools.is_same(expected, printed), f"{text}\n{printed}"
         assert "<!doctype html>" in (room / "report.html").read_text(encoding="utf-8")[:20]
         where = run(["python", "-c", "import mmdbounds; print(mmdbounds.__file__)"], room)
         assert Path(where.strip()).is_relative_to(room)
