@@ -5,24 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
 
 from mmdbounds.checks import check_epsilon, check_progress, check_seed
 from mmdbounds.contamination import Contamination, as_contamination
-from mmdbounds.costs import one_pass, together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.kernels import lists_kernels
 from mmdbounds.knowledge import known_rows
 from mmdbounds.objective import GroupSums, observed_mmd2
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, is_list, pose
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Bound, BoundsResult, Side
 from mmdbounds.search import Found, Method, Task, as_method
-from mmdbounds.search.exchanges import effects_by_group, expected_effects
+from mmdbounds.search.exchanges import effects_by_group
 from mmdbounds.search.protocol import check_exact_count
 from mmdbounds.sums.protocol import Float64s
 
@@ -88,7 +86,7 @@ def mmd2(
     problem = pose(X, Y, comparison("mmd2", options))
     check_progress(progress)
     problem.checked_counts([])
-    with Meter(lambda: [one_pass(problem)], show=progress) as meter:
+    with Meter("pass", show=progress) as meter:
         return observed_mmd2(problem.one_pass(meter), problem.estimator)
 
 
@@ -217,9 +215,9 @@ def mmd_bounds(
         search = LimitedOdds.of(problem, first.odds)
     counts = [problem.checked_counts(problem.counts(amount), search.check) for amount in amounts]
     seed = check_seed(rng)
-    plan = partial(_expected_bounds, problem, counts, search)
+    phases = ("pass", "share") if is_several else ("pass", "search", "proof", "effects")
     results = []
-    with Meter(plan, show=progress) as meter:
+    with Meter(*phases, show=progress) as meter:
         totals = problem.one_pass(meter)
         n_pairs, seconds = meter.n_pairs, time.perf_counter() - started
         for i, (amount, admissible) in enumerate(zip(amounts, counts, strict=True)):
@@ -283,14 +281,6 @@ def _bounded(
     )
 
 
-def _expected_bounds(problem: Problem, counts: list[list[Counts]], search: Method) -> list[Phase]:
-    """Return the phases of `mmd_bounds`: of several shares the pass once, and then share after share."""
-    if len(counts) == 1:
-        return expected_work(problem, counts[0], search)
-    phases = [phase for each in counts for phase in expected_work(problem, each, search)[1:]]
-    return [one_pass(problem), together("share", phases)]
-
-
 def method_for(contamination: Contamination, method: str | Method) -> Method:
     """Return the search that `method` names or is, or the one that limited odds need."""
     if contamination.odds is None:
@@ -298,14 +288,6 @@ def method_for(contamination: Contamination, method: str | Method) -> Method:
     from mmdbounds.search.odds import LimitedOdds
 
     return LimitedOdds.instead_of(method, contamination.odds)
-
-
-def expected_work(problem: Problem, admissible: list[Counts], method: Any) -> list[Phase]:
-    """Return the phases of `mmd_bounds`, with what each is expected to take (see `mmdbounds.costs`)."""
-    # A method object need not know.
-    asked = getattr(method, "expected_work", None)
-    search = [Phase("search", is_open=True)] if asked is None else asked(problem, admissible)
-    return [one_pass(problem), *search, expected_effects(problem, admissible[-1])]
 
 
 def _count_fields(contamination: Contamination, admissible: list[Counts]) -> dict[str, Any]:

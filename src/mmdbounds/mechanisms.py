@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from mmdbounds.checks import check_count, check_progress, check_rng, check_share
 from mmdbounds.contamination import Contamination
-from mmdbounds.costs import one_pass
 from mmdbounds.counts import SLACK
 from mmdbounds.errors import MmdBoundsError, did_you_mean, shown_value
 from mmdbounds.kernels import Kernel, Precomputed
@@ -213,7 +212,7 @@ def _choose(
         return _checked_rows(mechanism(problem.X.values, problem.Y.values, m, rng), m, problem.p)
     p, q, pool = problem.p, problem.q, np.arange(problem.p)
     if mechanism == "nonrandom":  # the rows with the largest witness, ties by the lowest row
-        with Meter(lambda: [one_pass(problem)], show=progress) as meter:
+        with Meter("pass", show=progress) as meter:
             totals = problem.one_pass(meter)
         witness = totals.to_x[:p] / p - totals.to_y[:p] / q
         pool = largest(witness, min(2 * m, p), np.ones(p, dtype=np.bool_), totals.tie_width)

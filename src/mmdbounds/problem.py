@@ -90,7 +90,7 @@ class Problem:
 
     def one_pass(self, meter: Meter) -> GroupSums:
         """Make the one pass over the pairs."""
-        meter.phase("pass")
+        meter.phase("pass", pairs=self.n_pairs)
         sums = make_sums(
             self.pooled,
             self.kernel,

@@ -90,19 +90,6 @@ def test_what_would_be_done(patients: Path, capsys: pytest.CaptureFixture[str]):
     assert "Compared: 20 rows of case (X) with 30 of control (Y)." in capsys.readouterr().out
 
 
-def test_a_dry_run_states_the_work_of_this_look(patients: Path, capsys: pytest.CaptureFixture[str]):
-    def phases(table: Path, *more: str) -> list[str]:
-        assert run(["audit", str(table), *GROUPS, *QUICK, *more, "--json", "--dry-run"]) == 0
-        return [phase["name"] for phase in json.loads(capsys.readouterr().out)["phases"]]
-
-    assert phases(patients) == ["breakdown"]
-    assert phases(patients, "--by", "effect") == ["breakdown", "rows by effect"]
-    assert run(["audit", str(patients), *GROUPS, *QUICK, "--next", "20", "--csv"]) == 0
-    names = [row["id"] for row in csv.DictReader(io.StringIO(capsys.readouterr().out))]
-    table = filled_in(patients, names)
-    assert phases(table, "--verified", "chart") == ["breakdown", "p-value", "bounds"]
-
-
 def test_a_dry_run_misses_the_seed_too(patients: Path, refused: Refused):
     table = filled_in(patients, ["p20"])
     command = ["audit", str(table), *GROUPS, "--verified", "chart", "--dry-run"]

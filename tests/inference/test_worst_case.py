@@ -191,20 +191,6 @@ def test_a_grid_keeps_both_ends(monkeypatch):
     assert len(thinned(counts, 10**6)) == worst_case.FEWEST_COUNTS
 
 
-@pytest.mark.parametrize("most", [0, 30])
-def test_the_work_is_foreseen(most, monkeypatch):
-    """Where no matrix is kept: the progress line would be wrong."""
-    monkeypatch.setattr(plan, "SMALL_ROWS", 0)
-    rng = np.random.default_rng(0)
-    problem = posed(rng.normal(size=(90, 2)), rng.normal(size=(110, 2)))
-    admissible = Contamination(n_moved=most).admissible(90, 110)
-    meter = Meter()
-    WorstCase(problem, admissible, 40, 0, meter)
-    one_pass, permutations = worst_case.expected_null(problem, admissible, 40)
-    foreseen = one_pass.pairs + permutations.pairs
-    assert 0.75 * meter.n_pairs <= foreseen <= 1.5 * meter.n_pairs
-
-
 def test_counts_beside_those_considered_can_be_asked_for(monkeypatch):
     monkeypatch.setattr(worst_case, "FEWEST_COUNTS", 2)
     monkeypatch.setattr(worst_case, "MOST_COUNTS", 2)

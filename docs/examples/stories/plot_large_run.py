@@ -75,7 +75,7 @@ plt.show()
 #    :start-after: # FOREST on a GPU
 #
 # **What it says.** The cost is one pass over the pairs, and it is predictable: ``mmdbounds bounds ...
-# --dry-run`` measures the rate of your machine and says how long a run will take.
+# --dry-run`` measures the rate of your machine and says about how long a run takes.
 #
 # **What it does not say.** It does not say that more rows give a better answer. The width of the interval
 # comes from what is not known about the labels, and no number of rows makes that smaller.

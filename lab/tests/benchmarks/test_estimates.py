@@ -7,8 +7,6 @@ import dataclasses
 import pytest
 
 from lab.benchmarks import estimates
-from mmdbounds import costs
-from mmdbounds.progress import Phase, Rates
 
 
 def test_twelve_calls_of_every_kind():
@@ -31,9 +29,7 @@ def test_each_is_estimated_and_made(call, monkeypatch):
     monkeypatch.setattr(estimates, "N_PERMUTATIONS", 9)
     small = dataclasses.replace(call, n_rows=60)
     expected, asking, seconds = estimates.compared(small, *estimates.groups(small, None))
-    assert expected.is_complete
-    assert min(expected.seconds, asking, seconds) > 0
-    assert expected.most >= expected.seconds
+    assert min(expected, asking, seconds) > 0
 
 
 def test_what_is_at_most_says_so():
@@ -43,10 +39,8 @@ def test_what_is_at_most_says_so():
 
 def test_the_table_marks_what_is_off():
     call = estimates.CALLS[0]
-    phases = (Phase("pass", pairs=1.0), Phase("proof", units=99.0, most=2.0), Phase("effects", pairs=1.0))
-    expected = costs.Estimate(phases, Rates(1.0, 1.0, 1.0))
-    assert estimates.line(call, expected, 0.5, 100.0) == (
-        "| bounds, sharp, standardised | 1,000 | 101 | 200 | 100 | 1.01 | 0.5 | proof 99 |"
+    assert estimates.line(call, 101.0, 0.5, 100.0) == (
+        "| bounds, sharp, standardised | 1,000 | 101 | 100 | 1.01 | 0.5 |"
     )
-    assert "| 4.04 **!** |" in estimates.line(call, expected, 0.5, 25.0)
-    assert "| 0.24 **!** |" in estimates.line(call, expected, 0.5, 420.0)
+    assert "| 4.04 **!** |" in estimates.line(call, 101.0, 0.5, 25.0)
+    assert "| 0.24 **!** |" in estimates.line(call, 101.0, 0.5, 420.0)

@@ -25,9 +25,8 @@ from mmdbounds.cli.table import (
 from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
-    from mmdbounds.counts import Counts
+    from mmdbounds.costs import Work
     from mmdbounds.problem import Problem
-    from mmdbounds.progress import Phase
 
 
 @options(DONE)
@@ -78,7 +77,8 @@ def audit_command(
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
     from mmdbounds.contamination import Contamination
     from mmdbounds.inference.audited_rows import nothing_looked_up_yet
-    from mmdbounds.inference.auditing import audit, expected_audit
+    from mmdbounds.inference.auditing import audit, check_audit
+    from mmdbounds.search import as_method
 
     if table.unit is not None:
         msg = "`--unit` cannot be used in an audit, which looks up rows. Give a table with one row per unit."
@@ -96,10 +96,13 @@ def audit_command(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output, takes_units=False)
     if output.dry_run:
-        asked = {name: given[name] for name in ("audit_level", "by", "n_permutations")}
+        from mmdbounds import costs
 
-        def work(problem: Problem, _: list[Counts]) -> list[Phase]:
-            return expected_audit(problem, X, Y, **asked, rng=comparison.rng)
+        def work(problem: Problem) -> Work | None:
+            asked = {"audit_level": auditing.audit_level, "by": given["by"], "rng": comparison.rng}
+            check_audit(X, Y, kernel=problem.kernel, **asked)
+            test = costs.of_test(problem.n_pairs, auditing.n_permutations)
+            return costs.together(test, test, costs.of_bounds(problem.n_pairs, as_method("sharp")))
 
         show_plan(X, Y, output, how, work)
         return

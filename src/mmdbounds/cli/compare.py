@@ -43,9 +43,8 @@ from mmdbounds.cli.table import (
 from mmdbounds.errors import MmdBoundsError
 
 if TYPE_CHECKING:
-    from mmdbounds.counts import Counts
+    from mmdbounds.costs import Work
     from mmdbounds.problem import Problem
-    from mmdbounds.progress import Phase
 
 
 @options(SHOWN)
@@ -80,7 +79,8 @@ def bounds_command(
       mmdbounds bounds patients.csv --group diagnosis --hidden MI \\
         --among healthy --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.bounds import expected_work, method_for, mmd_bounds
+    from mmdbounds import costs
+    from mmdbounds.bounds import method_for, mmd_bounds
     from mmdbounds.search.protocol import check_exact_count
 
     if table.are_several():
@@ -94,11 +94,8 @@ def bounds_command(
     X, Y = recorded(split, table)
     if output.dry_run:
         check_exact_count(asked := method_for(amount, method), amount)
-
-        def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
-            return expected_work(problem, counts, asked)
-
-        show_plan(X, Y, output, how, work, amount, asked.check)
+        work = partial(costs.of_bounds, method=asked)
+        show_plan(X, Y, output, how, lambda problem: work(problem.n_pairs), amount, asked.check)
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)
@@ -141,8 +138,9 @@ def robust_test_command(
       mmdbounds test patients.csv --group diagnosis --hidden MI --among healthy \\
         --epsilon 0.1 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.inference.robust import expected_test, robust_test
-    from mmdbounds.inference.several_kernels import expected_together, posed_for_each, resolved_kernels
+    from mmdbounds import costs
+    from mmdbounds.inference.robust import robust_test
+    from mmdbounds.inference.several_kernels import resolved_kernels
     from mmdbounds.problem import is_list
 
     if table.are_several():
@@ -158,11 +156,9 @@ def robust_test_command(
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
 
-        def work(problem: Problem, counts: list[Counts]) -> list[Phase]:
-            if not any(map(is_list, lists)):
-                return expected_test(problem, counts, testing.n_permutations)
-            posed = posed_for_each(problem, resolved_kernels(*lists, problem))
-            return expected_together(posed, counts, testing.n_permutations)
+        def work(problem: Problem) -> Work:
+            n_kernels = len(resolved_kernels(*lists, problem)) if any(map(is_list, lists)) else 1
+            return costs.of_test(problem.n_pairs, testing.n_permutations, n_kernels)
 
         lists = how["kernel"], how["bandwidth"]
         first = how | {"kernel": "rbf", "bandwidth": "median"} if any(map(is_list, lists)) else how
@@ -219,7 +215,8 @@ def sweep_command(
       mmdbounds sweep patients.csv --group diagnosis --hidden MI --among healthy \\
         --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.inference.breakdown import expected_sweep, sweep
+    from mmdbounds import costs
+    from mmdbounds.inference.breakdown import count_points, sweep
 
     page.plan(table)
     if sweeping.y_in_x and page.report is not None:
@@ -230,9 +227,12 @@ def sweep_command(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        asked = sweeping.epsilons, sweeping.n_permutations, sweeping.y_in_x
-        curve = partial(expected_sweep, exactly=bool(sweeping.exactly))
-        show_plan(X, Y, output, how, lambda problem, _: curve(problem, *asked), which)
+
+        def work(problem: Problem) -> Work:
+            n_points = count_points(problem, sweeping.epsilons, sweeping.y_in_x)
+            return costs.of_sweep(problem.n_pairs, sweeping.n_permutations, n_points)
+
+        show_plan(X, Y, output, how, work, which)
         return
     note_changes(X, output)
     with interruptible():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 from mmdbounds.cli.arguments import (
     Comparison,
@@ -20,9 +20,6 @@ from mmdbounds.cli.table import (
     show_plan,
 )
 from mmdbounds.errors import MmdBoundsError
-
-if TYPE_CHECKING:
-    pass
 
 
 @options(DONE)
@@ -51,8 +48,9 @@ def confidence_command(
       mmdbounds confidence patients.csv --group diagnosis --hidden MI \\
         --among healthy --epsilon 0.1 --id patient --holdout 0.2
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.costs import one_pass
-    from mmdbounds.inference.confidence import confidence_interval
+    from mmdbounds import costs
+    from mmdbounds.inference.confidence import ENOUGH, confidence_interval
+    from mmdbounds.search import as_method
 
     amount, how = misfiling.contamination(), comparison.keywords()
     if how.pop("estimator") != "unbiased":
@@ -61,9 +59,9 @@ def confidence_command(
     split = read_split(table, None, output, amount)
     X, Y = recorded(split, table)
     if output.dry_run:
-        show_plan(
-            X, Y, output, {**how, "estimator": "biased"}, lambda problem, _: [one_pass(problem)], amount
-        )
+        work = partial(costs.of_bounds, method=as_method(ENOUGH))
+        how |= {"estimator": "biased"}
+        show_plan(X, Y, output, how, lambda problem: work(problem.n_pairs), amount)
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)

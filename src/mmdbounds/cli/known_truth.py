@@ -92,8 +92,18 @@ def evaluate_command(table: TrueTable, trials: Trials, comparison: Comparison, o
     split = read_split(table, None, output, scale="none")  # scaled in each trial
     X, Y = split.X, split.Y
     if output.dry_run:
-        asked = sizes, trials.epsilon, trials.methods, trials.n_trials, trials.n_processes, trials.exactly
-        show_plan(X, Y, output, how, lambda problem, _: run.expected_trials(problem, *asked))
+        from mmdbounds import costs
+        from mmdbounds.contamination import Contamination
+        from mmdbounds.sums.threads import thread_count
+
+        p, q = (size or len(group) for size, group in zip(sizes or (None, None), (X, Y), strict=True))
+        moved = int(trials.epsilon * p)
+        Contamination(n_moved=moved, exactly=trials.exactly).admissible(p - moved, q + moved)  # or refuses
+        methods = run.labelled_methods(trials.methods or run.DEFAULT_METHODS).values()
+        n_processes = thread_count() if trials.n_processes is None else trials.n_processes
+        n_in_turn = trials.n_trials / max(1, min(n_processes, trials.n_trials))
+        work = costs.of_trials((p + q) * (p + q + 1) / 2, methods, n_in_turn)
+        show_plan(X, Y, output, how, lambda _: work)
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)

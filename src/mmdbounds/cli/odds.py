@@ -33,14 +33,14 @@ def odds_command(table: Table, tried: SharesAndFactors, comparison: Comparison, 
       mmdbounds odds patients.csv --group diagnosis --hidden MI --among healthy \\
         --epsilons 0.1,0.2 --id patient
     """  # noqa: D301 -- click's mark of lines that are not to be wrapped
-    from mmdbounds.costs import one_pass
+    from mmdbounds import costs
     from mmdbounds.inference.odds import odds_sweep
 
     how = comparison.keywords()
     split = read_split(table, None, output)
     X, Y = recorded(split, table)
     if output.dry_run:
-        show_plan(X, Y, output, how, lambda problem, _: [one_pass(problem)])
+        show_plan(X, Y, output, how, lambda problem: costs.of_test(problem.n_pairs, tried.n_permutations))
         return
     note_changes(X, output)
     X, Y = one_row_per_unit(X, Y, split, comparison.seed, output)

@@ -9,22 +9,13 @@ from mmdbounds.cli.spoken import as_flags
 from mmdbounds.errors import counted, listed, quoted, quoted_list
 
 if TYPE_CHECKING:
-    from mmdbounds.costs import Estimate
     from mmdbounds.counts import Counts
     from mmdbounds.results import Knowledge
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.table_rows import Survey
 
 COLUMNS_SHOWN = 40  # columns that are listed; of more, the rest are counted
-PHASES = {  # in words, where a phase's name does not say enough
-    "pass": "pass over all pairs",
-    "permutation": "permutations",
-    "count": "floors for every count",
-    "worst count": "floor of the worst count",
-    "bounds, share": "bounds of the curve",
-    "effects": "effect of each row",
-    "trial": "trials",
-}
+UNITS = (86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second")
 
 
 def notes(record: Any) -> list[str]:
@@ -189,25 +180,9 @@ def misfiled_in_words(counts: Iterable[Counts], Y: Group) -> str:
     return wrapped(f"Misfiled: {how} of the {rows(len(Y))} of {shown(Y.name)}{back}.")
 
 
-def time_in_words(expected: Estimate) -> list[str]:
-    """Return the lines about the time, one for each phase."""
-    whole = about(expected.seconds, expected.most)
-    if not expected.is_complete:
-        whole = f"not estimated; what can be foreseen takes {whole}"
-    lines = [f"Time: {whole}, as measured just now on these rows."]
-    width = max(len(PHASES.get(phase.name, phase.name)) for phase in expected.phases)
-    for phase in expected.phases:
-        seconds = phase.seconds(expected.rates)
-        took = "not estimated" if phase.is_open else about(seconds, phase.most * seconds)
-        lines.append(f"  {PHASES.get(phase.name, phase.name):<{width}}  {took}")
-    return lines
-
-
-def about(likely: float, most: float) -> str:
-    """Return a time in words, with its limit where that is much longer."""
-    from mmdbounds.progress import duration
-
-    if most < 1:
+def about(seconds: float) -> str:
+    """Return a time in words, in the largest unit that says enough."""
+    if seconds < 1:
         return "under a second"
-    first = "under a second" if likely < 1 else f"about {duration(likely)}"
-    return f"{first}, at most {duration(most)}" if most > 1.5 * likely else first
+    size, unit = next(each for each in UNITS if seconds >= 1.5 * each[0] or each[0] == 1)
+    return f"about {counted(round(seconds / size), unit)}"

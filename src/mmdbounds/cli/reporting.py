@@ -30,9 +30,8 @@ from mmdbounds.file_bytes import read_whole
 
 if TYPE_CHECKING:
     from mmdbounds.contamination import Contamination
-    from mmdbounds.counts import Counts
+    from mmdbounds.costs import Work
     from mmdbounds.problem import Problem
-    from mmdbounds.progress import Phase
     from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
@@ -153,20 +152,21 @@ def _run(
     X, Y = recorded(split, table)
     note_repeated_ids(X, Y, table, output)
     if output.dry_run:
-        show_plan(X, Y, output, how, partial(_expected, n_permutations=reporting.n_permutations), amount)
+        show_plan(X, Y, output, how, partial(_work, n_permutations=reporting.n_permutations), amount)
         return []
     note_changes(X, output)
     with interruptible():
         return _results(X, Y, split, amount, known, reporting, how, comparison, output)
 
 
-def _expected(problem: Problem, counts: list[Counts], n_permutations: int) -> list[Phase]:
-    from mmdbounds.bounds import expected_work
-    from mmdbounds.inference.breakdown import expected_sweep
+def _work(problem: Problem, n_permutations: int) -> Work | None:
+    from mmdbounds import costs
+    from mmdbounds.inference.breakdown import count_points
     from mmdbounds.search import as_method
 
-    bounds = expected_work(problem, counts, as_method("sharp"))
-    return [*bounds, *expected_sweep(problem, None, n_permutations)]
+    bounds = costs.of_bounds(problem.n_pairs, as_method("sharp"))
+    n_points = count_points(problem, None)
+    return costs.together(bounds, costs.of_sweep(problem.n_pairs, n_permutations, n_points))
 
 
 def _results(

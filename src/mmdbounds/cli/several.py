@@ -126,4 +126,4 @@ def _show_plan(Z: Group, output: Output) -> None:
     groups = ", ".join(f"{shown(name)} ({n:,})" for name, n in record["n_of_groups"].items())
     lines = [wrapped(source), f"  sha256 {record['sha256']}", wrapped(f"Groups: {groups}.")]
     lines += [wrapped(text[0].upper() + text[1:]) for text in _notes(record)]
-    say("\n".join([*lines, *columns_in_words(record), *roles_in_words(record), "", "Time: not estimated."]))
+    say("\n".join([*lines, *columns_in_words(record), *roles_in_words(record)]))

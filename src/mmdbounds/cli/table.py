@@ -7,7 +7,7 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,9 +19,9 @@ from mmdbounds.errors import MmdBoundsError, counted, quoted
 if TYPE_CHECKING:
     from mmdbounds.cli.arguments import KnownRows, Output, Table
     from mmdbounds.contamination import Contamination
+    from mmdbounds.costs import Work
     from mmdbounds.counts import Counts
     from mmdbounds.problem import Problem
-    from mmdbounds.progress import Phase
     from mmdbounds.results import Result
     from mmdbounds.tables.group import Group
     from mmdbounds.tables.grouped_table import Split
@@ -198,15 +198,15 @@ def show_plan(
     Y: Group,
     output: Output,
     how: Any,
-    work: Callable[[Problem, list[Counts]], Iterable[Phase]] | None,
+    work: Callable[[Problem], Work | None] | None,
     amount: Contamination | None = None,
     check: Callable[[Counts, int, int], None] | None = None,
 ) -> None:
     """Print what a command would do, and how long that takes; nothing but rates is computed.
 
-    `how` are the keywords of `pose`. `work` returns the phases of the command for the admissible counts of
-    `amount` (none if it names no number), or is `None` if it takes no kernel value. Counts that the command
-    would refuse, with the `check` of its method, are refused.
+    `how` are the keywords of `pose`. `work` returns what the command computes, or `None` if nobody
+    knows; it is `None` itself if that takes no kernel value. Counts of `amount` that the command would
+    refuse, with the `check` of its method, are refused.
     """
     from mmdbounds import costs
     from mmdbounds.contamination import Contamination
@@ -220,7 +220,8 @@ def show_plan(
     counts: list[Counts] = []
     if amount is not None and amount.says_how_many:
         counts = problem.checked_counts(problem.counts(amount), check)
-    expected = None if work is None else costs.estimate(problem, work(problem, counts), preparing)
+    expected = None if work is None else work(problem)
+    seconds = None if expected is None else preparing + costs.seconds(problem, expected)
     if output.json:
         made = {
             "data": X.record,
@@ -230,15 +231,18 @@ def show_plan(
             **({} if not counts else {"n_moved_range": [counts[0].n_moved, counts[-1].n_moved]}),
             **({} if known.facts is None else {"knowledge": dataclasses.asdict(known.facts)}),
         }
-        if expected is not None:
-            made |= {"kernel": problem.kernel.name, "bandwidth": problem.kernel.length, **expected.as_dict()}
+        if work is not None:
+            made |= {"kernel": problem.kernel.name, "bandwidth": problem.kernel.length}
+        if seconds is not None:
+            made |= {"seconds": seconds}
         say(json.dumps(made, indent=2, ensure_ascii=False))
         return
     lines = [*plan.rows_in_words(X.record), *plan.known_in_words(known.facts, Y)]
     lines += [plan.features_in_words(X), *plan.columns_in_words(X.record), *plan.roles_in_words(X.record)]
     lines += [] if not counts else [plan.misfiled_in_words(counts, Y)]
-    if expected is not None:
+    if work is not None:
         length = problem.kernel.length
         lines.append(f"Kernel: {problem.kernel.name}{'' if length is None else f', bandwidth {length:.6g}'}.")
-        lines += ["", *plan.time_in_words(expected)]
+    if seconds is not None:
+        lines += ["", f"Time: {plan.about(seconds)}."]
     say("\n".join(lines))

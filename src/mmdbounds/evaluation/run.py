@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
 import os
@@ -16,7 +15,6 @@ import numpy as np
 from mmdbounds import baselines
 from mmdbounds._version import __version__
 from mmdbounds.baselines import Baseline
-from mmdbounds.bounds import expected_work
 from mmdbounds.checks import (
     MOST_TRIALS,
     check_count,
@@ -25,26 +23,22 @@ from mmdbounds.checks import (
     check_seed,
     is_list,
 )
-from mmdbounds.contamination import Contamination
-from mmdbounds.costs import one_pass, repeated, together
 from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.evaluation.process_pool import run_in_processes
 from mmdbounds.evaluation.trials import Checkpoint, Design, checked_groups, checked_sizes, run_trial
 from mmdbounds.kernels.registry import folded
 from mmdbounds.mechanisms import MechanismLike, mechanism_name
-from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.problem import ComparisonOptions, compares, comparison
+from mmdbounds.progress import Meter
 from mmdbounds.results import Provenance
 from mmdbounds.results.evaluation import Evaluation, MethodCoverage, Trial
 from mmdbounds.results.serialize import plain
 from mmdbounds.search import Method, as_method
 from mmdbounds.sums.threads import thread_count
-from mmdbounds.tables import as_groups
 from mmdbounds.tables.group import group_fields
 
 MethodLike = str | Method | Baseline
 DEFAULT_METHODS = ("sharp", "s-sd")
-TRIAL = 1e6  # work of drawing a trial and calling a method, beside what the method does
 
 
 @compares()
@@ -110,7 +104,7 @@ def evaluate(
     rng : int or Generator, optional
         Seed, recorded in the result.
     progress : bool, optional
-        Show how many trials are done and how long the rest will take.
+        Show how many trials are done, and the time so far.
 
     Returns
     -------
@@ -212,37 +206,13 @@ def _collected(
     if min(n_processes, len(missing)) > 1:
         _check_can_be_sent(design)
     running = run_in_processes(functools.partial(run_trial, design), missing, n_processes)
-    with Meter(lambda: [Phase("trial")], show=progress) as meter, closing(running):
+    with Meter("trial", show=progress) as meter, closing(running):
         for k, trial in enumerate(running, start=1):
             if checkpoint is not None:
                 checkpoint.keep(trial)
             done[trial.trial] = trial
             meter.phase("trial", k, len(missing))
     return [done[trial] for trial in trials]
-
-
-def expected_trials(
-    problem: Problem,
-    sizes: tuple[int | None, int | None] | None,
-    epsilon: float,
-    methods: Any,
-    n_trials: int,
-    n_processes: int | None,
-    exactly: bool,
-) -> list[Phase]:
-    """Return one phase, all trials with these rows and methods, shared by the processes."""
-    drawn = [size or n for size, n in zip(sizes or (None, None), (problem.p, problem.q), strict=True)]
-    moved = int(epsilon * drawn[0])
-    p, q = drawn[0] - moved, drawn[1] + moved
-    width = problem.pooled.shape[1]
-    X, Y = as_groups(np.resize(problem.pooled, (p, width)), np.resize(problem.pooled, (q, width)))
-    filed = dataclasses.replace(problem, X=X, Y=Y, pooled=np.concatenate([X.values, Y.values]))
-    counts = Contamination(n_moved=moved, exactly=exactly).admissible(p, q)
-    chosen = labelled_methods(methods or DEFAULT_METHODS)
-    work = [phase for method in chosen.values() for phase in expected_work(filed, counts, method)]
-    trial = together("trial", [Phase("", units=len(chosen) * TRIAL), one_pass(filed), *work])
-    share = min(thread_count() if n_processes is None else n_processes, n_trials)
-    return [repeated(trial, n_trials / share)]
 
 
 def _check_can_be_sent(design: Design) -> None:

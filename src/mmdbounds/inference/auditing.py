@@ -19,7 +19,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from mmdbounds.bounds import expected_work, mmd_bounds
+from mmdbounds.bounds import mmd_bounds
 from mmdbounds.checks import (
     MOST_SEED,
     check_count,
@@ -30,7 +30,6 @@ from mmdbounds.checks import (
     check_seed,
 )
 from mmdbounds.contamination import Contamination
-from mmdbounds.costs import together
 from mmdbounds.errors import MmdBoundsError, VerifiedWarning, counted, warn
 from mmdbounds.inference.audit_plan import Stairs, rows_until_ruled_out
 from mmdbounds.inference.audited_rows import (
@@ -40,12 +39,11 @@ from mmdbounds.inference.audited_rows import (
     chosen_by,
     with_order,
 )
-from mmdbounds.inference.breakdown import Breakdown, expected_breakdown, find_breakdown
-from mmdbounds.inference.robust import expected_test, robust_test
+from mmdbounds.inference.breakdown import Breakdown, find_breakdown
+from mmdbounds.inference.robust import robust_test
 from mmdbounds.number_limits import allowed_error
 from mmdbounds.objective import Indices
-from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison
-from mmdbounds.progress import Phase
+from mmdbounds.problem import ComparisonOptions, compares, comparison
 from mmdbounds.results import BoundsResult
 from mmdbounds.results.audit import AuditResult, By, Decision
 from mmdbounds.search.sharp import Sharp
@@ -174,31 +172,10 @@ def audit(
     )
 
 
-def expected_audit(
-    problem: Problem,
-    X: Any,
-    Y: Any,
-    *,
-    audit_level: float,
-    by: By,
-    n_permutations: int,
-    rng: int | None,
-) -> list[Phase]:
-    """Return what `audit` computes, with what each is expected to take (see `mmdbounds.costs`)."""
-    by = chosen_by(by, Y)
-    rows, _ = _rows_in_order(X, Y, None, problem.kernel, rng, by)
-    state = rows.state
-    n_left = state.misfiled(allowed_error(audit_level, "audit_level"))[1] - state.n_found
-    testable = _most_testable(rows, problem.estimator)
-    phases = [together("breakdown", expected_breakdown(problem, testable, n_permutations))]
-    if state.n_random and n_left <= testable:
-        counts = problem.counts(Contamination(n_moved=n_left))
-        phases.append(together("p-value", expected_test(problem, counts, n_permutations)))
-        phases.append(together("bounds", expected_work(problem, counts, SHOWN)))
-    if by == "effect" and (most := _effects_at(rows, n_left)) >= 1:
-        counts = problem.counts(Contamination(n_moved=most))
-        phases.append(together("rows by effect", expected_work(problem, counts, RANKING)))
-    return phases
+def check_audit(X: Any, Y: Any, *, kernel: Any, audit_level: float, by: By, rng: int | None) -> None:
+    """Refuse what `audit` would refuse, before the work."""
+    _rows_in_order(X, Y, None, kernel, rng, chosen_by(by, Y))
+    allowed_error(audit_level, "audit_level")
 
 
 class Calls:

@@ -6,7 +6,6 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -24,14 +23,14 @@ from mmdbounds.checks import (
 from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError, shown_value
-from mmdbounds.inference.count_range import all_counts, expected_counts
-from mmdbounds.inference.curve import Curve, expected_curve
+from mmdbounds.inference.count_range import all_counts
+from mmdbounds.inference.curve import Curve
 from mmdbounds.inference.floor_pvalues import CountOutcome
-from mmdbounds.inference.frontier import expected_frontier, frontier
+from mmdbounds.inference.frontier import GRID, ends_of_sizes, frontier, largest_share
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import expected_null, is_open
+from mmdbounds.inference.worst_case import is_open
 from mmdbounds.problem import ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results.curve import FrontierResult, SweepResult
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.words.testing import sweep_conditions
@@ -128,8 +127,7 @@ def sweep(
         more: dict[str, Any] = {"units_note": units_note, "progress": progress}
         return frontier(problem, shares, y_in_x, level, n_permutations, seed, **more)
     grid = _grid(problem, shares)
-    plan = partial(expected_sweep, problem, shares, n_permutations, exactly=exactly)
-    with Meter(plan, show=progress) as meter:
+    with Meter("pass", "permutation", "count", "bounds, share", show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, seed, meter)
         where, largest = _breakdown(scan, level), LARGEST_SHARE
         while shares is None and where["breakdown_n_moved"] is None:
@@ -198,7 +196,7 @@ def find_breakdown(
     X, Y, known, _ = known_units(X, Y, _checked_which(None), None, None, how.kernel, rng)
     problem = pose(X, Y, how, known)
     grid = _up_to(problem, most)
-    with Meter(partial(expected_breakdown, problem, most, n_permutations), show=progress) as meter:
+    with Meter("pass", "permutation", "count", show=progress) as meter:
         scan = Scan(problem, grid, n_permutations, rng, meter)
         where = _breakdown(scan, level)
     return Breakdown(
@@ -216,36 +214,16 @@ def find_breakdown(
     )
 
 
-def expected_breakdown(problem: Problem, most: int, n_permutations: int) -> list[Phase]:
-    """Return the phases of `find_breakdown`."""
-    return _expected_scan(problem, _up_to(problem, most), n_permutations)
-
-
 def _up_to(problem: Problem, most: int) -> list[Counts]:
     return _grid(problem, [most / (problem.p + most)])
 
 
-def expected_sweep(
-    problem: Problem,
-    shares: list[float] | None,
-    n_permutations: int,
-    y_in_x: float = 0.0,
-    *,
-    exactly: bool = False,
-) -> list[Phase]:
-    """Return the phases of `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
-    if y_in_x:
-        return expected_frontier(problem, shares, y_in_x, n_permutations)
-    grid = _grid(problem, shares)
-    every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
-    scan = _expected_scan(problem, grid, n_permutations)
-    return [*scan, expected_curve(problem, grid, every, exactly=exactly)]
-
-
-def _expected_scan(problem: Problem, grid: list[Counts], n_permutations: int) -> list[Phase]:
-    """Return the phases of a `Scan` up to the end of the curve."""
-    every = problem.counts(Contamination(n_moved=grid[-1].n_moved))
-    return [*expected_null(problem, [*every, *grid], n_permutations), expected_counts(problem, every)]
+def count_points(problem: Problem, shares: list[float] | None, y_in_x: float = 0.0) -> int:
+    """Return how many points a sweep has, for an estimate of its time; refuse shares that it would refuse."""
+    if not y_in_x:
+        return len(_grid(problem, shares))
+    ends_of_sizes(problem, largest_share(shares, y_in_x), y_in_x)
+    return GRID if shares is None else len(shares)
 
 
 class Scan:

@@ -33,7 +33,6 @@ from mmdbounds.checks import (
     check_seed,
 )
 from mmdbounds.contamination import Contamination, as_contamination
-from mmdbounds.costs import one_pass
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.holdout import Kept, hold_out
@@ -42,7 +41,7 @@ from mmdbounds.kernels import Kernel, kernel_names, takes_bandwidth
 from mmdbounds.knowledge import refuse_known
 from mmdbounds.objective import GroupSums
 from mmdbounds.problem import Bandwidth, KernelLike, KernelOptions, compares, comparison, pose
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import ConfidenceInterval, CountedBounds
 from mmdbounds.search import Method, Sharp, Task, as_method
 from mmdbounds.search.protocol import check_exact_count
@@ -145,7 +144,7 @@ def confidence_interval(
     kernel_bound(problem.kernel)
     before = contamination.admissible(*kept.n_before)
     admissible = problem.checked_counts(kept.counts(before), search.check)
-    with Meter(lambda: [one_pass(problem), Phase("search")], show=progress) as meter:
+    with Meter("pass", "search", show=progress) as meter:
         totals = problem.one_pass(meter)
         meter.phase("search")
         task = Task(totals, admissible, "biased", seed, meter)

@@ -6,33 +6,26 @@ solved itself only if its p-value may matter, which makes the floors of its neig
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference import worst_case
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.size_range import AtOnce, EverySize, by_size
-from mmdbounds.inference.worst_case import WorstCase, expected_floor
+from mmdbounds.inference.worst_case import WorstCase
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
 from mmdbounds.search import sharp
 from mmdbounds.search.protocol import Found
-from mmdbounds.search.sharp.expected_work import proving
 from mmdbounds.search.sharp.quota_problem import Effort
-from mmdbounds.search.sharp.ranges import RANKED, FloorRange
-from mmdbounds.search.sharp.same_sizes import by_sizes, most_moves
+from mmdbounds.search.sharp.ranges import FloorRange
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
 
 FEW = 3  # so many counts are searched one by one...
 MOST_SEARCHED = 64  # ... and on the upper side, where proofs for many at once are not as tight, so many
-SOLVED = 4  # about how many counts are solved
-SORTED, LOOKED_AT = 10.0, 1e4  # work of ranking a row, and of what is done for every count
 
 
 def all_counts(problem: Problem, admissible: list[Counts], *how: Any, **more: Any) -> WorstCase:
@@ -51,22 +44,6 @@ def _at_once(problem: Problem, admissible: list[Counts]) -> bool:
 def _is_dense(problem: Problem) -> bool:
     """Return whether proofs hold a matrix of the rows of Y; as in `SideSearch`."""
     return sharp.matrices_fit(problem.q, "lower", problem.working_memory)
-
-
-def expected_counts(problem: Problem, admissible: list[Counts]) -> Phase:
-    """Return what the floors of all counts cost, until those that matter are tight."""
-    if by_size(problem, admissible):
-        sizes = by_sizes(admissible)
-        largest = max((size.most for size in sizes), key=most_moves)
-        ranked = Phase("", units=SOLVED * min(len(sizes), RANKED) * SORTED * (problem.p + problem.q))
-        looked_at = Phase("", units=LOOKED_AT * len(sizes))
-        return together("count", [repeated(expected_floor(problem, largest), SOLVED), ranked, looked_at])
-    if not _at_once(problem, admissible):
-        return for_each("count", worst_case.thinned(admissible, problem.q), partial(expected_floor, problem))
-    ranked = Phase("", units=SOLVED * RANKED * SORTED * problem.q)
-    last, is_dense = admissible[-1], _is_dense(problem)
-    floor = expected_floor(problem, last) if is_dense else proving(problem, last, "lower", 0.0)
-    return together("count", [repeated(floor, SOLVED), ranked, Phase("", units=LOOKED_AT * len(admissible))])
 
 
 class EveryCount(AtOnce):

@@ -17,27 +17,23 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.costs import for_each, repeated, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
-from mmdbounds.inference.worst_case import WorstCase, expected_floor, is_near
+from mmdbounds.inference.worst_case import WorstCase, is_near
 from mmdbounds.knowledge import Places
 from mmdbounds.objective import Labelling, Mask, Quadratic
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.results.curve import SweepPoint
 from mmdbounds.results.row_table import Found as RowsAndEffects
 from mmdbounds.results.row_table import ranked, row_columns
 from mmdbounds.results.serialize import plain
-from mmdbounds.search.exchanges import effects_by_group, expected_effects, refine
+from mmdbounds.search.exchanges import effects_by_group, refine
 from mmdbounds.search.protocol import Found, largest, limits_left, most_extreme, outwards
 from mmdbounds.search.sharp import sharp_sides
-from mmdbounds.search.sharp.expected_work import bounds_work, searching
 from mmdbounds.sums.threads import one_blas_thread
 
-NEIGHBOURS = 4  # labellings of its neighbours that each point refines
-DECIDED = 1.4  # what a point takes beside its bounds: floors are tightened
 LOOKS = 4  # counts of a point that are looked at more closely for its p-value, at the most
 
 CURVE_GAP, CURVE_PATIENCE, CURVE_STARTS = 0.01, 0.1, 8
@@ -149,19 +145,6 @@ def _outermost(before: Ends, ends: Ends) -> Ends:
     """Return the outermost of two points' ends, and proofs for the counts of both."""
     lower, upper = (most_extreme([*both], side) for *both, side in zip(before, ends, SIDES, strict=True))
     return lower, upper
-
-
-def expected_curve(problem: Problem, grid: list[Counts], every: list[Counts], *, exactly: bool) -> Phase:
-    """Return what the bounds of all points are expected to take."""
-    runs = {run[-1]: run for run in runs_of(grid, every, exactly=exactly)}
-
-    def curve(counts: Counts) -> Phase:
-        work = bounds_work(problem, runs[counts], CURVE_STARTS, CURVE_PATIENCE, CURVE_GAP)
-        neighbours = [searching(problem, counts, side, NEIGHBOURS / 2) for side in SIDES]
-        solved = expected_floor(problem, counts)
-        return together("", [solved, *work, *neighbours, expected_effects(problem, counts)])
-
-    return repeated(for_each("bounds, share", grid, curve), DECIDED)
 
 
 def along(ends: list[Ends]) -> list[Ends]:

@@ -11,26 +11,21 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 
-from mmdbounds.costs import repeated, together
 from mmdbounds.counts import SLACK, Counts
 from mmdbounds.errors import MmdBoundsError
-from mmdbounds.inference.count_range import SOLVED
 from mmdbounds.inference.floor_pvalues import FloorPvalues
 from mmdbounds.inference.size_range import EverySize, is_dense
-from mmdbounds.inference.worst_case import expected_floor, expected_null
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results.curve import FrontierPoint, FrontierResult
-from mmdbounds.search.sharp.same_sizes import by_sizes, most_moves
+from mmdbounds.search.sharp.same_sizes import by_sizes
 from mmdbounds.words.testing import frontier_conditions
 
 GRID = 11  # points of the frontier, unless the user names them...
 LARGEST_SHARE, LARGEST_SUM = 0.5, 0.95  # ... and the largest share of X, and of both together
-TRIED = 6  # pairs of shares tried for a point of the frontier, about
 TIE = 1e-12  # shares that differ by less are equal
 
 
@@ -82,8 +77,7 @@ def frontier(
     problem.checked_counts([])
     most = largest_share(epsilons, y_in_x)
     sizes = sorted({pair.n_x for pair in ends_of_sizes(problem, most, y_in_x)})
-    plan = partial(expected_frontier, problem, epsilons, y_in_x, n_permutations)
-    with Meter(plan, show=progress) as meter:
+    with Meter("pass", "permutation", "count", show=progress) as meter:
         drawn = FloorPvalues(problem, sizes, n_permutations, seed, meter, None)
         tested = TestedPairs(problem, drawn, level, n_permutations, seed, meter)
         shares = _shares(tested, most) if epsilons is None else sorted(set(epsilons))
@@ -114,17 +108,6 @@ def frontier(
             seconds=time.perf_counter() - started,
         ),
     )
-
-
-def expected_frontier(
-    problem: Problem, epsilons: list[float] | None, y_in_x: float, n_permutations: int
-) -> list[Phase]:
-    """Return the phases of a two-way `sweep`, with what each is expected to take (see `mmdbounds.costs`)."""
-    ends = ends_of_sizes(problem, largest_share(epsilons, y_in_x), y_in_x)
-    floor = expected_floor(problem, max(ends, key=most_moves))
-    n_points = GRID if epsilons is None else len(epsilons)
-    points = together("count", [repeated(floor, TRIED * SOLVED * n_points)])
-    return [*expected_null(problem, ends, n_permutations), points]
 
 
 class TestedPairs:

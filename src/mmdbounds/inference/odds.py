@@ -16,7 +16,6 @@ from mmdbounds.checks import (
     is_list,
 )
 from mmdbounds.contamination import Contamination, as_contamination, check_odds
-from mmdbounds.costs import one_pass
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.permutation import PermutationNull, blind_order
 from mmdbounds.knowledge import refuse_known
@@ -90,7 +89,7 @@ def odds_sweep(
     shares = [as_contamination(each, exactly) for each in _as_list(epsilons, "epsilons")]
     numbers_by_share = [misfiled_numbers(share, problem) for share in shares]
     runs = [run for _, run in sorted({run[-1]: run for run in numbers_by_share}.items())]
-    with Meter(lambda: [one_pass(problem)], show=progress) as meter:
+    with Meter("pass", "search", show=progress) as meter:
         totals = problem.one_pass(meter)
         meter.phase("search")
         null = PermutationNull(

@@ -16,18 +16,16 @@ matrix where that is all that is needed.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mmdbounds.costs import columns, holds_matrix, together
-from mmdbounds.inference.null import DistinctRows, Null, distinct_rows
+from mmdbounds.inference.null import DistinctRows, Null
 from mmdbounds.inference.random_orders import RandomOrders
 from mmdbounds.kernels import Precomputed
 from mmdbounds.objective import GroupSums, Indices
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Estimator
 from mmdbounds.sums import plan
 from mmdbounds.sums.bandwidth import canonical_order
@@ -45,9 +43,6 @@ takes as long as eighty of these. Many sizes cost least where both are equal.
 """
 
 FOR_A_MATRIX = 1 << 19  # labels in a product with a matrix: more fill fresh memory, which takes longer
-
-DRAWN, GROWN = 2.0, 5e3  # work of a permutation: for each pooled row, and where rows are added one by one
-GATHERED = 8  # what a kernel value takes that is read from anywhere in a matrix, beside one that is next
 
 
 class PermutationNull:
@@ -152,28 +147,6 @@ def _labels(used: Indices, sizes: list[int], n_rows: int) -> Float64s:
     for of_size, size in zip(labels, sizes, strict=True):
         of_size.ravel()[used[:, :size] + n_rows * np.arange(len(used))[:, None]] = 1.0
     return labels.reshape(-1, n_rows).T
-
-
-def expected_permutations(problem: Problem, sizes: list[int], n_permutations: int) -> Phase:
-    """Return what the statistic on labellings costs, for X of these sizes (ascending)."""
-    n, spans, start = len(problem.pooled), [], 0
-    numbers = distinct_rows(problem, blind_order(problem)).n_labellings(sizes, n_permutations)
-    sizes = [size for size, number in zip(sizes, numbers, strict=True) if number is None]
-    counted = sum(number or 0 for number in numbers)
-    while start < len(sizes):  # as in `_quadratic`
-        stop = bisect_right(sizes, sizes[start] + REACH * n)
-        spans.append(sizes[start:stop])
-        start = stop
-    at_once = chunk_width(problem.working_memory, n)
-    first = columns("", problem, n, n, again=len(spans) * -(-n_permutations // at_once))
-    halves = sum(min(len(span), 2) for span in spans)
-    first = replace(first, products=n * n * halves / 2 * n_permutations)
-    longer = [span[-1] - span[0] for span in spans if len(span) > 2]
-    pairs = sum(more * (more + min(more, plan.BLOCK_ROWS)) / 2 for more in longer)
-    grown = columns("", problem, pairs, GATHERED if holds_matrix(problem) else 1, again=n_permutations)
-    drawn = Phase("", units=n_permutations * (DRAWN * n + GROWN * len(longer)))
-    every = replace(columns("", problem, n, n, again=counted / at_once), products=n * n * counted)
-    return together("permutation", [first, grown, drawn, every])
 
 
 def _first_sums(values: Float64s, sizes: list[int]) -> Float64s:

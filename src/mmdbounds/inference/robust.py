@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Unpack
 
 import numpy as np
@@ -19,19 +18,18 @@ from mmdbounds.checks import (
 )
 from mmdbounds.contamination import Contamination, as_contamination
 from mmdbounds.counts import Counts
-from mmdbounds.inference.count_range import all_counts, expected_counts
+from mmdbounds.inference.count_range import all_counts
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.several_kernels import (
     Several,
-    expected_together,
     posed_for_each,
     resolved_kernels,
 )
 from mmdbounds.inference.units import Units, known_units
-from mmdbounds.inference.worst_case import WorstCase, expected_work, is_tight
+from mmdbounds.inference.worst_case import WorstCase, is_tight
 from mmdbounds.kernels import RBF, Kernel
 from mmdbounds.problem import Problem, TestOptions, compares, comparison, is_list, pose
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results.provenance import Provenance
 from mmdbounds.results.testing import CountTest, RobustTestResult
 from mmdbounds.words.testing import conditions
@@ -142,14 +140,13 @@ def robust_test(
     asked = admissible, n_permutations, seed
     if is_several:
         posed = posed_for_each(problem, kernels)
-        with Meter(partial(expected_together, posed, admissible, n_permutations), show=progress) as meter:
+        with Meter("kernel", "count", "worst count", show=progress) as meter:
             several = Several(posed, *asked, meter)
             together = several.outcomes(level - beta)
         worst, found = several.first, several.finding(together, len(admissible))
         tests = [each.as_test() for each in together]
     else:
-        plan = partial(expected_test, problem, admissible, n_permutations)
-        with Meter(plan, show=progress) as meter:
+        with Meter("pass", "permutation", "count", "worst count", show=progress) as meter:
             worst = all_counts(problem, *asked, meter)
             outcomes = worst.outcomes(level - beta)
         found = _finding(worst, outcomes, len(admissible))
@@ -189,12 +186,6 @@ def _of_several(made: Provenance, kernels: Sequence[Kernel]) -> Provenance:
     names = {kernel.name for kernel in kernels}
     name = names.pop() if len(names) == 1 else "several"
     return replace(made, options={"kernels": each}, kernel=name, kernel_options={}, bandwidth=None)
-
-
-def expected_test(problem: Problem, admissible: list[Counts], n_permutations: int) -> list[Phase]:
-    """Return the phases of `robust_test`, with what each is expected to take (see `mmdbounds.costs`)."""
-    *null, _, worst = expected_work(problem, admissible, n_permutations)
-    return [*null, expected_counts(problem, admissible), worst]
 
 
 def _finding(worst: WorstCase, outcomes: list[CountOutcome], n_admissible: int) -> dict[str, Any]:

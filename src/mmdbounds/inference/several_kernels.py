@@ -24,17 +24,16 @@ from typing import Any
 
 import numpy as np
 
-from mmdbounds.costs import together
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.inference.floor_pvalues import CountOutcome
 from mmdbounds.inference.joint_floor import JointFloor, fits, joint_floor
 from mmdbounds.inference.permutation import PermutationNull, blind_order
-from mmdbounds.inference.worst_case import WorstCase, expected_work, is_open, is_tight, tighten
+from mmdbounds.inference.worst_case import WorstCase, is_open, is_tight, tighten
 from mmdbounds.kernels import Kernel, Precomputed
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem, is_list
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import CountTest, KernelPart
 from mmdbounds.search.protocol import Found
 from mmdbounds.sums.bandwidth import resolve_kernel
@@ -65,13 +64,6 @@ def posed_for_each(problem: Problem, kernels: Sequence[Kernel]) -> list[Problem]
     """Return the problem with each of the kernels, which share the memory."""
     memory = max(1.0, problem.working_memory / len(kernels))
     return [replace(problem, kernel=kernel, working_memory=memory) for kernel in kernels]
-
-
-def expected_together(posed: list[Problem], admissible: list[Counts], n_permutations: int) -> list[Phase]:
-    """Return the phases of a test with several kernels, with what each is expected to take."""
-    every = [expected_work(one, admissible, n_permutations + N_SCALING) for one in posed]
-    nulls = together("kernel", (phase for *null, _, _ in every for phase in null))
-    return [nulls, *(together(each[0].name, each) for each in zip(*(e[-2:] for e in every), strict=True))]
 
 
 class Member:

@@ -8,22 +8,17 @@ affordable: the others provably cannot matter.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from mmdbounds.costs import for_each, one_pass, together
 from mmdbounds.counts import Counts
 from mmdbounds.inference.floor_pvalues import CountOutcome, FloorPvalues, Outcome
-from mmdbounds.inference.permutation import expected_permutations
 from mmdbounds.objective import Labelling, Quadratic
 from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import Found, Task, outwards, spread_evenly
 from mmdbounds.search.sharp import SideSearch
-from mmdbounds.search.sharp.expected_work import proving, searching
 from mmdbounds.sums.threads import one_blas_thread
 
 CHEAP = 1e-9  # patience of a proof that may not branch
@@ -31,7 +26,6 @@ ROUGH = 0.02  # what a cheap floor may be off by, in standard deviations of the 
 NEARLY = 0.05  # A p-value that exceeds one that a labelling has by no more than this share is tight enough
 LOWER_STARTS = 4  # starts of a search that is to be tight
 PATIENT = 20.0  # patience of a proof on which a decision depends
-SUGGESTED = 0.5  # about how often a proof suggests another one
 
 MOST_COUNTS, MOST_PAIRS, FEWEST_COUNTS = 2000, 2e9, 20
 """More counts, or more pairs of rows that may move over all counts, are thinned to a grid (of some)."""
@@ -150,29 +144,6 @@ class WorstCase(FloorPvalues):
         with one_blas_thread():  # two threads would add in another order than one
             [found] = SideSearch(self.task(counts), side, n_starts, certify=True).finish(slack, patience)
         return found
-
-
-def expected_work(problem: Problem, admissible: list[Counts], n_permutations: int) -> list[Phase]:
-    """Return the phases of `WorstCase.outcomes`, with what each is expected to take."""
-    considered = thinned(admissible, problem.q)
-    tight = proving(problem, considered[-1], "lower", 1.0, LOWER_STARTS)
-    return [
-        *expected_null(problem, considered, n_permutations),
-        for_each("count", considered, partial(expected_floor, problem)),
-        replace(tight, name="worst count", most=MOST_TIGHTENED * tight.most),
-    ]
-
-
-def expected_null(problem: Problem, counts: Iterable[Counts], n_permutations: int) -> list[Phase]:
-    """Return the pass, and the permutations for all sizes of X."""
-    sizes = sorted({problem.p, *(each.n_x for each in counts)})
-    return [one_pass(problem), expected_permutations(problem, sizes, n_permutations)]
-
-
-def expected_floor(problem: Problem, counts: Counts) -> Phase:
-    """Return what the cheap proof of one count costs."""
-    search = searching(problem, counts, "lower", 1 + SUGGESTED)
-    return together("count", [search, proving(problem, counts, "lower", CHEAP)])
 
 
 def is_tight(outcomes: Sequence[Outcome]) -> bool:

@@ -10,11 +10,8 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mmdbounds.costs import columns
 from mmdbounds.counts import Counts
 from mmdbounds.objective import Indices, Labelling, Mask, Quadratic
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
 from mmdbounds.results import Side
 from mmdbounds.search.protocol import largest, leading, limits_left, outwards, strata_of
 from mmdbounds.sums.plan import MIB, strips
@@ -201,14 +198,6 @@ def _alone(labelling: Labelling, counts: Counts) -> tuple[Indices, Float64s]:
     own = there.quadratic.c * f.totals.diagonal[there.active][rows]
     slope = step * (there.sign * there.gradient())[rows]
     return there.active.start + rows, there.value() - labelling.value() + slope + own
-
-
-def expected_effects(problem: Problem, counts: Counts) -> Phase:
-    """Return what `row_effects` costs for both sides."""
-    active = counts.may_move(problem.p, problem.q)
-    sizes = ((problem.p - active.start, counts.n_moved_of_x), (active.stop - problem.p, counts.n_moved))
-    pairs = sum(m * _n_partners(m, n - m) + (n - m) * _n_partners(n - m, m) for n, m in sizes if 0 < m < n)
-    return columns("effects", problem, 2 * pairs, 1)
 
 
 def _n_partners(n_rows: int, n_others: int) -> int:

@@ -18,8 +18,7 @@ from mmdbounds.contamination import Contamination
 from mmdbounds.counts import Counts
 from mmdbounds.errors import BrokenProofError, MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase, Stopped
+from mmdbounds.progress import Meter, Stopped
 from mmdbounds.results import Estimator, Side
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -135,13 +134,6 @@ class Method(Protocol):
             knows = f"`method='{self.name}'` does not know which rows may move"
             msg = f"{knows} (verified rows, limits). Use method='sharp' or 's-sd'."
             raise MmdBoundsError(msg)
-
-    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return the phases of `both_sides` with what each is expected to take, made by `mmdbounds.costs`.
-
-        By default nothing is known: the time is then not estimated, and the progress line says what was done.
-        """
-        return [Phase("search", is_open=True)]
 
     def options(self) -> dict[str, Any]:
         """Return the options as plain data, for the record."""

@@ -7,7 +7,6 @@ alone (docs/method.md, "S-SD, step by step").
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal
@@ -15,12 +14,9 @@ from typing import Literal
 import numpy as np
 
 from mmdbounds.checks import check_count, check_option
-from mmdbounds.costs import columns
 from mmdbounds.counts import Counts, check_sizes
 from mmdbounds.errors import MmdBoundsError
 from mmdbounds.objective import GroupSums, Indices, Labelling, Mask, Quadratic
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Phase
 from mmdbounds.results import Estimator, Side
 from mmdbounds.search.protocol import (
     EachSide,
@@ -39,10 +35,8 @@ from mmdbounds.sums.protocol import Float64s
 
 DEFAULT_STEPS = 10
 FEW = 32  # steps that move fewer rows than this take their columns from the cache
-AHEAD = 2  # about how often the cache is filled
 MOST_COUNTS = 256  # counts that are searched under "at most", evenly spread where there are more
 HELD = 6  # numbers of each pooled row that the search of one count holds
-RANKING = 2.0  # work of finding the largest scores, for each of them
 
 
 @dataclass(frozen=True)
@@ -103,29 +97,6 @@ class StepwiseDominance(EachSide):
         if self.schedule == "paper" and counts.n_moved_of_x:
             msg = "`schedule='paper'` is for one-way misfiling. Use schedule='even' for two-way."
             raise MmdBoundsError(msg)
-
-    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return one phase: on each side the columns of the rows that move, shared by all counts."""
-        last, some = admissible[-1], min(len(admissible), MOST_COUNTS)
-        if some == 1:
-            return [self._columns(problem, last)]
-        active = last.may_move(problem.p, problem.q)
-        n = active.stop - active.start
-        steps, moved = self.steps_for(last), last.n_moved + last.n_moved_of_x
-        batches = math.ceil(some / _n_together(len(problem.pooled), problem.working_memory))
-        fetched = min(moved * (1 + steps) / 2, n * steps)  # counts move the same row in different steps
-        shared = columns("search", problem, n, fetched, times=steps, again=2 * batches)
-        ranked = RANKING * 2 * some * steps * n
-        return [replace(shared, products=2.0 * some * moved * n, units=shared.units + ranked)]
-
-    def _columns(self, problem: Problem, counts: Counts) -> Phase:
-        active = counts.may_move(problem.p, problem.q)
-        n = active.stop - active.start
-        steps, moved = max(self.steps_for(counts), 1), counts.n_moved + counts.n_moved_of_x
-        if moved < FEW * steps:  # columns are computed ahead
-            moved += min(steps, AHEAD) * kept_columns(n, problem.working_memory) // 3
-            steps = min(steps, 2 * AHEAD)
-        return columns("search", problem, n, min(moved, n), times=steps, again=2)
 
     def search(self, totals: GroupSums, counts: Counts, estimator: Estimator, side: Side) -> Found:
         """Return the rows that this method moves on one side, and their value."""

@@ -10,13 +10,13 @@ import numpy as np
 from mmdbounds.checks import MOST_PERMUTATIONS, check_count, check_progress, check_seed
 from mmdbounds.inference.permutation import blind_order
 from mmdbounds.problem import ComparisonOptions, compares, comparison
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results.several import IndependenceResult
 from mmdbounds.search.sharp.floor import EIGENVALUE_ROWS
 from mmdbounds.several.dependence import Arrangement, Dependence
 from mmdbounds.several.label_proofs import Candidates, branched, is_dense, n_candidates
 from mmdbounds.several.labels import Moves, checked_moves
-from mmdbounds.several.measure import dependence, expected_work, label_fields, posed, proved, searched
+from mmdbounds.several.measure import dependence, label_fields, posed, proved, searched
 from mmdbounds.several.size_vectors import Sizes, considered, random_values, reachable_sizes
 from mmdbounds.sums.protocol import Float64s
 from mmdbounds.sums.threads import one_blas_thread
@@ -93,7 +93,7 @@ def independence_test(
     seed = check_seed(rng)
     check_progress(progress)
     with (
-        Meter(lambda: [*expected_work(problem), Phase("permutation", is_open=True)], show=progress) as meter,
+        Meter("pass", "permutation", "search", "proof", show=progress) as meter,
         one_blas_thread(),
     ):
         of = dependence(problem, named, meter)

@@ -9,12 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from mmdbounds.checks import check_progress, check_seed
-from mmdbounds.costs import one_pass
 from mmdbounds.errors import DataError
 from mmdbounds.kernels import is_precomputed
 from mmdbounds.objective import Mask
 from mmdbounds.problem import Comparison, ComparisonOptions, Problem, compares, comparison, pose
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.results.several import HsicResult, LabelBound
 from mmdbounds.search.protocol import outwards
@@ -70,7 +69,7 @@ def hsic(Z: Any, labels: Any, *, progress: bool | None = None, **options: Unpack
     """
     problem, named, _ = posed(Z, labels, comparison("hsic", options))
     check_progress(progress)
-    with Meter(lambda: [one_pass(problem)], show=progress) as meter:
+    with Meter("pass", show=progress) as meter:
         return Arrangement.filed(dependence(problem, named, meter)).value()
 
 
@@ -135,7 +134,7 @@ def hsic_bounds(
     moves, allowed = checked_moves(named, n_moved, epsilon, transitions, exactly)
     seed = check_seed(rng)
     check_progress(progress)
-    with Meter(lambda: expected_work(problem), show=progress) as meter, one_blas_thread():
+    with Meter("pass", "search", "proof", show=progress) as meter, one_blas_thread():
         of = dependence(problem, named, meter)
         sides = both_sides(of, moves, seed, meter)
     stated = {"n_moved": n_moved, "epsilon": epsilon, "exactly": moves.exactly}
@@ -172,7 +171,7 @@ def posed(Z: Any, labels: Any, how: Comparison) -> tuple[Problem, Labels, Group]
 
 def dependence(problem: Problem, named: Labels, meter: Meter) -> Dependence:
     """Make the one pass over the pairs."""
-    meter.phase("pass")
+    meter.phase("pass", pairs=problem.n_pairs)
     sums = make_sums(
         problem.pooled,
         problem.kernel,
@@ -182,11 +181,6 @@ def dependence(problem: Problem, named: Labels, meter: Meter) -> Dependence:
         meter=meter,
     )
     return Dependence(sums, named.codes, named.n_groups, problem.estimator)
-
-
-def expected_work(problem: Problem) -> list[Phase]:
-    """Return the phases of `hsic_bounds`."""
-    return [one_pass(problem), Phase("search", is_open=True), Phase("proof", is_open=True)]
 
 
 def label_fields(named: Labels, moves: Moves, allowed: Mask) -> dict[str, Any]:

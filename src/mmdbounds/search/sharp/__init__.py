@@ -5,7 +5,7 @@ One side searches all admissible counts: starts, refinement, proof (docs/sharp.m
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -17,8 +17,7 @@ from mmdbounds.checks import check_count, check_share
 from mmdbounds.counts import Counts
 from mmdbounds.errors import MmdBoundsError, shown_value
 from mmdbounds.objective import Indices, Labelling, Quadratic
-from mmdbounds.problem import Problem
-from mmdbounds.progress import Meter, Phase
+from mmdbounds.progress import Meter
 from mmdbounds.results import Side
 from mmdbounds.search.exchanges import refine
 from mmdbounds.search.protocol import (
@@ -106,12 +105,6 @@ class Sharp(Method):
 
     def check(self, counts: Counts, p: int, q: int) -> None:
         """Refuse nothing: rows that cannot move and limits are obeyed."""
-
-    def expected_work(self, problem: Problem, admissible: Sequence[Counts]) -> list[Phase]:
-        """Return search and proof; the proof with its budget."""
-        from mmdbounds.search.sharp.expected_work import bounds_work
-
-        return bounds_work(problem, admissible, self.n_starts, self._patience, self.gap)
 
     def both_sides(self, task: Task) -> tuple[Found, Found]:
         """Return the lower and the upper extreme over all admissible counts."""
