@@ -43,7 +43,6 @@ INDEPENDENCE = (
     *("n_samples", "n_moved", "exactly", "observed", "statistic", "pvalue", "pvalue_as_filed", "is_valid"),
     *("n_sizes", "n_considered", "n_permutations"),
 )
-KERNEL_PART = ("kernel", "bandwidth", "lower", "certified", "standardised")
 FRONTIER_POINT = ("epsilon", "y_in_x", "n_moved", "n_moved_of_x", "breakdown_y_in_x", "is_tight")
 
 # A cell that begins so is a formula to a spreadsheet, after blanks too, and in full width to some. Text can

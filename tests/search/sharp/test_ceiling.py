@@ -96,9 +96,9 @@ def test_any_multipliers_give_the_bound_of_the_formula(seed, size):
     np.testing.assert_array_equal(found.state[0], multipliers)
 
 
-def rounding_of(choice, values):
-    """How far rounding can move a ceiling: by what is added up, whatever is left of it."""
-    return 1e-14 * max(np.abs(values).max(), len(choice.rows) ** 2 * np.abs(choice.pairs).max())
+def rounding_of(problem):
+    """How far rounding can move a ceiling: sums of some hundred terms of the size of kernel values."""
+    return 1e-12 * np.abs(small_matrix(problem)).max()
 
 
 def antisymmetry(multipliers):
@@ -117,10 +117,11 @@ def test_multipliers_stay_antisymmetric_to_the_last_bit():
 
 @pytest.mark.parametrize("two_way", [False, True])
 def test_the_bound_holds_after_every_step_and_falls(monkeypatch, two_way):
-    first, last = [], []
-    for seed in range(36, 48):
-        choice, _, values = small_choice(drawn(seed, two_way=two_way), "upper")
-        tolerance = rounding_of(choice, values)
+    left = []
+    for seed in range(60):
+        problem = drawn(seed, two_way=two_way)
+        choice, _, values = small_choice(problem, "upper")
+        tolerance = rounding_of(problem)
         bounds = []
         for steps in (0, 1, 2, 3, 5, 10, 30, 100):
             monkeypatch.setattr("mmdbounds.search.sharp.ceiling.ROOT_STEPS", steps)
@@ -131,9 +132,10 @@ def test_the_bound_holds_after_every_step_and_falls(monkeypatch, two_way):
             again = ceiling(choice, -np.inf, np.inf, Effort(NO_END), found.state)  # the state proves it
             np.testing.assert_allclose(again.bound, found.bound, rtol=0, atol=tolerance)
         assert max(bounds) == bounds[0]
-        first.append(bounds[0] - values.max())
-        last.append(bounds[-1] - values.max())
-    assert sum(last) < 0.2 * sum(first)
+        if bounds[0] - values.max() > tolerance:
+            left.append((bounds[-1] - values.max()) / (bounds[0] - values.max()))
+    assert len(left) > 20
+    assert np.median(left) < 0.2  # of what the first bound leaves, half of the problems keep less
 
 
 @pytest.mark.parametrize("two_way", [False, True])
@@ -146,14 +148,15 @@ def test_without_antisymmetry_the_bound_would_be_wrong(monkeypatch, two_way):
         return made._replace(multipliers=made.multipliers - np.abs(walk._problem.pairs).max())
 
     wrong = 0
-    for seed in range(36, 48):
-        choice, _, values = small_choice(drawn(seed, two_way=two_way), "upper")
-        tolerance = rounding_of(choice, values)
+    for seed in range(60):
+        problem = drawn(seed, two_way=two_way)
+        choice, _, values = small_choice(problem, "upper")
+        tolerance = rounding_of(problem)
         assert ceiling(choice, values.max(), -np.inf, Effort(NO_END)).bound >= values.max() - tolerance
         with monkeypatch.context() as broken:
             broken.setattr(_Walk, "found", one_sided)
             wrong += ceiling(choice, values.max(), -np.inf, Effort(NO_END)).bound < values.max() - tolerance
-    assert wrong > 6
+    assert wrong > 20
 
 
 def test_a_bound_that_is_enough_or_an_effort_that_is_spent_ends_the_steps():
